@@ -1,0 +1,131 @@
+// The settings of a service: environment variables and flags of the same meaning, read once into plain values. Invariant:
+// everything is checked before a port is bound, every problem is told at once, under the names that users set. A flag wins
+// over its variable.
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import type { Env } from "./env.ts";
+import { MeshError } from "./errors.ts";
+import type { ListenAddress } from "./listener.ts";
+
+/** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
+export const EXIT_USAGE = 64;
+
+/** One setting: flag, variable, default and meaning. */
+export interface Setting {
+  readonly flag: string;
+  readonly env: string;
+  readonly fallback?: string;
+  readonly help: string;
+}
+
+export type Settings = Readonly<Record<string, Setting>>;
+
+/** A service's command line: its settings in the order of `--help`, and what a raw value must be. */
+export interface CommandLine<S extends z.ZodType> {
+  /** "ctrlmesh-proxy: stands between ..." */
+  readonly title: string;
+  readonly settings: Settings;
+  /** Over an object of the settings' raw strings. */
+  readonly schema: S;
+  /** Values for settings that neither flag nor variable gives, from the rest of the environment. */
+  readonly derive?: (env: Env) => Readonly<Record<string, string | undefined>>;
+}
+
+/** What to do: run, or print the help text. */
+export type Invocation<C> =
+  | { readonly kind: "run"; readonly config: C; readonly printReady: boolean }
+  | { readonly kind: "help"; readonly text: string };
+
+/**
+ * Reads flags and environment.
+ * @param argv the arguments behind the program's name
+ * @throws MeshError `CONFIG_INVALID` with every problem
+ */
+export function readInvocation<S extends z.ZodType>(
+  commandLine: CommandLine<S>,
+  argv: readonly string[],
+  env: Env,
+): Invocation<z.output<S>> {
+  const { settings, schema, derive } = commandLine;
+  const flags = readFlags(settings, argv);
+  if (flags.help === true) return { kind: "help", text: helpText(commandLine) };
+  const derived = derive?.(env) ?? {};
+  const raw: Record<string, string | undefined> = {};
+  for (const [name, setting] of Object.entries(settings)) {
+    const flag = flags[setting.flag];
+    raw[name] = (typeof flag === "string" ? flag : env[setting.env] || undefined) ?? derived[name] ?? setting.fallback;
+  }
+  const result = schema.safeParse(raw);
+  if (!result.success)
+    throw invalid(result.error.issues.map((issue) => `${settingText(settings, issue.path)}: ${issue.message}`));
+  return { kind: "run", config: result.data, printReady: flags["print-ready"] === true };
+}
+
+function readFlags(settings: Settings, argv: readonly string[]): Readonly<Record<string, string | boolean | undefined>> {
+  const options: Record<string, { type: "string" | "boolean" }> = {
+    help: { type: "boolean" },
+    "print-ready": { type: "boolean" },
+  };
+  for (const { flag } of Object.values(settings)) options[flag] = { type: "string" };
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: false }).values as Record<
+      string,
+      string | boolean | undefined
+    >;
+  } catch (cause) {
+    throw invalid([cause instanceof Error ? cause.message : String(cause), "see --help"]);
+  }
+}
+
+function invalid(problems: readonly string[]): MeshError {
+  return new MeshError("CONFIG_INVALID", `reading configuration:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+}
+
+function settingText(settings: Settings, path: readonly PropertyKey[]): string {
+  const name = String(path[0] ?? "(all)");
+  const setting = Object.hasOwn(settings, name) ? settings[name] : undefined;
+  return setting === undefined ? name : `--${setting.flag} (${setting.env})`;
+}
+
+function helpText({ title, settings }: CommandLine<z.ZodType>): string {
+  const rows = Object.values(settings).map(({ flag, env, fallback = "", help }) => {
+    const given = fallback === "" ? "" : ` (default: ${fallback})`;
+    return `  --${flag.padEnd(20)} ${env.padEnd(28)} ${help}${given}`;
+  });
+  return [
+    title,
+    "",
+    `  ${"FLAG".padEnd(22)} ${"VARIABLE".padEnd(28)} MEANING`,
+    ...rows,
+    `  --${"print-ready".padEnd(20)} ${"".padEnd(28)} print one line of JSON on stdout once ready`,
+    `  --${"help".padEnd(20)} ${"".padEnd(28)} print this`,
+    "",
+  ].join("\n");
+}
+
+/** A required text. */
+export const requiredText = z.string({ error: "is required" }).min(1, "is required");
+
+/** host:port; an IPv6 address stands in brackets. */
+export const listenAddress = requiredText.transform((text, context): ListenAddress => {
+  const parsed = parseAddress(text);
+  if (parsed !== undefined) return parsed;
+  context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not host:port (an IPv6 address stands in brackets)` });
+  return z.NEVER;
+});
+
+/** A pino level. */
+export const logLevel = z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
+
+/** Reads host:port. Undefined if it is none. */
+export function parseAddress(text: string): ListenAddress | undefined {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  return host === undefined || port > 65_535 ? undefined : { host, port };
+}
+
+/** Writes host:port, an IPv6 address in brackets. */
+export function formatAddress({ host, port }: ListenAddress): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,48 @@
+// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, operators =, == and !=,
+// backslash escapes. Parsed for reading names and for localkube; the proxy only ever adds terms.
+import { MeshError } from "../base/errors.ts";
+
+export interface FieldTerm {
+  readonly field: string;
+  readonly operator: "=" | "!=";
+  readonly value: string;
+}
+
+/**
+ * Parses a field selector.
+ * @throws MeshError `BAD_SELECTOR`
+ */
+export function parseFieldSelector(text: string): FieldTerm[] {
+  if (text.trim() === "") return [];
+  return splitUnescaped(text).map((term) => {
+    const match = /^((?:[^\\=!]|\\.)+?)(==|!=|=)(.*)$/s.exec(term);
+    const [, field, operator, value] = match ?? [];
+    if (field === undefined || operator === undefined || value === undefined) {
+      throw new MeshError("BAD_SELECTOR", `parsing field selector ${JSON.stringify(text)}: term ${JSON.stringify(term)} has no operator`);
+    }
+    return { field: field.trim(), operator: operator === "!=" ? "!=" : "=", value: unescape(value) };
+  });
+}
+
+/** Writes one term, with the value escaped. */
+export function formatFieldTerm({ field, operator, value }: FieldTerm): string {
+  return `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`;
+}
+
+/** The name in `metadata.name=x`, or "" if the selector is absent, broken, or does not pin one name. */
+export function nameOfFieldSelector(text: string): string {
+  if (!text.includes("metadata.name")) return "";
+  try {
+    return parseFieldSelector(text).find((term) => term.field === "metadata.name" && term.operator === "=")?.value ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function splitUnescaped(text: string): string[] {
+  return text.match(/(?:[^\\,]|\\.)+/gs) ?? [];
+}
+
+function unescape(value: string): string {
+  return value.replace(/\\([\\,=])/g, "$1");
+}

@@ -1,0 +1,162 @@
+// What a request to the API server is about, read from method and URL alone, by the rules of kube-apiserver's own
+// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Invariant: fails closed. A path that the API server might
+// read differently (dot segments, encoded slashes, empty segments) is an error, never a guess.
+import { MeshError } from "../base/errors.ts";
+import { nameOfFieldSelector } from "./field-selector.ts";
+
+export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
+
+interface CommonInfo {
+  /** Upper-case HTTP method. */
+  readonly method: string;
+  /** Path as sent, without the query. */
+  readonly path: string;
+  /** Decoded path segments. */
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+/** A request for something that is no resource: /healthz, /version, /openapi/v3, discovery. */
+export interface NonResourceInfo extends CommonInfo {
+  readonly kind: "non-resource";
+  /** Lower-case HTTP method. */
+  readonly verb: string;
+}
+
+/** A request for objects of one resource. */
+export interface ResourceInfo extends CommonInfo {
+  readonly kind: "resource";
+  readonly verb: ResourceVerb;
+  /** API group; "" is the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Namespace; "" for a cluster-scoped resource or for all namespaces. For `namespaces/x` it is x. */
+  readonly namespace: string;
+  readonly resource: string;
+  /** "" if none. Everything behind the name, joined with "/". */
+  readonly subresource: string;
+  /** "" for collections, unless a field selector names one object. */
+  readonly name: string;
+  /** The object name stands in the path, so that the request is not for a collection. */
+  readonly nameInPath: boolean;
+  /** The path has the legacy form /api/v1/watch/... */
+  readonly legacyWatch: boolean;
+}
+
+export type RequestInfo = NonResourceInfo | ResourceInfo;
+
+const METHOD_VERBS: Readonly<Record<string, ResourceVerb>> = {
+  GET: "get",
+  HEAD: "get",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+// Segments behind /namespaces/NAME that belong to the namespace object itself.
+const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
+
+/**
+ * Reads a request line.
+ * @param target the request target in origin form, as it stands in the request line
+ * @throws MeshError `BAD_REQUEST_TARGET`
+ */
+export function parseRequestInfo(method: string, target: string): RequestInfo {
+  const [path, query] = splitTarget(target);
+  const segments = decodeSegments(path);
+  const common = { method: method.toUpperCase(), path, segments, query };
+  const api = readApiPrefix(segments);
+  const verb = METHOD_VERBS[common.method];
+  if (api === undefined || verb === undefined) return { kind: "non-resource", verb: method.toLowerCase(), ...common };
+
+  let rest = api.rest;
+  let legacyWatch = false;
+  if (rest[0] === "watch" && rest.length > 1) {
+    legacyWatch = true;
+    rest = rest.slice(1);
+  } else if (rest[0] === "proxy") {
+    throw new MeshError("BAD_REQUEST_TARGET", `reading path ${path}: the legacy proxy prefix is not supported`);
+  }
+  const place = readPlace(rest);
+  return {
+    kind: "resource",
+    ...common,
+    group: api.group,
+    version: api.version,
+    ...place,
+    name: place.name || collectionName(verb, query),
+    nameInPath: place.name !== "",
+    verb: collectionVerb(verb, place.name, query, legacyWatch),
+    legacyWatch,
+  };
+}
+
+function splitTarget(target: string): [string, URLSearchParams] {
+  if (!target.startsWith("/")) throw new MeshError("BAD_REQUEST_TARGET", "reading request target: must start with /");
+  const mark = target.indexOf("?");
+  if (mark < 0) return [target, new URLSearchParams()];
+  const raw = target.slice(mark + 1);
+  decode(raw); // a malformed escape would be read differently by the API server
+  return [target.slice(0, mark), new URLSearchParams(raw)];
+}
+
+function decodeSegments(path: string): string[] {
+  if (path === "/") return [];
+  const raw = path.slice(1).split("/");
+  if (raw.at(-1) === "") raw.pop(); // one trailing slash is common and harmless
+  return raw.map((segment) => {
+    const text = decode(segment);
+    if (text === "" || text === "." || text === ".." || /[/\\\0]/.test(text)) {
+      throw new MeshError("BAD_REQUEST_TARGET", `reading path ${path}: empty, dot or escaped segments are not allowed`);
+    }
+    return text;
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new MeshError("BAD_REQUEST_TARGET", "reading request target: malformed percent escape", { cause });
+  }
+}
+
+function readApiPrefix(segments: readonly string[]): { group: string; version: string; rest: readonly string[] } | undefined {
+  const [prefix, second, third] = segments;
+  if (prefix === "api" && second !== undefined && segments.length > 2) {
+    return { group: "", version: second, rest: segments.slice(2) };
+  }
+  if (prefix === "apis" && second !== undefined && third !== undefined && segments.length > 3) {
+    return { group: second, version: third, rest: segments.slice(3) };
+  }
+  return undefined;
+}
+
+function readPlace(rest: readonly string[]): Pick<ResourceInfo, "namespace" | "resource" | "name" | "subresource"> {
+  const [first = "", second, third] = rest;
+  if (first === "namespaces" && second !== undefined) {
+    if (third === undefined || NAMESPACE_SUBRESOURCES.has(third)) {
+      return { namespace: second, resource: first, name: second, subresource: rest.slice(2).join("/") };
+    }
+    return { namespace: second, resource: third, name: rest[3] ?? "", subresource: rest.slice(4).join("/") };
+  }
+  return { namespace: "", resource: first, name: second ?? "", subresource: rest.slice(2).join("/") };
+}
+
+function collectionName(verb: ResourceVerb, query: URLSearchParams): string {
+  if (verb !== "get" && verb !== "delete") return "";
+  return nameOfFieldSelector(query.get("fieldSelector") ?? "");
+}
+
+function collectionVerb(verb: ResourceVerb, name: string, query: URLSearchParams, legacyWatch: boolean): ResourceVerb {
+  if (legacyWatch && verb === "get") return "watch";
+  if (verb === "get" && name === "") return isTrue(query.get("watch")) ? "watch" : "list";
+  if (verb === "delete" && name === "") return "deletecollection";
+  return verb;
+}
+
+// Kubernetes' query conversion: absent, "false" and "0" are false, everything else (the empty value too) is true.
+function isTrue(value: string | null): boolean {
+  return value !== null && value.toLowerCase() !== "false" && value !== "0";
+}

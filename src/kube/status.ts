@@ -1,0 +1,100 @@
+// Kubernetes Status errors (metav1.Status). StatusError is what every part throws to answer a request with an error; the
+// proxy's rescue layer and localkube turn it into a response in one place.
+import { MeshError } from "../base/errors.ts";
+
+/** metav1.StatusReason, those that are made or read here. */
+export type StatusReason =
+  | "BadRequest"
+  | "Unauthorized"
+  | "Forbidden"
+  | "NotFound"
+  | "AlreadyExists"
+  | "Conflict"
+  | "Gone"
+  | "Expired"
+  | "Invalid"
+  | "MethodNotAllowed"
+  | "NotAcceptable"
+  | "UnsupportedMediaType"
+  | "RequestEntityTooLarge"
+  | "TooManyRequests"
+  | "Timeout"
+  | "InternalError"
+  | "ServiceUnavailable";
+
+const CODES: Readonly<Record<StatusReason, number>> = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Gone: 410,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+};
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** metav1.Status of a failure. */
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: "Failure";
+  readonly message: string;
+  readonly reason: StatusReason;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+/** An error that is an answer: code `KUBE_STATUS`, with the Status to send. */
+export class StatusError extends MeshError {
+  readonly status: Status;
+
+  constructor(reason: StatusReason, message: string, details?: StatusDetails, options?: ErrorOptions) {
+    super("KUBE_STATUS", message, options);
+    this.name = "StatusError";
+    this.status = createStatus(reason, message, details);
+  }
+}
+
+/** A Status of this reason, with the HTTP code that belongs to it. */
+export function createStatus(reason: StatusReason, message: string, details?: StatusDetails): Status {
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    reason,
+    ...(details === undefined ? {} : { details }),
+    code: CODES[reason],
+  };
+}
+
+/** True if `error` is an answer of this reason, ours or the API server's. */
+export function isStatus(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
+  return error instanceof StatusError && reasons.includes(error.status.reason);
+}

@@ -1,0 +1,126 @@
+// The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
+// reach another replica are sent to the leader.
+import { ServerCredentials } from "@grpc/grpc-js";
+import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
+import { systemClock, systemRandom } from "../base/clock.ts";
+import { processEnv } from "../base/env.ts";
+import { MeshError } from "../base/errors.ts";
+import { createHealthServer } from "../base/health-server.ts";
+import { type Runnable, runGroups } from "../base/lifecycle.ts";
+import { createLogger } from "../base/log.ts";
+import { createRegistry } from "../base/metrics.ts";
+import { formatAddress } from "../base/settings.ts";
+import { createKubeClient } from "../kube/client/client.ts";
+import { PODS } from "../kube/client/resources.ts";
+import { createInformers } from "../runtime/informers.ts";
+import { loadConnection } from "../runtime/kubeconfig.ts";
+import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
+import { createWorkQueueMetrics } from "../runtime/work-queue-metrics.ts";
+import { createAdmission } from "./admission.ts";
+import type { ManagerConfig } from "./config.ts";
+import { addManagerStateController } from "./controllers/manager-state/add.ts";
+import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
+import { createManagerMetrics } from "./metrics.ts";
+import { VIRTUAL_APPS } from "./resources.ts";
+import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
+import { createSnapshotServer } from "./snapshot-server/snapshot-server.ts";
+
+const VERSION = "0.1.0";
+const LEASE_NAME = "ctrlmesh-manager";
+
+/** What a supervisor wants to know. */
+export interface ManagerReady {
+  readonly grpc: string;
+  readonly health: string;
+}
+
+export interface RunManagerOptions {
+  readonly signal: AbortSignal;
+  readonly onReady: (ready: ManagerReady) => void;
+}
+
+/** Runs until the signal fires and everything is drained. */
+export async function runManager(config: ManagerConfig, { signal, onReady }: RunManagerOptions): Promise<void> {
+  const log = createLogger({ name: "ctrlmesh-manager", level: config.logLevel });
+  const [clock, random] = [systemClock, systemRandom];
+  const metricsRegistry = createRegistry("manager", VERSION);
+  const userAgent = `ctrlmesh-manager/${VERSION}`;
+  const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
+  const client = createKubeClient(await loadConnection({ env: processEnv(), userAgent, ...kubeconfig }));
+  const informers = createInformers({ client, clock, random, log });
+  const registry = createProxyRegistry({ log });
+
+  let elector: LeaderElector | undefined;
+  const leaderElsewhere = () => (elector?.isLeader ? undefined : (elector?.leader.split("_").at(-1) ?? ""));
+  const server = createSnapshotServer({
+    listen: formatAddress(config.grpcListen),
+    credentials: ServerCredentials.createInsecure(),
+    registry,
+    admit: createAdmission({ pods: informers.store(PODS), apps: informers.store(VIRTUAL_APPS), leaderElsewhere }),
+    log,
+  });
+  const health = createHealthServer({
+    listen: config.healthListen,
+    registry: metricsRegistry,
+    notReady: () => (informers.store(VIRTUAL_APPS).hasSynced ? undefined : "VirtualApps have not been listed yet"),
+  });
+  createManagerMetrics({ metricsRegistry, registry, isLeader: () => elector?.isLeader ?? false });
+  const metrics = createWorkQueueMetrics(metricsRegistry);
+
+  const status = (): ManagerStateStatus => ({
+    namespace: config.namespace,
+    endpoints: [{ name: config.podName, podIP: config.podIP, leader: true }],
+    ports: { grpcLeaderElectionPort: server.port, grpcNonLeaderElectionPort: server.port },
+  });
+  const apps = addVirtualAppController({ client, informers, registry, clock, log, metrics });
+  const states = addManagerStateController({ client, informers, log, status });
+  // Controllers do not run twice: a replica that has lost the lease ends, and comes back as a contender.
+  const lost = new AbortController();
+  const election: Runnable = {
+    name: "leader election",
+    async start(starting) {
+      elector = createLeaderElector({
+        client,
+        namespace: config.namespace,
+        name: LEASE_NAME,
+        // The address is part of the identity: whoever reads the lease knows where to send a proxy.
+        identity: `${config.podName}_${formatAddress({ host: config.podIP, port: server.port })}`,
+        clock,
+        random,
+        log,
+        ...leaseTimes(config),
+        callbacks: {
+          async onStartedLeading(leading) {
+            states.enqueue({ namespace: "", name: MANAGER_STATE_NAME });
+            await runGroups([[apps, states]], { signal: leading, log });
+          },
+          onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
+        },
+      });
+      await elector.start(starting);
+    },
+    stop: async () => elector?.stop(),
+  };
+  const connection: Runnable = { name: "client", start: async () => undefined, stop: () => client.close() };
+  const announce: Runnable = {
+    name: "ready",
+    async start() {
+      const ready = {
+        grpc: formatAddress({ ...config.grpcListen, port: server.port }),
+        health: `http://127.0.0.1:${health.port}`,
+      };
+      log.info({ ...ready }, "serving");
+      onReady(ready);
+    },
+    stop: async () => undefined,
+  };
+  // The connection is closed last, after the elector has released its lease through it.
+  const until = AbortSignal.any([signal, lost.signal]);
+  await runGroups([[connection, health], [informers], [server], [election, announce]], { signal: until, log });
+  if (!signal.aborted) throw lost.signal.reason;
+}
+
+// client-go's proportions: 15 s, 10 s, 2 s.
+function leaseTimes({ leaseDurationMs }: ManagerConfig) {
+  return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
+}

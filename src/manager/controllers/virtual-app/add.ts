@@ -1,0 +1,65 @@
+// What the VirtualApp controller watches: the apps, their pods, all namespaces (as metadata), and what the proxies say.
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { metadataOnly } from "../../../kube/client/resource.ts";
+import { NAMESPACES, PODS } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import { matchesSelector } from "../../../kube/label-selector.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { Informers } from "../../../runtime/informers.ts";
+import { generationChanged } from "../../../runtime/predicates.ts";
+import type { Request } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
+import type { WorkQueueMetrics } from "../../../runtime/work-queue-metrics.ts";
+import { VIRTUAL_APPS } from "../../resources.ts";
+import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
+import { createVirtualAppReconciler } from "./reconciler.ts";
+
+// A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
+const DEBOUNCE_MS = 20;
+
+export interface VirtualAppControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  readonly registry: ProxyRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: WorkQueueMetrics;
+}
+
+export function addVirtualAppController(options: VirtualAppControllerOptions): Controller {
+  const { informers, registry } = options;
+  const apps = informers.store(VIRTUAL_APPS);
+  const pods = informers.store(PODS);
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
+
+  const controller = controllerOf({ name: "virtual-app", debounceMs: DEBOUNCE_MS, ...options })
+    .for(VIRTUAL_APPS, { predicates: [generationChanged] })
+    .watches(PODS, (pod) => appsOfPod(apps, pod))
+    .watches(metadataOnly(NAMESPACES), () => apps.list().map(requestOf))
+    .withReconciler(createVirtualAppReconciler({ ...options, apps, pods, namespaces }));
+
+  registry.onChange((key) => {
+    const [namespace = "", name = ""] = key.split("/");
+    const pod = pods.get(name, namespace);
+    if (pod !== undefined) for (const request of appsOfPod(apps, pod)) controller.enqueue(request);
+  });
+  pods.onChange((change) => {
+    // A pod that is gone ends its claims; one made anew under the same name is another pod.
+    if (change.type === "deleted") registry.forget(`${change.object.metadata.namespace}/${change.object.metadata.name}`);
+  });
+  return controller;
+}
+
+function appsOfPod(apps: Store<VirtualApp>, { metadata }: KubeObject): Request[] {
+  return apps
+    .list(metadata.namespace)
+    .filter(({ spec }) => matchesSelector(spec.selector ?? {}, metadata.labels))
+    .map(requestOf);
+}
+
+function requestOf({ metadata }: KubeObject): Request {
+  return { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
+}

@@ -1,0 +1,208 @@
+// What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it.
+// Invariant: at most one snapshot a proxy is unacknowledged; what comes meanwhile is coalesced to the newest. Facts only
+// leave when the pod is gone, so that a lost connection never looks like a lost claim.
+import type { Logger } from "../../base/log.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import type { HelloMessage, NackMessage } from "../../wire/messages.ts";
+import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
+
+/** The sending side of one proxy's stream. */
+export interface ProxyStream {
+  send(snapshot: Snapshot, nonce: number): void;
+  /** Ends the stream; the proxy comes back. */
+  end(reason: string): void;
+}
+
+/** What is known about one proxy. */
+export interface ProxyFacts {
+  readonly connected: boolean;
+  /** What the proxy enforces: the newest snapshot that it acknowledged, or spoke of at hello. */
+  readonly enforced: Snapshot | undefined;
+  /** Sent and not yet answered: the proxy may enforce it any moment. */
+  readonly outstanding: Snapshot | undefined;
+  /** The proxy enforces something that it could not tell at hello; over with its first ACK. */
+  readonly unresolved: boolean;
+  /** The highest version that the proxy has spoken of. */
+  readonly version: number;
+  /** Why the proxy refused the newest snapshot; empty if it did not. */
+  readonly problems: readonly string[];
+  /** The pod holds the operator's lock. */
+  readonly leader: boolean;
+}
+
+interface ProxyState {
+  uid: string;
+  stream: ProxyStream | undefined;
+  wanted: Snapshot | undefined;
+  enforced: Snapshot | undefined;
+  outstanding: { readonly snapshot: Snapshot; readonly nonce: number } | undefined;
+  unresolved: boolean;
+  version: number;
+  refusedDigest: string;
+  problems: readonly string[];
+  leader: boolean;
+}
+
+export interface ProxyRegistry {
+  /** A proxy's stream has opened with its hello. An older stream of the same pod is ended. */
+  connected(pod: string, hello: HelloMessage, stream: ProxyStream): void;
+  /** The stream is gone; ignored if the pod has a newer one. */
+  disconnected(pod: string, stream: ProxyStream): void;
+  acked(pod: string, stream: ProxyStream, nonce: number): void;
+  nacked(pod: string, stream: ProxyStream, nack: NackMessage): void;
+  reported(pod: string, stream: ProxyStream, leader: boolean): void;
+  /** What the pod's proxy is to enforce from now on. */
+  publish(pod: string, snapshot: Snapshot): void;
+  /** The pod is gone: its claims end and its stream is closed. */
+  forget(pod: string): void;
+  facts(pod: string): ProxyFacts | undefined;
+  readonly pods: Iterable<string>;
+  /** Calls the listener with the pod whose facts have changed. */
+  onChange(listener: (pod: string) => void): void;
+  /** Ends all streams. */
+  close(reason: string): void;
+}
+
+export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyRegistry {
+  const states = new Map<string, ProxyState>();
+  const listeners: ((pod: string) => void)[] = [];
+  let lastNonce = 0;
+
+  const changed = (pod: string) => {
+    for (const listener of listeners) listener(pod);
+  };
+  const stateOf = (pod: string): ProxyState => {
+    const state = states.get(pod) ?? emptyState();
+    states.set(pod, state);
+    return state;
+  };
+  const flush = (state: ProxyState) => {
+    const { stream, wanted, outstanding, enforced } = state;
+    if (stream === undefined || wanted === undefined || outstanding !== undefined) return;
+    if (wanted.digest === enforced?.digest || wanted.digest === state.refusedDigest) return;
+    const nonce = ++lastNonce;
+    state.outstanding = { snapshot: wanted, nonce };
+    stream.send(wanted, nonce);
+  };
+  const current = (pod: string, stream: ProxyStream): ProxyState | undefined => {
+    const state = states.get(pod);
+    return state?.stream === stream ? state : undefined;
+  };
+
+  return {
+    connected(pod, hello, stream) {
+      const state = stateOf(pod);
+      state.stream?.end("the pod has opened a newer stream");
+      state.stream = stream;
+      state.leader = false;
+      takeHello(state, hello);
+      flush(state);
+      changed(pod);
+    },
+    disconnected(pod, stream) {
+      const state = current(pod, stream);
+      if (state === undefined) return;
+      state.stream = undefined;
+      state.leader = false;
+      changed(pod);
+    },
+    acked(pod, stream, nonce) {
+      const state = current(pod, stream);
+      if (state?.outstanding?.nonce !== nonce) return;
+      settle(state, state.outstanding.snapshot);
+      flush(state);
+      changed(pod);
+    },
+    nacked(pod, stream, { nonce, problems }) {
+      const state = current(pod, stream);
+      if (state?.outstanding?.nonce !== nonce) return;
+      state.refusedDigest = state.outstanding.snapshot.digest;
+      state.problems = problems;
+      state.outstanding = undefined;
+      log.error({ pod, problems }, "snapshot refused");
+      flush(state);
+      changed(pod);
+    },
+    reported(pod, stream, leader) {
+      const state = current(pod, stream);
+      if (state === undefined || state.leader === leader) return;
+      state.leader = leader;
+      changed(pod);
+    },
+    publish(pod, snapshot) {
+      const state = stateOf(pod);
+      state.wanted = snapshot;
+      flush(state);
+    },
+    forget(pod) {
+      states.get(pod)?.stream?.end("the pod is gone");
+      states.delete(pod);
+    },
+    facts: (pod) => {
+      const state = states.get(pod);
+      if (state === undefined) return undefined;
+      const { stream, enforced, outstanding, unresolved, version, problems, leader } = state;
+      return {
+        connected: stream !== undefined,
+        enforced,
+        outstanding: outstanding?.snapshot,
+        unresolved,
+        version,
+        problems,
+        leader,
+      };
+    },
+    get pods() {
+      return states.keys();
+    },
+    onChange: (listener) => listeners.push(listener),
+    close(reason) {
+      for (const state of states.values()) state.stream?.end(reason);
+    },
+  };
+}
+
+function emptyState(): ProxyState {
+  return {
+    uid: "",
+    stream: undefined,
+    wanted: undefined,
+    enforced: undefined,
+    outstanding: undefined,
+    unresolved: false,
+    version: 0,
+    refusedDigest: "",
+    problems: [],
+    leader: false,
+  };
+}
+
+// What the proxy says at hello decides over what was known: it may have restarted with an older snapshot, or with none.
+function takeHello(state: ProxyState, hello: HelloMessage): void {
+  const uid = hello.pod?.uid ?? "";
+  const sameUid = uid === state.uid;
+  state.uid = uid;
+  state.outstanding = undefined;
+  state.refusedDigest = "";
+  state.version = Math.max(sameUid ? state.version : 0, hello.version);
+  state.enforced = enforcedAt(hello);
+  state.unresolved = hello.digest !== "" && state.enforced === undefined;
+}
+
+function enforcedAt({ enforced }: HelloMessage): Snapshot | undefined {
+  if (enforced === null) return undefined;
+  try {
+    return snapshotFromWire(enforced);
+  } catch {
+    return undefined; // a proxy of another version: unresolved until it has acknowledged one of ours
+  }
+}
+
+function settle(state: ProxyState, enforced: Snapshot): void {
+  state.enforced = enforced;
+  state.version = Math.max(state.version, enforced.version);
+  state.outstanding = undefined;
+  state.unresolved = false;
+  state.problems = [];
+  state.refusedDigest = "";
+}

@@ -1,0 +1,41 @@
+// Everything that is decided about one app, from facts alone: its wished table, the fences, and what each subset's proxies
+// are to enforce. Pure; the reconciler gathers the facts and carries the plan out.
+import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
+import type { AppRef } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
+import type { Claim } from "../handover/claims.ts";
+import { planFences, type Wait } from "../handover/plan-fences.ts";
+import { compileRoute, type NamespaceFacts } from "./compile-route.ts";
+import { digestOf, type Rules, rulesOf } from "./snapshots.ts";
+import { subsetsOf } from "./subsets.ts";
+
+export interface AppFacts {
+  readonly app: AppRef;
+  readonly spec: VirtualAppSpec;
+  readonly namespaces: Iterable<NamespaceFacts>;
+  readonly claims: readonly Claim[];
+}
+
+export interface AppPlan {
+  readonly wished: RouteTable;
+  readonly subsets: readonly string[];
+  /** What each subset's proxies enforce now, fences included. */
+  readonly rules: ReadonlyMap<string, Rules>;
+  /** Digest over all subsets' rules. */
+  readonly digest: string;
+  readonly waits: readonly Wait[];
+}
+
+export function planApp({ app, spec, namespaces, claims }: AppFacts): AppPlan {
+  const wished = compileRoute(spec, namespaces);
+  const subsets = subsetsOf(spec);
+  const { fenced, waits } = planFences(wished, subsets, claims);
+  const rules = new Map(
+    subsets.map((subset) => {
+      const fences = fenced.get(subset) ?? new Set<string>();
+      const table = fences.size === 0 ? wished : { ...wished, fenced: fences };
+      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table })];
+    }),
+  );
+  return { wished, subsets, rules, digest: digestOf([...rules].map(([subset, { digest }]) => [subset, digest])), waits };
+}

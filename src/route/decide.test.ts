@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { group, limit, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
+import { type Decision, decide } from "./decide.ts";
+import type { Scope } from "./plan-query.ts";
+import { viewOf } from "./snapshot.ts";
+import type { RouteTable } from "./table.ts";
+
+const routes = table([subset("canary")], { prod: [], shop: [], pilot: [0] });
+
+function ask(name: string, method: string, target: string, scope: Scope = "namespaced", of: RouteTable = routes): Decision {
+  const info = parseRequestInfo(method, target) as ResourceInfo;
+  return decide(viewOf(snapshot(of, { subset: name }), info.group, info.resource), info, scope);
+}
+
+describe("a request for one object", () => {
+  it("passes in an owned namespace, with every verb", () => {
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
+      expect(ask("", method, "/api/v1/namespaces/prod/pods/x")).toEqual({ kind: "allow" });
+    }
+    expect(ask("", "POST", "/api/v1/namespaces/prod/pods")).toEqual({ kind: "allow" });
+  });
+  it("is refused in a foreign namespace, with the owner's name, reads too", () => {
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
+      const decision = ask("", method, "/api/v1/namespaces/pilot/pods/x");
+      expect(decision).toMatchObject({ kind: "refuse", why: "foreign", message: expect.stringContaining('subset "canary"') });
+    }
+    expect(ask("canary", "POST", "/api/v1/namespaces/prod/pods")).toMatchObject({
+      message: expect.stringContaining("the default subset"),
+    });
+  });
+  it("is refused for subresources as for the object", () => {
+    expect(ask("", "POST", "/api/v1/namespaces/pilot/pods/x/exec")).toMatchObject({ kind: "refuse" });
+    expect(ask("", "PUT", "/apis/apps/v1/namespaces/pilot/deployments/x/status")).toMatchObject({ kind: "refuse" });
+  });
+  it("waits in a namespace that nobody has heard of", () => {
+    expect(ask("", "GET", "/api/v1/namespaces/new/pods/x")).toEqual({ kind: "hold", namespace: "new" });
+  });
+  it("is refused for the time being in a namespace that moves", () => {
+    const moving = { ...routes, fenced: new Set(["pilot"]) };
+    expect(ask("canary", "PUT", "/api/v1/namespaces/pilot/pods/x", "namespaced", moving)).toMatchObject({ why: "moving" });
+  });
+  it("belongs to the default subset when it is cluster-scoped", () => {
+    expect(ask("", "PUT", "/api/v1/nodes/n")).toEqual({ kind: "allow" });
+    expect(ask("canary", "PUT", "/api/v1/nodes/n")).toMatchObject({ kind: "refuse" });
+  });
+  it("goes by its own name when it is a namespace", () => {
+    expect(ask("canary", "PATCH", "/api/v1/namespaces/pilot")).toEqual({ kind: "allow" });
+    expect(ask("canary", "PUT", "/api/v1/namespaces/prod/finalize")).toMatchObject({ kind: "refuse" });
+  });
+});
+
+describe("a collection", () => {
+  it("passes whole in an owned namespace", () => {
+    expect(ask("canary", "GET", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "allow" });
+    expect(ask("canary", "DELETE", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "allow" });
+  });
+  it("is narrowed to nothing in a foreign namespace, never refused", () => {
+    const plan = { plan: "nothing", fieldSelector: "metadata.namespace!=pilot", only: undefined };
+    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "narrow", plan });
+    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods?watch=1")).toEqual({ kind: "narrow", plan });
+  });
+  it("over all namespaces is pushed down to the one that is owned", () => {
+    const plan = { plan: "one-namespace", fieldSelector: "metadata.namespace=pilot", only: "pilot" };
+    expect(ask("canary", "GET", "/api/v1/pods?watch=true")).toEqual({ kind: "narrow", plan });
+  });
+  it("over all namespaces leaves out a small complement by name", () => {
+    const plan = { plan: "without-namespaces", fieldSelector: "metadata.namespace!=pilot", only: undefined };
+    expect(ask("", "GET", "/api/v1/pods")).toEqual({ kind: "narrow", plan });
+  });
+  it("of cluster-scoped or unknown resources is only filtered", () => {
+    for (const scope of ["cluster", "unknown"] as const) {
+      expect(ask("canary", "GET", "/api/v1/nodes", scope)).toMatchObject({ kind: "narrow", plan: { plan: "none" } });
+    }
+  });
+  it("cannot be deleted over all namespaces, except what is cluster-scoped and owned", () => {
+    expect(ask("canary", "DELETE", "/api/v1/pods")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
+    expect(ask("", "DELETE", "/api/v1/nodes", "cluster")).toEqual({ kind: "allow" });
+    expect(ask("", "DELETE", "/api/v1/namespaces", "cluster")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
+  });
+});
+
+describe("side doors", () => {
+  it("a node's proxy reaches all pods and is refused unless the subset owns all of them", () => {
+    expect(ask("", "GET", "/api/v1/nodes/n/proxy/pods")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
+  });
+  it("access reviews pass in every subset", () => {
+    expect(ask("canary", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).toEqual({ kind: "allow" });
+  });
+  it("a global limit hides a namespace from everybody", () => {
+    const limited = table([limit()], { prod: [0], system: [] });
+    expect(ask("", "GET", "/api/v1/namespaces/system/pods/x", "namespaced", limited)).toMatchObject({
+      message: expect.stringContaining("nobody in this app (outside of spec.route.globalLimits[0])"),
+    });
+  });
+  it("a rule for one resource leaves the others alone", () => {
+    const one = table([subset("db", group("", "configmaps"))], { data: [0] });
+    expect(ask("", "GET", "/api/v1/pods", "namespaced", one)).toEqual({ kind: "allow" });
+    expect(ask("db", "GET", "/api/v1/namespaces/data/configmaps/x", "namespaced", one)).toEqual({ kind: "allow" });
+  });
+});

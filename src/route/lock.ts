@@ -1,0 +1,33 @@
+// The operator's leader-election lock: which requests touch it and what it is called upstream. Each subset has a lock of
+// its own, NAME---SUBSET; the default subset keeps NAME, so that a mesh-less pod and the default subset exclude each other.
+import type { Snapshot } from "./snapshot.ts";
+import { DEFAULT_SUBSET } from "./table.ts";
+
+/** What stands between the lock's name and the subset's. */
+export const LOCK_SEPARATOR = "---";
+
+/** The lock's name upstream for a subset. */
+export function lockNameFor(lockName: string, subset: string): string {
+  return subset === DEFAULT_SUBSET ? lockName : `${lockName}${LOCK_SEPARATOR}${subset}`;
+}
+
+/** True for the resources that client-go's resource locks use: leases, and configmaps or endpoints in old versions. */
+export function isLockResource(group: string, resource: string): boolean {
+  if (group === "coordination.k8s.io") return resource === "leases";
+  return group === "" && (resource === "configmaps" || resource === "endpoints");
+}
+
+/** True if the place (a resource in a namespace) is where this app's lock lives. */
+export function isLockPlace(snapshot: Snapshot, place: { group: string; resource: string; namespace: string }): boolean {
+  return snapshot.lockName !== "" && place.namespace === snapshot.podNamespace && isLockResource(place.group, place.resource);
+}
+
+/**
+ * True if an object of the lock's place, by its name upstream, must not be seen by this subset: another subset's lock, or
+ * the default one beside the subset's own.
+ */
+export function isForeignLock(snapshot: Snapshot, upstreamName: string): boolean {
+  const { lockName, subset } = snapshot;
+  const isAnyLock = upstreamName === lockName || upstreamName.startsWith(lockName + LOCK_SEPARATOR);
+  return isAnyLock && upstreamName !== lockNameFor(lockName, subset);
+}

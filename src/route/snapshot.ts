@@ -1,0 +1,68 @@
+// What one proxy is told to enforce, and the view of one resource that follows from it. Pure; compiled views are cached
+// by the session, which makes a new cache for each snapshot.
+import { isOwnedBy, type Owner, ownersOf, type RouteTable } from "./table.ts";
+
+export interface AppRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Snapshot {
+  /** Grows with every change of the app's routes. */
+  readonly version: number;
+  /** Hash of the enforced rules; equal digests mean equal rules. */
+  readonly digest: string;
+  readonly app: AppRef;
+  /** The pod's subset; "" is the default one. */
+  readonly subset: string;
+  /** Namespace of the pod, in which its lock lives. */
+  readonly podNamespace: string;
+  /** Name of the operator's lock; "" if it has none. */
+  readonly lockName: string;
+  readonly table: RouteTable;
+}
+
+/** How a namespace of one resource stands towards this proxy's subset. */
+export type Standing = "mine" | "foreign" | "moving" | "unknown";
+
+/** One resource as this proxy's subset sees it. */
+export interface ResourceView {
+  readonly group: string;
+  readonly resource: string;
+  /** Every namespace, known or not, is this subset's: nothing needs filtering. */
+  readonly whole: boolean;
+  /** "" asks for cluster-scoped objects. */
+  standing(namespace: string): Standing;
+  ownerOf(namespace: string): Owner;
+  /** Known namespaces by standing. Cost grows with their number: for planning, not for each object. */
+  namespaces(): { readonly mine: readonly string[]; readonly others: readonly string[] };
+}
+
+/** Compiles the view of one resource. */
+export function viewOf(snapshot: Snapshot, group: string, resource: string): ResourceView {
+  const owners = ownersOf(snapshot.table, group, resource);
+  const standing = (namespace: string): Standing => {
+    const owner = owners.ownerOf(namespace);
+    if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
+    return isOwnedBy(owner, snapshot.subset) ? "mine" : "foreign";
+  };
+  return {
+    group,
+    resource,
+    whole: owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset),
+    standing,
+    ownerOf: owners.ownerOf,
+    namespaces() {
+      const known = [...snapshot.table.classOf.keys()];
+      return {
+        mine: known.filter((name) => standing(name) === "mine"),
+        others: known.filter((name) => standing(name) !== "mine"),
+      };
+    },
+  };
+}
+
+/** The namespace that decides about an object: its own, or its name where the resource is `namespaces`. */
+export function governingNamespace(group: string, resource: string, meta: { namespace: string; name: string }): string {
+  return group === "" && resource === "namespaces" ? meta.name : meta.namespace;
+}

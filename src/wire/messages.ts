@@ -1,0 +1,77 @@
+// The messages of proto/ctrlmesh/v1/mesh.proto as @grpc/proto-loader gives and takes them with the options in
+// load-proto.ts. The .proto file is the contract; these types follow it field by field.
+
+export interface PodRef {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface HelloMessage {
+  readonly pod: PodRef | null;
+  readonly version: number;
+  readonly digest: string;
+  readonly proxyVersion: string;
+  /** What the proxy enforces; null if nothing. */
+  readonly enforced: SnapshotMessage | null;
+}
+
+export interface AckMessage {
+  readonly nonce: number;
+  readonly version: number;
+}
+
+export interface NackMessage extends AckMessage {
+  readonly problems: readonly string[];
+}
+
+export interface ReportMessage {
+  readonly leader: boolean;
+}
+
+/** From proxy to manager: exactly one of the fields. */
+export type ProxyMessage =
+  | { readonly message?: "hello"; readonly hello: HelloMessage }
+  | { readonly message?: "ack"; readonly ack: AckMessage }
+  | { readonly message?: "nack"; readonly nack: NackMessage }
+  | { readonly message?: "report"; readonly report: ReportMessage };
+
+export interface ResourceMatchMessage {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface RuleMessage {
+  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET";
+  readonly subset: string;
+  readonly resources: readonly ResourceMatchMessage[];
+  readonly origin: string;
+}
+
+export interface NamespaceClassMessage {
+  readonly rules: readonly number[];
+  readonly namespaces: readonly string[];
+}
+
+export interface RouteTableMessage {
+  readonly rules: readonly RuleMessage[];
+  readonly classes: readonly NamespaceClassMessage[];
+  readonly publicResources: readonly ResourceMatchMessage[];
+  readonly fenced: readonly string[];
+}
+
+export interface SnapshotMessage {
+  readonly nonce: number;
+  readonly version: number;
+  readonly digest: string;
+  readonly app: { readonly namespace: string; readonly name: string } | null;
+  readonly subset: string;
+  readonly podNamespace: string;
+  readonly lockName: string;
+  readonly table: RouteTableMessage | null;
+}
+
+/** From manager to proxy: exactly one of the fields. */
+export type ManagerMessage =
+  | { readonly message?: "snapshot"; readonly snapshot: SnapshotMessage }
+  | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } };

@@ -1,0 +1,100 @@
+// Snapshot <-> wire message. Invariant: what decodes without an error can be enforced as it is; everything that cannot is
+// named, all problems at once, and becomes the NACK's text.
+import { MeshError } from "../base/errors.ts";
+import type { Snapshot } from "../route/snapshot.ts";
+import type { ResourceMatch, RouteRule, RouteTable } from "../route/table.ts";
+import type { ResourceMatchMessage, RouteTableMessage, RuleMessage, SnapshotMessage } from "./messages.ts";
+
+/** The snapshot as a message; `nonce` names this sending of it. */
+export function snapshotToWire(snapshot: Snapshot, nonce: number): SnapshotMessage {
+  const { version, digest, app, subset, podNamespace, lockName, table } = snapshot;
+  return { nonce, version, digest, app, subset, podNamespace, lockName, table: tableToWire(table) };
+}
+
+/** The table as a message, namespaces sorted, so that equal tables give equal messages. */
+export function tableToWire(table: RouteTable): RouteTableMessage {
+  const members: string[][] = table.classes.map(() => []);
+  for (const [namespace, index] of table.classOf) members[index]?.push(namespace);
+  return {
+    rules: table.rules.map(ruleToWire),
+    classes: table.classes.map((rules, index) => ({ rules, namespaces: members[index]?.sort() ?? [] })),
+    publicResources: table.publicResources,
+    fenced: [...table.fenced].sort(),
+  };
+}
+
+function ruleToWire(rule: RouteRule): RuleMessage {
+  const { resources, origin } = rule;
+  return rule.kind === "limit"
+    ? { kind: "LIMIT", subset: "", resources, origin }
+    : { kind: "SUBSET", subset: rule.subset, resources, origin };
+}
+
+/**
+ * Decodes and checks a snapshot.
+ * @throws SnapshotInvalidError
+ */
+export function snapshotFromWire(message: SnapshotMessage): Snapshot {
+  const problems: string[] = [];
+  if (!Number.isSafeInteger(message.version) || message.version <= 0)
+    problems.push(`version: ${message.version} is not positive`);
+  if (message.digest === "") problems.push("digest: missing");
+  if (message.app === null || message.app.name === "") problems.push("app: missing");
+  if (message.podNamespace === "") problems.push("podNamespace: missing");
+  const table = message.table === null ? undefined : tableFromWire(message.table, problems);
+  if (table === undefined) problems.push("table: missing");
+  if (problems.length > 0 || table === undefined || message.app === null) throw new SnapshotInvalidError(problems);
+  return {
+    version: message.version,
+    digest: message.digest,
+    app: { namespace: message.app.namespace, name: message.app.name },
+    subset: message.subset,
+    podNamespace: message.podNamespace,
+    lockName: message.lockName,
+    table,
+  };
+}
+
+/** A snapshot that cannot be enforced: code `SNAPSHOT_INVALID`, with every problem. */
+export class SnapshotInvalidError extends MeshError {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super("SNAPSHOT_INVALID", `reading snapshot: ${problems.join("; ")}`);
+    this.problems = problems;
+  }
+}
+
+function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {
+  const rules = message.rules.map((rule, index) => ruleFromWire(rule, `table.rules[${index}]`, problems));
+  const classOf = new Map<string, number>();
+  message.classes.forEach((row, index) => {
+    for (const rule of row.rules) {
+      if (rule >= rules.length) problems.push(`table.classes[${index}].rules: ${rule} is no rule, there are ${rules.length}`);
+    }
+    for (const namespace of row.namespaces) {
+      if (classOf.has(namespace)) problems.push(`table.classes[${index}].namespaces: "${namespace}" is in two classes`);
+      classOf.set(namespace, index);
+    }
+  });
+  return {
+    rules,
+    classes: message.classes.map((row) => [...row.rules].sort((a, b) => a - b)),
+    classOf,
+    publicResources: message.publicResources.map(matchFromWire),
+    fenced: new Set(message.fenced),
+  };
+}
+
+function ruleFromWire(message: RuleMessage, path: string, problems: string[]): RouteRule {
+  const resources = message.resources.map(matchFromWire);
+  const { origin, subset } = message;
+  if (message.kind === "LIMIT") return { kind: "limit", resources, origin };
+  if (message.kind !== "SUBSET") problems.push(`${path}.kind: ${message.kind} is not known to this proxy`);
+  if (subset === "") problems.push(`${path}.subset: missing`);
+  return { kind: "subset", subset, resources, origin };
+}
+
+function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {
+  return { apiGroups: [...apiGroups], resources: [...resources] };
+}

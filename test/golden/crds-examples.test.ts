@@ -1,0 +1,52 @@
+// The VirtualApps in examples/ are valid, and each one in examples/invalid is refused with the words of its first line.
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { lockNameOf, validateVirtualApp } from "../../src/api/virtual-app.ts";
+import { problemsOf } from "../support/virtual-app.ts";
+
+const EXAMPLES = new URL("../../examples/", import.meta.url);
+
+const read = (path: string) => readFileSync(new URL(path, EXAMPLES), "utf8");
+const documents = (text: string): unknown[] => parseAllDocuments(text, { strict: true }).map((each) => each.toJS());
+const invalid = readdirSync(new URL("invalid/", EXAMPLES)).filter((name) => name.endsWith(".yaml"));
+
+describe("examples", () => {
+  it.each(["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml", "demo/virtualapp.yaml"])(
+    "%s is valid",
+    (path) => {
+      for (const document of documents(read(path))) expect(problemsOf(document)).toEqual([]);
+    },
+  );
+
+  it("names the same lock in both forms", () => {
+    const locks = ["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml"].map((path) => {
+      const result = validateVirtualApp(documents(read(path))[0]);
+      return result.ok ? lockNameOf(result.value.spec) : undefined;
+    });
+    expect(locks).toEqual(["test-operator", "test-operator"]);
+  });
+
+  it("has the namespaces of the demo", () => {
+    const names = documents(read("demo/namespaces.yaml")).map((each) => (each as { metadata: { name: string } }).metadata.name);
+    expect(names).toEqual(["foo-system", "team-a", "team-b", "canary-eu", "team-c"]);
+  });
+
+  it.each(invalid)("invalid/%s is refused for that one reason", (name) => {
+    const text = read(`invalid/${name}`);
+    const expected = /^# expect: (.+)\n/.exec(text)?.[1];
+    expect(expected, "the first line says what is expected").toBeDefined();
+    const problems = problemsOf(documents(text)[0]);
+    expect(problems).toEqual([expect.stringContaining(expected ?? "")]);
+  });
+
+  it("shows at least the six faults that people make most", () => {
+    expect(invalid).toEqual(
+      expect.arrayContaining(
+        ["empty-selector", "unknown-rule", "rule-used-twice", "bad-regex", "two-selector-kinds", "unknown-field"].map(
+          (name) => `${name}.yaml`,
+        ),
+      ),
+    );
+  });
+});

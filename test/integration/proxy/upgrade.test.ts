@@ -1,0 +1,128 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import type { Duplex } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { StatusError } from "../../../src/kube/status.ts";
+import type { Layer } from "../../../src/proxy/pipeline/handler.ts";
+import { eventually } from "../../support/eventually.ts";
+import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";
+
+let api: FakeApi;
+let proxy: ProxyHarness;
+
+const refuseForeign: Layer = (next) => async (call) => {
+  if (call.info.kind === "resource" && call.info.namespace === "foreign")
+    throw new StatusError("Forbidden", "ctrlmesh: not yours");
+  return next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
+};
+
+beforeEach(async () => {
+  api = await startFakeApi();
+  api.onUpgrade = (req, socket, head) => {
+    socket.on("error", () => {});
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${req.headers.upgrade}\r\nX-From: api\r\n\r\nhello `,
+    );
+    socket.write(head);
+    socket.pipe(socket);
+  };
+  proxy = await startProxy({ api, isolate: refuseForeign });
+});
+
+afterEach(async () => {
+  await proxy.stop();
+  await api.close();
+});
+
+interface Upgraded {
+  readonly res: IncomingMessage;
+  /** Undefined if the upgrade was refused. */
+  readonly socket: Duplex | undefined;
+  readonly head: Buffer;
+}
+
+function upgrade(path: string, method = "GET", protocol = "websocket"): Promise<Upgraded> {
+  return new Promise((resolve, reject) => {
+    const req = request(new URL(proxy.ready.url), {
+      agent: false,
+      ca: proxy.agent.options.ca,
+      path,
+      method,
+      headers: { connection: "Upgrade", upgrade: protocol, authorization: "Bearer a", "x-remote-user": "admin" },
+    });
+    req.on("upgrade", (res, socket, head) => resolve({ res, socket, head }));
+    req.on("response", (res) => resolve({ res, socket: undefined, head: Buffer.alloc(0) }));
+    req.on("error", reject);
+    req.end();
+  });
+}
+
+const EXEC = "/api/v1/namespaces/a/pods/p/exec?command=ls&command=-l&stdout=true";
+
+describe("upgrades", () => {
+  it.each([
+    ["GET", "websocket"],
+    ["POST", "SPDY/3.1"],
+  ])("%s %s becomes a raw tunnel, with the first bytes of both sides", async (method, protocol) => {
+    const { res, socket, head } = await upgrade(EXEC, method, protocol);
+    expect([res.statusCode, res.headers.upgrade, res.headers["x-from"]]).toEqual([101, protocol, "api"]);
+    let got = head.toString();
+    socket?.on("data", (chunk: Buffer) => {
+      got += chunk.toString();
+    });
+    socket?.write("world");
+    await eventually(() => got === "hello world");
+    const [seen] = api.seen;
+    expect([seen?.method, seen?.url, seen?.headers.upgrade, seen?.headers.host]).toEqual([
+      method,
+      EXEC,
+      protocol,
+      new URL(api.url).host,
+    ]);
+    expect(seen?.headers).toMatchObject({ authorization: "Bearer a", "x-seen-by": "isolate" });
+    expect(seen?.headers).not.toHaveProperty("x-remote-user");
+    socket?.destroy();
+    await eventually(() => api.open === 0);
+  });
+
+  it("end with the upstream's socket", async () => {
+    const { socket } = await upgrade(EXEC);
+    socket?.resume();
+    socket?.on("error", () => {});
+    api.reset();
+    if (socket !== undefined && !socket.destroyed) await once(socket, "close");
+  });
+
+  it("into a namespace of somebody else are refused like every request", async () => {
+    const { res, socket } = await upgrade("/api/v1/namespaces/foreign/pods/p/exec");
+    expect([res.statusCode, socket]).toEqual([403, undefined]);
+    expect(JSON.parse((await readAll(res)).toString())).toMatchObject({ kind: "Status", reason: "Forbidden" });
+    expect(api.seen).toHaveLength(0);
+  });
+
+  it("that the API server refuses are answered by its refusal", async () => {
+    api.onUpgrade = (_req, socket) => socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
+    const { res } = await upgrade(EXEC);
+    expect([res.statusCode, (await readAll(res)).toString()]).toEqual([403, "no"]);
+  });
+
+  it("of a watch are ignored: the answer is the plain stream, through all layers", async () => {
+    api.script = (_req, res) => answerJson(res, 200, {});
+    const { res, socket } = await upgrade("/api/v1/pods?watch=1");
+    expect([res.statusCode, socket]).toEqual([200, undefined]);
+    await readAll(res);
+    expect(api.seen[0]?.headers).toMatchObject({ "x-seen-by": "isolate", connection: "keep-alive" });
+    expect(api.seen[0]?.headers).not.toHaveProperty("upgrade");
+  });
+
+  it("are cut at the end of the drain", async () => {
+    const { socket } = await upgrade(EXEC);
+    socket?.resume();
+    socket?.on("error", () => {});
+    const closed = socket === undefined ? undefined : once(socket, "close");
+    await proxy.drain();
+    await closed;
+  });
+});

@@ -1,0 +1,100 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCa } from "../../../src/base/certificates.ts";
+import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
+
+let api: FakeApi;
+let proxy: ProxyHarness | undefined;
+
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+
+afterEach(async () => {
+  await proxy?.stop();
+  proxy = undefined;
+  await api.close();
+});
+
+const PODS = "/api/v1/pods";
+
+describe("when the API server", () => {
+  it("is away, the client gets a 503 that it may retry, and the next one works once it is back", async () => {
+    proxy = await startProxy({ api });
+    const { port } = api;
+    await api.close();
+    const answer = await proxy.fetch(PODS);
+    expect([answer.status, answer.headers["retry-after"], answer.headers["x-ctrlmesh-error"]]).toEqual([
+      503,
+      "1",
+      "UPSTREAM_UNREACHABLE",
+    ]);
+    const { ca } = api;
+    api = await startFakeApi(undefined, port);
+    await writeFile(proxy.apiCaFile, api.ca.certPem);
+    expect(api.ca.certPem).not.toBe(ca.certPem);
+    expect((await proxy.fetch(PODS)).status).toBe(200);
+  });
+
+  it("shows a certificate of another CA, nothing is sent to it", async () => {
+    proxy = await startProxy({ api });
+    await writeFile(proxy.apiCaFile, createCa({ commonName: "wrong", now: Date.now() }).certPem);
+    const answer = await proxy.fetch(PODS, { headers: { authorization: "Bearer secret" } });
+    expect(answer.status).toBe(503);
+    expect(api.seen).toHaveLength(0);
+  });
+
+  it("shows a certificate for another name, nothing is sent to it", async () => {
+    const elsewhere = Object.create(api, { url: { value: `https://127.0.0.2:${api.port}` } }) as FakeApi;
+    proxy = await startProxy({ api: elsewhere });
+    expect((await proxy.fetch(PODS)).status).toBe(503);
+    expect(api.seen).toHaveLength(0);
+  });
+
+  it("rotates its CA, new connections are verified against the file as it is now, without a restart", async () => {
+    proxy = await startProxy({ api });
+    expect((await proxy.fetch(PODS)).status).toBe(200);
+    api.rotateCa();
+    api.reset();
+    expect((await proxy.fetch(PODS)).status).toBe(503);
+    await writeFile(proxy.apiCaFile, api.ca.certPem);
+    expect((await proxy.fetch(PODS)).status).toBe(200);
+  });
+
+  it("has a CA file that cannot be read at the start, the proxy does not start", async () => {
+    await expect(startProxy({ api, apiCaFile: join("/nowhere", "ca.crt") })).rejects.toThrow(/reading the API server's CA/);
+  });
+
+  it("does not answer in time, the client gets a 504", async () => {
+    proxy = await startProxy({ api, timeouts: { headersMs: 200, bodyMs: 200 } });
+    api.script = () => {};
+    const answer = await proxy.fetch(PODS);
+    expect([answer.status, answer.headers["x-ctrlmesh-error"]]).toEqual([504, "UPSTREAM_TIMEOUT"]);
+  });
+
+  it("sends garbage, the client gets a 503", async () => {
+    proxy = await startProxy({ api });
+    api.script = (req) => req.socket.end("not http at all\r\n\r\n");
+    expect((await proxy.fetch(PODS)).status).toBe(503);
+  });
+
+  it("fails, the log tells neither token nor body nor query", async () => {
+    let lines = "";
+    const log = pino({ level: "trace" }, { write: (line) => void (lines += line) });
+    proxy = await startProxy({ api, log, accessLog: true, isolate: () => async () => Promise.reject(new TypeError("a bug")) });
+    const body = Buffer.from("top secret");
+    const answer = await proxy.fetch(`${PODS}?token=hidden`, {
+      method: "POST",
+      body,
+      headers: { authorization: "Bearer s3cret", "content-length": body.length },
+    });
+    expect([answer.status, answer.headers["x-ctrlmesh-error"]]).toEqual([500, "INTERNAL"]);
+    expect(lines.match(/a bug/g)?.length).toBeGreaterThan(0);
+    expect(lines.match(/answering a request failed/g)).toHaveLength(1);
+    expect(lines).not.toMatch(/s3cret|top secret|hidden/);
+    expect(answer.body.toString()).not.toContain("a bug");
+  });
+});

@@ -1,0 +1,109 @@
+// A scripted HTTPS server in the API server's place: the test says what it answers, and can look at what it got and at
+// which connections it has. Its certificate comes from a CA of its own, which may change while it runs.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { createCa, issueServerCertificate, type KeyCertificate } from "../../src/base/certificates.ts";
+
+export type Script = (req: IncomingMessage, res: ServerResponse) => void;
+
+/** A request as the API server saw it. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly rawHeaders: readonly string[];
+  /** Which connection it came on, from 1. */
+  readonly connection: number;
+}
+
+export interface FakeApi {
+  readonly url: string;
+  readonly port: number;
+  ca: KeyCertificate;
+  readonly seen: SeenRequest[];
+  /** Connections that are open now. */
+  readonly open: number;
+  /** Connections since the start. */
+  readonly accepted: number;
+  /** What it answers from now on. */
+  script: Script;
+  onUpgrade: ((req: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
+  /** Serves with a certificate of a new CA from the next connection on. */
+  rotateCa(): void;
+  /** Destroys the connections, not the server. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+/** Starts it on a free port of 127.0.0.1 (or the given one). */
+export async function startFakeApi(script: Script = answerOk, port = 0): Promise<FakeApi> {
+  const sockets = new Map<Socket, number>();
+  let accepted = 0;
+  const server: Server = createServer({ keepAliveTimeout: 90_000, requestTimeout: 0 }, (req, res) => {
+    note(req);
+    api.script(req, res);
+  });
+  const note = (req: IncomingMessage) => {
+    const { method = "", url = "", headers, rawHeaders } = req;
+    api.seen.push({ method, url, headers, rawHeaders, connection: sockets.get(req.socket) ?? 0 });
+  };
+  server.on("secureConnection", (socket) => {
+    sockets.set(socket, ++accepted);
+    socket.on("error", () => undefined);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  server.on("upgrade", (req, socket, head) => {
+    note(req);
+    if (api.onUpgrade === undefined) socket.destroy();
+    else api.onUpgrade(req, socket, head);
+  });
+  server.on("tlsClientError", () => undefined);
+  const useCa = () => {
+    api.ca = createCa({ commonName: "fake api ca", now: Date.now() });
+    const leaf = issueServerCertificate(api.ca, { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], now: Date.now() });
+    server.setSecureContext({ cert: leaf.certPem, key: leaf.keyPem });
+  };
+  const api: FakeApi = {
+    url: "",
+    port: 0,
+    ca: { certPem: "", keyPem: "" },
+    seen: [],
+    get open() {
+      return sockets.size;
+    },
+    get accepted() {
+      return accepted;
+    },
+    script,
+    onUpgrade: undefined,
+    rotateCa: useCa,
+    reset() {
+      for (const socket of sockets.keys()) socket.destroy();
+    },
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      this.reset();
+      await closed;
+    },
+  };
+  useCa();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const bound = (server.address() as AddressInfo).port;
+  return Object.assign(api, { port: bound, url: `https://127.0.0.1:${bound}` });
+}
+
+/** Answers everything with 200 and a small JSON object. */
+export function answerOk(req: IncomingMessage, res: ServerResponse): void {
+  req.resume();
+  answerJson(res, 200, { kind: "ConfigMap", apiVersion: "v1" });
+}
+
+/** Answers with JSON. */
+export function answerJson(res: ServerResponse, status: number, value: unknown): void {
+  const body = JSON.stringify(value);
+  res.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  res.end(body);
+}

@@ -1,0 +1,71 @@
+// A clock that only moves when a test says so. Invariant: timers run in the order of their due times (ties: as they were
+// made), each at its own time, and everything that a timer's promises set off has run before the next one does.
+import type { Clock, Timer } from "../../src/base/clock.ts";
+
+export interface FakeClock extends Clock {
+  /** Moves time forward, running what falls due on the way. */
+  advance(ms: number): Promise<void>;
+  /** Lets pending promises run, without moving time. */
+  flush(): Promise<void>;
+  /** Moves the wall clock alone, as an NTP step does. */
+  stepWall(ms: number): void;
+  /** Timers that wait. */
+  readonly pending: number;
+}
+
+interface Waiting {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** @param startMs wall time at the start, in milliseconds since the epoch */
+export function createFakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
+  const timers = new Set<Waiting>();
+  let elapsedMs = 0;
+  let wallMs = startMs;
+  let order = 0;
+
+  function nextDue(limitMs: number): Waiting | undefined {
+    let next: Waiting | undefined;
+    for (const timer of timers) {
+      if (timer.dueMs > limitMs) continue;
+      if (next === undefined || timer.dueMs < next.dueMs || (timer.dueMs === next.dueMs && timer.order < next.order))
+        next = timer;
+    }
+    return next;
+  }
+
+  return {
+    now: () => wallMs + elapsedMs,
+    monotonicMs: () => elapsedMs,
+    after(delayMs, run): Timer {
+      const timer: Waiting = { dueMs: elapsedMs + Math.max(0, delayMs), order: order++, run };
+      timers.add(timer);
+      return { cancel: () => timers.delete(timer) };
+    },
+    async advance(ms) {
+      const endMs = elapsedMs + ms;
+      await flushMicrotasks();
+      for (let timer = nextDue(endMs); timer !== undefined; timer = nextDue(endMs)) {
+        timers.delete(timer);
+        elapsedMs = Math.max(elapsedMs, timer.dueMs);
+        timer.run();
+        await flushMicrotasks();
+      }
+      elapsedMs = endMs;
+    },
+    flush: flushMicrotasks,
+    stepWall(ms) {
+      wallMs += ms;
+    },
+    get pending() {
+      return timers.size;
+    },
+  };
+}
+
+// Node empties the whole microtask queue before it runs an immediate.
+function flushMicrotasks(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,153 @@
+// The real proxy in this process, between a fake API server and a session that the test holds, with a plain HTTPS client.
+// `stop` fails if a socket is left anywhere: a leak in the proxy fails the test that made it.
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { Agent, type RequestOptions, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
+import { runGroups } from "../../src/base/lifecycle.ts";
+import { type Logger, silentLogger } from "../../src/base/log.ts";
+import { createRegistry, type Registry } from "../../src/base/metrics.ts";
+import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
+import { readInvocation } from "../../src/proxy/config.ts";
+import type { Layer } from "../../src/proxy/pipeline/handler.ts";
+import type { Enforced, Session } from "../../src/proxy/session/session.ts";
+import { eventually } from "./eventually.ts";
+import type { FakeApi } from "./fake-api.ts";
+
+export const passThrough: Layer = (next) => next;
+
+export interface HarnessOptions {
+  readonly api: FakeApi;
+  readonly isolate?: Layer;
+  readonly election?: Layer;
+  /** False: the session has no snapshot. */
+  readonly hasSnapshot?: boolean;
+  readonly drainMs?: number;
+  readonly timeouts?: ProxyDeps["timeouts"];
+  /** File with the CA that the proxy trusts; default the fake API's. */
+  readonly apiCaFile?: string;
+  readonly dataDir?: string;
+  readonly log?: Logger;
+  readonly accessLog?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface ProxyHarness {
+  readonly ready: ReadyInfo;
+  readonly registry: Registry;
+  readonly dataDir: string;
+  readonly apiCaFile: string;
+  /** Keep-alive connections to the proxy. */
+  readonly agent: Agent;
+  /** Fake session: `session.current` may be changed. */
+  readonly session: { current: Enforced | undefined };
+  /** Sends a request and reads the answer whole. Rejects if the answer breaks off. */
+  fetch(path: string, options?: RequestOptions & { readonly body?: Uint8Array }): Promise<Answer>;
+  /** Sends a request and resolves with the response, unread. */
+  open(path: string, options?: RequestOptions): Promise<IncomingMessage>;
+  /** Starts the drain and waits for its end. */
+  drain(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const NOT_LOOKED_AT = {} as Enforced;
+
+/** Starts the proxy. */
+export async function startProxy(options: HarnessOptions): Promise<ProxyHarness> {
+  const { api, hasSnapshot = true } = options;
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "ctrlmesh-proxy-")));
+  const apiCaFile = options.apiCaFile ?? join(dataDir, "api-ca.crt");
+  if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
+  const session: Session & { current: Enforced | undefined } = {
+    current: hasSnapshot ? NOT_LOOKED_AT : undefined,
+    onChange: () => () => undefined,
+    beginWrite: () => () => undefined,
+  };
+  const registry = createRegistry("proxy", "test");
+  const log = options.log ?? silentLogger();
+  const proxy = createProxy(configFor(api, dataDir, apiCaFile, options), {
+    session: Object.assign(session, { name: "session", start: async () => undefined, stop: async () => undefined }),
+    layers: () => ({ election: options.election ?? passThrough, isolate: options.isolate ?? passThrough }),
+    registry,
+    clock: systemClock,
+    log,
+    ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
+  });
+  const stopping = new AbortController();
+  let over: Promise<void> = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    const started = { name: "started", start: async () => resolve(), stop: async () => undefined };
+    over = runGroups([...proxy.groups, [started]], { signal: stopping.signal, log, drainMs: 20_000 });
+    over.catch(reject);
+  });
+  const ready = proxy.ready();
+  const agent = new Agent({ keepAlive: true, ca: await readFile(ready.ca) });
+
+  const open = (path: string, more: RequestOptions & { readonly body?: Uint8Array } = {}) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const { body, ...rest } = more;
+      const req = request(new URL(ready.url), { agent, path, ...rest });
+      req.once("response", resolve);
+      req.on("error", reject);
+      req.end(body);
+    });
+  const drain = async () => {
+    stopping.abort();
+    await over;
+  };
+  return {
+    ready,
+    registry,
+    dataDir,
+    apiCaFile,
+    agent,
+    session,
+    open,
+    async fetch(path, more) {
+      const res = await open(path, more);
+      return { status: res.statusCode ?? 0, headers: res.headers, body: await readAll(res) };
+    },
+    drain,
+    async stop() {
+      agent.destroy();
+      await drain();
+      await eventually(() => api.open === 0, 2_000);
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+function configFor(api: FakeApi, dataDir: string, apiCaFile: string, options: HarnessOptions) {
+  const flags = {
+    "api-server": api.url,
+    "api-server-ca": apiCaFile,
+    manager: "127.0.0.1:1",
+    "pod-name": "operator-0",
+    "pod-namespace": "ops",
+    "data-dir": dataDir,
+    listen: "127.0.0.1:0",
+    "health-listen": "127.0.0.1:0",
+    "drain-ms": String(options.drainMs ?? 5_000),
+    "access-log": String(options.accessLog ?? false),
+  };
+  const invocation = readInvocation(
+    Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+    {},
+  );
+  if (invocation.kind !== "run") throw new Error("not a configuration");
+  return invocation.config;
+}
+
+/** The whole body; rejects if it breaks off. */
+export async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,45 @@
+// Short-hand for route tables in tests: rules by a few words, namespaces by the rules that contain them.
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { ResourceMatch, RouteRule, RouteTable } from "../../src/route/table.ts";
+
+/** All resources of one group. */
+export function group(apiGroup: string, ...resources: string[]): ResourceMatch {
+  return { apiGroups: [apiGroup], resources: resources.length === 0 ? ["*"] : resources };
+}
+
+export function limit(...resources: ResourceMatch[]): RouteRule {
+  return { kind: "limit", resources, origin: "spec.route.globalLimits[0]" };
+}
+
+export function subset(name: string, ...resources: ResourceMatch[]): RouteRule {
+  return { kind: "subset", subset: name, resources, origin: `subRules[${name}].match[0]` };
+}
+
+/** @param members namespace -> indices of the rules that contain it */
+export function table(
+  rules: readonly RouteRule[],
+  members: Readonly<Record<string, readonly number[]>>,
+  more: { readonly publicResources?: readonly ResourceMatch[]; readonly fenced?: readonly string[] } = {},
+): RouteTable {
+  const classes = [...new Set(Object.values(members).map((row) => row.join()))];
+  return {
+    rules,
+    classes: classes.map((row) => (row === "" ? [] : row.split(",").map(Number))),
+    classOf: new Map(Object.entries(members).map(([namespace, row]) => [namespace, classes.indexOf(row.join())])),
+    publicResources: more.publicResources ?? [],
+    fenced: new Set(more.fenced),
+  };
+}
+
+export function snapshot(routes: RouteTable, more: Partial<Snapshot> = {}): Snapshot {
+  return {
+    version: 1,
+    digest: "digest-1",
+    app: { namespace: "shop", name: "app" },
+    subset: "",
+    podNamespace: "shop",
+    lockName: "shop-lock",
+    table: routes,
+    ...more,
+  };
+}

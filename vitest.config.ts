@@ -1,0 +1,27 @@
+// Three projects, from the least powerful to the most: unit (beside the code, no network), integration (real
+// processes and sockets against localkube), e2e (the real control plane; one file at a time, each with its own).
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "test/golden/**/*.test.ts", "test/fuzz/**/*.test.ts"],
+          testTimeout: 20_000,
+        },
+      },
+      { test: { name: "integration", include: ["test/integration/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 900_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});

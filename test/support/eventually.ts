@@ -1,15 +1,27 @@
-// Waits until a condition holds, for what happens in other processes or on sockets. The only waiting that tests do.
+// Waiting for the state of the world instead of sleeping.
 
-/** Polls until `check` neither throws nor answers false; rethrows its last error after `timeoutMs`. */
-export async function eventually(check: () => unknown, timeoutMs = 10_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+export interface EventuallyOptions {
+  /** Default 10,000. */
+  readonly withinMs?: number;
+  /** Default 25. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Calls `check` until it neither throws nor returns false; the last failure is thrown when time is over.
+ * @param options as a number: within this many milliseconds
+ */
+export async function eventually<T>(check: () => T | Promise<T>, options: EventuallyOptions | number = {}): Promise<T> {
+  const { withinMs = 10_000, everyMs = 25 } = typeof options === "number" ? { withinMs: options } : options;
+  const deadline = performance.now() + withinMs;
   for (;;) {
     try {
-      if ((await check()) !== false) return;
-      if (performance.now() > deadline) throw new Error(`eventually: still false after ${timeoutMs} ms`);
+      const result = await check();
+      if (result !== false) return result;
+      if (performance.now() > deadline) throw new Error(`still false after ${withinMs} ms`);
     } catch (error) {
       if (performance.now() > deadline) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

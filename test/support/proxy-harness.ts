@@ -118,7 +118,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     async stop() {
       agent.destroy();
       await drain();
-      await eventually(() => api.open === 0, 2_000);
+      await eventually(() => api.open === 0, { withinMs: 2_000 });
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true });
     },
   };

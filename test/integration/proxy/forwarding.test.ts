@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
@@ -40,20 +41,24 @@ function raw(text: string): Promise<string> {
 describe("forwarding", () => {
   it("passes a small GET and its answer through", async () => {
     api.script = (_req, res) => {
-      res.writeHead(200, { "content-type": "application/json", "audit-id": "x", warning: ['299 - "a"', '299 - "b"'] });
+      res.writeHead(200, {
+        "content-type": "application/json",
+        "audit-id": "x",
+        Warning: ['299 - "a"', '299 - "b"'],
+      } as OutgoingHttpHeaders);
       res.end("{}");
     };
     const answer = await proxy.fetch("/api/v1/namespaces/a/configmaps/b?x=1", { headers: { accept: "application/json" } });
     expect(answer.status).toBe(200);
     expect(answer.body.toString()).toBe("{}");
     expect(answer.headers["audit-id"]).toBe("x");
-    expect(answer.headers["warning"]).toBe('299 - "a", 299 - "b"');
+    expect(answer.headers.warning).toBe('299 - "a", 299 - "b"');
     expect(api.seen[0]?.url).toBe("/api/v1/namespaces/a/configmaps/b?x=1");
     expect(api.seen[0]?.headers.accept).toBe("application/json");
   });
 
   it("passes a POST with its body through", async () => {
-    let got = Buffer.alloc(0);
+    let got: Buffer = Buffer.alloc(0);
     api.script = async (req, res) => {
       got = await readAll(req);
       res.writeHead(201);
@@ -71,7 +76,7 @@ describe("forwarding", () => {
   });
 
   it("passes a chunked upload through", async () => {
-    let got = Buffer.alloc(0);
+    let got: Buffer = Buffer.alloc(0);
     api.script = async (req, res) => {
       got = await readAll(req);
       res.end();

@@ -1,0 +1,25 @@
+// Status conditions (metav1.Condition), the same for every kind. The manager writes them; `kubectl wait` reads them.
+import { z } from "zod";
+import { listMap } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+
+/** The conditions of an app, in the order in which they are written. */
+export const CONDITION_TYPES = ["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"] as const;
+
+export type ConditionType = (typeof CONDITION_TYPES)[number];
+
+/** A point in time as Kubernetes writes it (RFC 3339). */
+export const timestampSchema = z.iso.datetime({ offset: true });
+
+export const conditionSchema = z.object({
+  type: z.string().min(1).max(316).describe("Kind of the condition, for example Ready."),
+  status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+  observedGeneration: z.int().min(0).optional().describe("Generation of the object that this was said of."),
+  lastTransitionTime: timestampSchema.describe("When the status last changed."),
+  reason: z.string().min(1).max(1024).describe("One word in CamelCase, for programs."),
+  message: z.string().max(32_768).describe("A sentence for people: who is waited for, how long, why, and what to do."),
+});
+
+export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap("type"));
+
+export type Condition = Immutable<z.output<typeof conditionSchema>>;

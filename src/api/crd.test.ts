@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { crdOf, KIND_NAMES, KINDS } from "./crd.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+const rootOf = (kind: (typeof KIND_NAMES)[number]): StructuralSchema => {
+  const schema = crdOf(kind).spec.versions[0]?.schema.openAPIV3Schema;
+  if (schema === undefined) throw new Error("a CRD without a version");
+  return schema;
+};
+
+/** Every schema in a schema, with its path. */
+function* nodes(schema: StructuralSchema, path = "$"): Iterable<[string, StructuralSchema]> {
+  yield [path, schema];
+  for (const [name, inner] of Object.entries(schema.properties ?? {})) yield* nodes(inner, `${path}.${name}`);
+  if (schema.items !== undefined) yield* nodes(schema.items, `${path}[]`);
+  if (schema.additionalProperties !== undefined) yield* nodes(schema.additionalProperties, `${path}{}`);
+}
+
+describe("crdOf", () => {
+  it("lists every kind", () => {
+    expect([...KIND_NAMES].sort()).toEqual(Object.keys(KINDS).sort());
+  });
+
+  it("names VirtualApp as users know it", () => {
+    const { metadata, spec } = crdOf("VirtualApp");
+    expect(metadata.name).toBe("virtualapps.ctrlmesh.kruise.io");
+    expect(spec.names).toMatchObject({
+      kind: "VirtualApp",
+      plural: "virtualapps",
+      shortNames: ["vapp"],
+      categories: ["ctrlmesh"],
+    });
+    expect(spec.scope).toBe("Namespaced");
+    expect(crdOf("ManagerState").spec.scope).toBe("Cluster");
+  });
+
+  it("shows the columns of the design, the wide ones last", () => {
+    const columns = KINDS.VirtualApp.columns;
+    expect(columns.map(({ name }) => name.toUpperCase())).toEqual(
+      "READY REASON PROXIES SYNCED NAMESPACES MOVING AGE ROUTE MESSAGE".split(" "),
+    );
+    expect(columns.filter(({ priority }) => priority === 1).map(({ name }) => name)).toEqual(["Route", "Message"]);
+  });
+
+  it.each(KIND_NAMES)("bounds every list and every string of %s, so that its CEL rules have a bounded cost", (kind) => {
+    const { apiVersion: _, kind: __, metadata: ___, ...fields } = rootOf(kind).properties ?? {};
+    for (const [name, field] of Object.entries(fields)) {
+      for (const [path, node] of nodes(field, name)) {
+        if (node.type === "array") expect(node.maxItems, path).toBeGreaterThan(0);
+        if (node.type === "string" && node.enum === undefined && node.format === undefined)
+          expect(node.maxLength, path).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it.each(KIND_NAMES)("describes every field of %s", (kind) => {
+    for (const [path, node] of nodes(rootOf(kind))) {
+      if (/\.\w+$/.test(path) && !path.startsWith("$.metadata")) expect(node.description, path).toMatch(/\.$/);
+    }
+  });
+
+  it("leaves metadata to the API server but for the length of the name", () => {
+    expect(rootOf("VirtualApp").properties?.metadata).toEqual({
+      type: "object",
+      properties: { name: { type: "string", maxLength: 63 } },
+    });
+    expect(rootOf("ManagerState").properties?.metadata).toEqual({ type: "object" });
+  });
+
+  it("makes the selector immutable and subsets and rules maps by name", () => {
+    const spec = rootOf("VirtualApp").properties?.spec?.properties;
+    expect(spec?.selector?.["x-kubernetes-validations"]).toContainEqual(expect.objectContaining({ rule: "self == oldSelf" }));
+    for (const list of [spec?.subsets, spec?.route?.properties?.subRules]) {
+      expect(list?.["x-kubernetes-list-map-keys"]).toEqual(["name"]);
+    }
+  });
+});

@@ -1,0 +1,91 @@
+// The CustomResourceDefinitions of all kinds, made from their schemas. scripts/generate.ts writes them to deploy/crds, and
+// localkube and the tests install them from here.
+import type { KindDefinition } from "./kind.ts";
+import { managerStateKind } from "./manager-state.ts";
+import { type StructuralSchema, toStructuralSchema } from "./structural-schema.ts";
+import { virtualAppKind } from "./virtual-app.ts";
+
+/** Every kind that this version serves, by name. */
+export const KINDS = { VirtualApp: virtualAppKind, ManagerState: managerStateKind } as const satisfies Record<
+  string,
+  KindDefinition
+>;
+
+export type KindName = keyof typeof KINDS;
+
+/** The names of all kinds, in a stable order. */
+export const KIND_NAMES = ["VirtualApp", "ManagerState"] as const satisfies readonly KindName[];
+
+/** apiextensions.k8s.io/v1 CustomResourceDefinition, as it is written here. */
+export interface CustomResourceDefinition {
+  readonly apiVersion: "apiextensions.k8s.io/v1";
+  readonly kind: "CustomResourceDefinition";
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly names: Readonly<Record<string, string | readonly string[]>>;
+    readonly scope: "Namespaced" | "Cluster";
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: true;
+      readonly storage: true;
+      readonly subresources: { readonly status: Readonly<Record<string, never>> };
+      readonly additionalPrinterColumns: readonly unknown[];
+      readonly schema: { readonly openAPIV3Schema: StructuralSchema };
+    }[];
+  };
+}
+
+/** The whole CustomResourceDefinition of a kind. */
+export function crdOf(name: KindName): CustomResourceDefinition {
+  const definition: KindDefinition = KINDS[name];
+  const { group, version, kind, plural, singular, shortNames, scope, columns } = definition;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular,
+        ...(shortNames.length === 0 ? {} : { shortNames }),
+        categories: ["ctrlmesh"],
+      },
+      scope,
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+          schema: { openAPIV3Schema: rootSchema(definition) },
+        },
+      ],
+    },
+  };
+}
+
+/** The API server owns apiVersion, kind and metadata; of the last a CRD may bound the name and nothing else. */
+function rootSchema({ schema }: KindDefinition): StructuralSchema {
+  const {
+    properties: { apiVersion: _, kind: __, metadata, ...fields } = {},
+    required = [],
+    ...root
+  } = toStructuralSchema(schema);
+  const bounded = metadata?.properties?.name?.maxLength !== undefined ? { properties: { name: metadata.properties.name } } : {};
+  const ours = required.filter((field) => field in fields);
+  return {
+    ...root,
+    ...(ours.length === 0 ? {} : { required: ours }),
+    properties: {
+      apiVersion: { type: "string", description: "Group and version of the object's schema." },
+      kind: { type: "string", description: "Kind of the object." },
+      metadata: { type: "object", ...bounded },
+      ...fields,
+    },
+  };
+}

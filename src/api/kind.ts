@@ -1,0 +1,42 @@
+// What a kind's file tells about itself: names, scope, columns and schema. crd.ts makes the CustomResourceDefinition of it.
+import type { z } from "zod";
+
+/** One line of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: "string" | "integer" | "date";
+  readonly description: string;
+  readonly jsonPath: string;
+  /** 0 is always shown, 1 only with `-o wide`. */
+  readonly priority?: 0 | 1;
+}
+
+/** A custom resource. */
+export interface KindDefinition {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly scope: "Namespaced" | "Cluster";
+  readonly columns: readonly PrinterColumn[];
+  /** The whole object, with apiVersion, kind and metadata. */
+  readonly schema: z.ZodObject;
+}
+
+/** API group of the kinds that come from the first controller mesh. */
+export const KRUISE_GROUP = "ctrlmesh.kruise.io";
+
+/** The `.status.conditions` entry of a type, as a column's path. */
+export function conditionPath(type: string, field: "status" | "reason" | "message"): string {
+  return `.status.conditions[?(@.type=="${type}")].${field}`;
+}
+
+/** The age of the object, the last of the columns that are always shown. */
+export const AGE_COLUMN: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  description: "Time since the object was created.",
+  jsonPath: ".metadata.creationTimestamp",
+};

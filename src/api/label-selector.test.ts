@@ -1,0 +1,84 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import type { LabelSelector as KubeLabelSelector, LabelSelectorRequirement as KubeRequirement } from "../kube/types.ts";
+import {
+  countTerms,
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  labelSelectorSchema,
+  nonEmptySelector,
+} from "./label-selector.ts";
+import { formatProblem, validate } from "./problems.ts";
+
+const problems = (selector: unknown, schema = labelSelectorSchema) => {
+  const result = validate(schema, selector);
+  return result.ok ? [] : result.problems.map(formatProblem);
+};
+
+describe("label selector", () => {
+  it("infers a type that fits the one of src/kube", () => {
+    expectTypeOf<LabelSelector>().toExtend<KubeLabelSelector>();
+    expectTypeOf<KubeLabelSelector>().toExtend<LabelSelector>();
+    expectTypeOf<LabelSelectorRequirement>().toExtend<KubeRequirement>();
+  });
+
+  it("takes all four operators", () => {
+    const matchExpressions = [
+      { key: "a", operator: "In", values: ["x", ""] },
+      { key: "b", operator: "NotIn", values: ["y"] },
+      { key: "c", operator: "Exists" },
+      { key: "d", operator: "DoesNotExist", values: [] },
+    ];
+    expect(problems({ matchLabels: { "app.kubernetes.io/name": "shop" }, matchExpressions })).toEqual([]);
+    expect(problems({})).toEqual([]);
+  });
+
+  it("asks for values where the operator needs them, and refuses them where it takes none", () => {
+    expect(problems({ matchExpressions: [{ key: "a", operator: "NotIn" }] })).toEqual([
+      "matchExpressions[0].values: required: NotIn needs at least one value",
+    ]);
+    expect(problems({ matchExpressions: [{ key: "a", operator: "Exists", values: ["x"] }] })).toEqual([
+      "matchExpressions[0].values: must not be set: Exists takes no values",
+    ]);
+  });
+
+  it("names the operators and the nearest one", () => {
+    expect(problems({ matchExpressions: [{ key: "a", operator: "notin", values: ["x"] }] })).toEqual([
+      'matchExpressions[0].operator: "notin": must be one of "In", "NotIn", "Exists", "DoesNotExist"; did you mean "NotIn"?',
+    ]);
+    expect(problems({ matchExpressions: [{ key: "a" }] })).toEqual([
+      'matchExpressions[0].operator: required: must be one of "In", "NotIn", "Exists", "DoesNotExist"',
+    ]);
+  });
+
+  it("refuses keys and values that are no labels", () => {
+    expect(problems({ matchLabels: { "a b": "c d" } })).toEqual([
+      expect.stringMatching(/^matchLabels\[a b\]: "c d": must be a label value/),
+      expect.stringMatching(/^matchLabels: "a b": must be a label key/),
+    ]);
+  });
+
+  it("refuses a key that zod would leave out, since that would widen the selector", () => {
+    expect(problems(JSON.parse('{"matchLabels":{"__proto__":"x","a":"b"}}'))).toEqual([
+      expect.stringContaining('matchLabels: "__proto__": must be a label key'),
+    ]);
+  });
+
+  it("refuses more labels than the CRD allows", () => {
+    const matchLabels = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`k${index}`, "v"]));
+    expect(problems({ matchLabels })).toEqual(["matchLabels: must have at most 32 entries"]);
+  });
+
+  it("may be made to need a term", () => {
+    for (const empty of [{}, { matchLabels: {} }, { matchExpressions: [] }]) {
+      expect(problems(empty, nonEmptySelector())).toEqual(["must have at least one term: an empty selector matches everything"]);
+    }
+    expect(problems({ matchExpressions: [{ key: "a", operator: "Exists" }] }, nonEmptySelector())).toEqual([]);
+    expect(problems(undefined, nonEmptySelector())).toEqual(["required"]);
+  });
+
+  it("counts terms, also those of a broken selector", () => {
+    expect(countTerms({ matchLabels: { a: "b", c: "d" }, matchExpressions: [{}] })).toBe(3);
+    expect(countTerms({ matchLabels: 5, matchExpressions: null })).toBe(0);
+    expect(countTerms(undefined)).toBe(0);
+  });
+});

@@ -1,0 +1,69 @@
+// ManagerState (cluster-scoped, one object): where the manager's replicas are and which of them leads. The manager writes
+// it; people and older proxies read it.
+import { z } from "zod";
+import { celRules, listMap } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { AGE_COLUMN, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
+import { objectMetaSchema } from "./object-meta.ts";
+
+/** Name of the one object of this kind. */
+export const MANAGER_STATE_NAME = "ctrlmesh-manager";
+
+const portSchema = z.int().min(1).max(65_535);
+
+const endpointSchema = z.object({
+  name: z.string().max(253).describe("Name of the pod."),
+  podIP: z.string().max(45).describe("Address of the pod."),
+  leader: z.boolean().describe("True for the replica that decides."),
+});
+
+const statusSchema = z.object({
+  namespace: z.string().max(63).optional().describe("Namespace that the manager runs in."),
+  endpoints: z.array(endpointSchema).max(64).optional().meta(listMap("name")).describe("The manager's replicas."),
+  ports: z
+    .object({
+      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port that only the leader answers on."),
+      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port that every replica answers on."),
+    })
+    .optional()
+    .describe("Ports of the manager's services."),
+});
+
+export const managerStateSchema = z
+  .strictObject({
+    apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
+    kind: z.literal("ManagerState"),
+    metadata: objectMetaSchema,
+    status: statusSchema.optional().catch(undefined).describe("What the manager last reported of itself."),
+  })
+  .meta(
+    celRules({
+      rule: `self.metadata.name == '${MANAGER_STATE_NAME}'`,
+      message: `there is one ManagerState, named ${MANAGER_STATE_NAME}`,
+    }),
+  )
+  .describe("ManagerState shows where the replicas of ctrlmesh-manager are and which of them leads. The manager writes it.");
+
+export type ManagerState = Immutable<z.output<typeof managerStateSchema>>;
+export type ManagerStateStatus = Immutable<z.output<typeof statusSchema>>;
+
+export const managerStateKind: KindDefinition = {
+  group: KRUISE_GROUP,
+  version: "v1alpha1",
+  kind: "ManagerState",
+  plural: "managerstates",
+  singular: "managerstate",
+  shortNames: [],
+  scope: "Cluster",
+  columns: [
+    { name: "Namespace", type: "string", description: "Namespace that the manager runs in.", jsonPath: ".status.namespace" },
+    {
+      name: "Leader",
+      type: "string",
+      description: "Replica that decides.",
+      jsonPath: ".status.endpoints[?(@.leader==true)].name",
+    },
+    AGE_COLUMN,
+  ],
+  schema: managerStateSchema,
+};

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
+import { formatProblem, validate } from "./problems.ts";
+
+const problems = (selector: unknown) => {
+  const result = validate(matchLimitSelectorSchema, selector);
+  return result.ok ? [] : result.problems.map(formatProblem);
+};
+const resources = [{ apiGroups: ["apps"], resources: ["deployments"] }];
+const ONE_OF = "exactly one of namespaceSelector, objectSelector and namespaceRegex must be set";
+
+describe("match limit selector", () => {
+  it("takes each of the three selectors alone", () => {
+    expect(problems({ namespaceSelector: {} })).toEqual([]);
+    expect(problems({ namespaceRegex: "canary" })).toEqual([]);
+    expect(problems({ objectSelector: { matchLabels: { a: "b" } }, resources })).toEqual([]);
+  });
+
+  it("refuses none and two, and says which", () => {
+    expect(problems({ resources })).toEqual([`${ONE_OF}; none is set`]);
+    expect(problems({ namespaceSelector: {}, namespaceRegex: "a" })).toEqual([
+      `${ONE_OF}; namespaceSelector and namespaceRegex are set`,
+    ]);
+  });
+
+  it("says so even where a field is unknown or of the wrong type", () => {
+    expect(problems({ namespaceRegexp: "a", namespaceSelector: 5, objectSelector: {} })).toEqual([
+      "namespaceSelector: 5: must be an object, not a number",
+      'namespaceRegexp: unknown field; did you mean "namespaceRegex"?',
+      `${ONE_OF}; namespaceSelector and objectSelector are set`,
+      "resources: required: objectSelector needs resources, to say which objects it selects",
+    ]);
+  });
+
+  it("asks for resources beside an objectSelector", () => {
+    expect(problems({ objectSelector: {}, resources: [] })).toEqual([
+      "resources: required: objectSelector needs resources, to say which objects it selects",
+    ]);
+  });
+
+  it.each(["(", "^canary-(?!eu)", "(?<=a)b", "\\1", "a{1001}", "*"])(
+    "refuses the expression %s, which RE2 does not have",
+    (pattern) => {
+      expect(problems({ namespaceRegex: pattern })).toEqual([expect.stringContaining("does not compile as RE2")]);
+    },
+  );
+
+  it.each(["^canary.*", "(?i)eu", "(?P<x>a)", "\\pL", "[[:alpha:]]"])("takes the expression %s, which RE2 has", (pattern) => {
+    expect(problems({ namespaceRegex: pattern })).toEqual([]);
+  });
+
+  it("refuses an empty expression, which would match every namespace", () => {
+    expect(problems({ namespaceRegex: "" })).toEqual(['namespaceRegex: "": must not be empty']);
+  });
+});

@@ -1,0 +1,62 @@
+// The strings that Kubernetes gives a grammar: object names and labels. Each schema refuses with one message that says what
+// is allowed. The expressions are RE2 (they become the CRD's `pattern`) and are read in one way only, so no input is slow.
+import { z } from "zod";
+
+/** A DNS label (RFC 1123): lower-case letters, digits and "-", at most 63. */
+export const dnsLabelSchema = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]+(-+[a-z0-9]+)*$/, { error: dnsLabelMessage });
+
+/** The separator between a lock's name and its subset. */
+export const SUBSET_SEPARATOR = "---";
+
+/** The name of a subset: a DNS label without `---`, since locks are named NAME---SUBSET and must be told apart again. */
+export const subsetNameSchema = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/, {
+    error: ({ input }) =>
+      String(input).includes(SUBSET_SEPARATOR)
+        ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
+        : dnsLabelMessage(),
+  });
+
+/** Longest DNS subdomain, hence longest name of most objects. */
+export const MAX_NAME_LENGTH = 253;
+
+const SUBDOMAIN = /^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$/;
+
+/** A DNS subdomain (RFC 1123): DNS labels joined by dots, at most 253. */
+export const dnsSubdomainSchema = z.string().max(MAX_NAME_LENGTH).regex(SUBDOMAIN, {
+  error: 'must be a DNS subdomain: lower-case letters, digits, "-" and ".", with a letter or digit at both ends',
+});
+
+/** The value of a label; may be empty. */
+export const labelValueSchema = z
+  .string()
+  .max(63)
+  .regex(/^([A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*)?$/, {
+    error: 'must be a label value: letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+  });
+
+const LABEL_KEY = /^([a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*\/)?[A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*$/;
+const MAX_LABEL_NAME = 63;
+
+/** The key of a label: a name of at most 63, with or without a DNS subdomain and "/" in front. */
+export const labelKeySchema = z
+  .string()
+  .max(MAX_NAME_LENGTH + 1 + MAX_LABEL_NAME)
+  .regex(LABEL_KEY, {
+    error: 'must be a label key: letters, digits, "-", "_" and ".", with an optional DNS prefix and "/" in front',
+  })
+  .refine(partsFit, { error: `too long: at most ${MAX_LABEL_NAME} after the "/", ${MAX_NAME_LENGTH} before it` });
+
+function partsFit(key: string): boolean {
+  const slash = key.indexOf("/");
+  return slash <= MAX_NAME_LENGTH && key.length - slash - 1 <= MAX_LABEL_NAME;
+}
+
+function dnsLabelMessage(): string {
+  return 'must be a DNS label: lower-case letters, digits and "-", with a letter or digit at both ends, at most 63';
+}

@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { didYouMean, nearest } from "./nearest.ts";
+
+describe("nearest", () => {
+  it("finds a word with two letters swapped, one missing or one too many", () => {
+    const known = ["canary-eu", "pilot", "blue"];
+    expect(nearest("canary-ue", known)).toBe("canary-eu");
+    expect(nearest("canry-eu", known)).toBe("canary-eu");
+    expect(nearest("pilots", known)).toBe("pilot");
+  });
+
+  it("ignores case", () => {
+    expect(nearest("notin", ["In", "NotIn"])).toBe("NotIn");
+  });
+
+  it("finds nothing when nothing is near", () => {
+    expect(nearest("canary", ["pilot", "blue"])).toBeUndefined();
+    expect(nearest("", ["a"])).toBe("a");
+    expect(nearest("x", [])).toBeUndefined();
+  });
+
+  it("takes the first of equally near words", () => {
+    expect(nearest("rule-c", ["rule-a", "rule-b"])).toBe("rule-a");
+  });
+
+  it("says it as a question, or says nothing", () => {
+    expect(didYouMean("pilto", ["pilot"])).toBe('; did you mean "pilot"?');
+    expect(didYouMean("other", ["pilot"])).toBe("");
+  });
+});

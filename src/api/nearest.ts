@@ -1,0 +1,41 @@
+// The "did you mean" of refusals: the known word nearest to what was written, by Levenshtein distance.
+
+/** The nearest of `known` if it is near enough for a slip of the pen (a third of the letters, at least one), else undefined. */
+export function nearest(word: string, known: Iterable<string>): string | undefined {
+  const limit = Math.max(1, Math.ceil(word.length / 3));
+  let best: string | undefined;
+  let bestDistance = limit + 1;
+  for (const candidate of known) {
+    if (candidate === word || Math.abs(candidate.length - word.length) >= bestDistance) continue;
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `; did you mean "x"?`, or "" if nothing is near. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  const candidate = nearest(word, known);
+  return candidate === undefined ? "" : `; did you mean ${JSON.stringify(candidate)}?`;
+}
+
+/** Levenshtein distance with one row of memory. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = cell(row, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, cell(row, j) + 1, cell(next, j - 1) + 1));
+    }
+    row = next;
+  }
+  return cell(row, b.length);
+}
+
+function cell(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,135 @@
+// Validation of what comes from outside: a zod schema in, a value or all problems out, with paths as Kubernetes writes
+// them. Invariant: never throws and never stops at the first problem. Called by the validateX of the kinds, hence by the
+// admission webhook, the manager and the command line.
+import { z } from "zod";
+import { didYouMean } from "./nearest.ts";
+import { fieldsOf, itemsOf, rulesOf } from "./rule.ts";
+
+/** One reason to refuse an object. */
+export interface Problem {
+  /** Where, for example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
+  readonly path: string;
+  /** What stands there, if it is a string, a number or a boolean. */
+  readonly value?: string | number | boolean;
+  /** What is wrong, what is allowed, and the nearest match. */
+  readonly message: string;
+}
+
+export type ValidationResult<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Checks `input` against the schema and reports every problem. */
+export function validate<T extends z.ZodType>(schema: T, input: unknown): ValidationResult<z.output<T>> {
+  const result = schema.safeParse(input, { error: (issue) => messageOf(issue), reportInput: true });
+  const problems = [...(result.error?.issues ?? []).flatMap(problemsOf), ...broken(schema, input, [])];
+  if (result.success && problems.length === 0) return { ok: true, value: result.data };
+  return { ok: false, problems: unique(problems) };
+}
+
+/** One line: `spec.subsets[1].routeRules[0]: "canary-ue": no such subRule; did you mean "canary-eu"?` */
+export function formatProblem({ path, value, message }: Problem): string {
+  const shown = value === undefined ? [] : [shorten(JSON.stringify(value))];
+  return [...(path === "" ? [] : [path]), ...shown, message].join(": ");
+}
+
+/** A path as Kubernetes writes it: fields after dots, list indices and odd keys in brackets. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  const parts = path.map((part) => (typeof part === "string" && /^[A-Za-z_]\w*$/.test(part) ? `.${part}` : `[${String(part)}]`));
+  return parts.join("").replace(/^\./, "");
+}
+
+const MAX_SHOWN = 120;
+
+function shorten(text: string): string {
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
+}
+
+function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+  if (issue.code !== "unrecognized_keys") return [problem(issue.path, issue.message, issue.input)];
+  const lines = issue.message.split("\n");
+  return issue.keys.map((key, index) => problem([...issue.path, key], lines[index] ?? issue.message));
+}
+
+function problem(path: readonly PropertyKey[], message: string, value?: unknown): Problem {
+  const scalar = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return { path: formatPath(path), ...(scalar ? { value } : {}), message };
+}
+
+/** Runs the rules of the schema and of every schema in it. Not below `.catch()`: what is there is never refused. */
+function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
+  if (!(schema instanceof z.ZodType) || value === undefined) return;
+  for (const rule of rulesOf(schema)) {
+    for (const finding of rule(value)) yield problem([...path, ...finding.path], finding.message, finding.value);
+  }
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodExactOptional) yield* broken(schema.unwrap(), value, path);
+  if (schema instanceof z.ZodArray) {
+    for (const [index, item] of itemsOf(value).entries()) yield* broken(schema.element, item, [...path, index]);
+  }
+  if (schema instanceof z.ZodObject) {
+    const fields = fieldsOf(value);
+    for (const [name, inner] of Object.entries(schema.shape)) yield* broken(inner, fields[name], [...path, name]);
+  }
+}
+
+function unique(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((each) => [`${each.path}\n${each.message}`, each])).values()];
+}
+
+function messageOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.input === undefined
+        ? "required"
+        : `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}, not ${typeWord(issue.input)}`;
+    case "too_small":
+      return sizeMessage(issue.origin, "least", issue.minimum);
+    case "too_big":
+      return sizeMessage(issue.origin, "most", issue.maximum);
+    case "invalid_value":
+      return valueMessage(issue.input, issue.values.map(String));
+    case "unrecognized_keys": {
+      const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+      return issue.keys.map((key) => `unknown field${didYouMean(key, known)}`).join("\n");
+    }
+    default:
+      return issue.message ?? "not valid";
+  }
+}
+
+function valueMessage(input: unknown, allowed: readonly string[]): string {
+  const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
+  if (allowed.length === 1) return `${input === undefined ? "required: " : ""}must be ${listed}`;
+  return `${input === undefined ? "required: " : ""}must be one of ${listed}${didYouMean(String(input), allowed)}`;
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  object: "an object",
+  record: "an object",
+  array: "a list",
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+};
+
+function typeWord(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return TYPE_WORDS.array ?? "";
+  if (typeof value === "number" && !Number.isInteger(value)) return "a fraction";
+  return TYPE_WORDS[typeof value] ?? typeof value;
+}
+
+function sizeMessage(origin: string, bound: "least" | "most", limit: number | bigint): string {
+  const units: Readonly<Record<string, string>> = {
+    string: "character",
+    array: "item",
+    record: "entry",
+    object: "entry",
+    map: "entry",
+  };
+  const unit = units[origin];
+  if (unit === undefined) return `must be at ${bound} ${limit}`;
+  if (bound === "least" && Number(limit) === 1) return "must not be empty";
+  return `must have at ${bound} ${limit} ${unit === "entry" ? "entries" : `${unit}s`}`;
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { formatProblem, validate } from "./problems.ts";
+import { overlaps, resourceMatchSchema } from "./resource-match.ts";
+
+const problems = (match: unknown) => {
+  const result = validate(resourceMatchSchema, match);
+  return result.ok ? [] : result.problems.map(formatProblem);
+};
+const match = (apiGroups: string[], resources: string[]) => ({ apiGroups, resources });
+
+describe("resource match", () => {
+  it("takes groups, the core group and wildcards", () => {
+    expect(problems(match(["", "apps", "example.com", "*"], ["pods", "*"]))).toEqual([]);
+  });
+
+  it("refuses a kind in place of a resource, and a subresource with what to write", () => {
+    expect(problems(match([""], ["Pods"]))).toEqual([
+      expect.stringContaining('resources[0]: "Pods": must be a plural resource name'),
+    ]);
+    expect(problems(match(["apps"], ["deployments/status"]))).toEqual([
+      expect.stringMatching(/subresource.*write "deployments"$/),
+    ]);
+  });
+
+  it("refuses empty lists, which would match nothing", () => {
+    expect(problems(match([], []))).toEqual(["apiGroups: must not be empty", "resources: must not be empty"]);
+  });
+
+  it("overlaps where both group and resource can meet", () => {
+    expect(overlaps(match(["apps"], ["deployments"]), match(["apps", ""], ["deployments"]))).toBe(true);
+    expect(overlaps(match(["*"], ["deployments"]), match(["apps"], ["*"]))).toBe(true);
+    expect(overlaps(match(["apps"], ["deployments"]), match([""], ["deployments"]))).toBe(false);
+    expect(overlaps(match(["apps"], ["deployments"]), match(["apps"], ["replicasets"]))).toBe(false);
+    expect(overlaps({}, match(["*"], ["*"]))).toBe(false);
+  });
+});

@@ -1,0 +1,50 @@
+// Which resources a rule speaks of: API groups and plural resource names, "*" for all. Shared by every kind with rules.
+import { z } from "zod";
+import type { Immutable } from "./immutable.ts";
+import { fieldAt, stringsOf } from "./rule.ts";
+
+/** Matches every group, or every resource. */
+export const WILDCARD = "*";
+
+const apiGroupSchema = z
+  .string()
+  .max(253)
+  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*)?$/, {
+    error: 'must be an API group such as "apps", "" for the core group, or "*" for all',
+  });
+
+// No slash: a subresource has the owner of its object.
+const resourceSchema = z
+  .string()
+  .max(63)
+  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(String(input)) });
+
+/** Resources by group and plural name; both must match. */
+export const resourceMatchSchema = z.strictObject({
+  apiGroups: z.array(apiGroupSchema).min(1).max(32).describe('API groups; "" is the core group, "*" stands for all.'),
+  resources: z
+    .array(resourceSchema)
+    .min(1)
+    .max(64)
+    .describe('Plural resource names, for example "pods"; "*" stands for all. Subresources go with their resource.'),
+});
+
+export type ResourceMatch = Immutable<z.output<typeof resourceMatchSchema>>;
+
+/** True if a resource exists that both could match. Reads whatever shape it is given. */
+export function overlaps(a: unknown, b: unknown): boolean {
+  return meet(fieldAt(a, "apiGroups"), fieldAt(b, "apiGroups")) && meet(fieldAt(a, "resources"), fieldAt(b, "resources"));
+}
+
+function meet(a: unknown, b: unknown): boolean {
+  const [left, right] = [stringsOf(a), stringsOf(b)];
+  if (left.length === 0 || right.length === 0) return false;
+  return left.includes(WILDCARD) || right.includes(WILDCARD) || left.some((each) => right.includes(each));
+}
+
+function resourceMessage(name: string): string {
+  const parent = name.split("/")[0] ?? "";
+  if (name.includes("/"))
+    return `must not name a subresource, which has the owner of its object: write ${JSON.stringify(parent)}`;
+  return 'must be a plural resource name in lower case such as "pods", or "*" for all';
+}

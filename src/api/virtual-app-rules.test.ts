@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { problemsOf, sampleVirtualApp } from "../../test/support/virtual-app.ts";
+
+const regexRule = (name: string) => ({ name, match: [{ namespaceRegex: `^${name}` }] });
+const subset = (name: string, ...routeRules: string[]) => ({ name, labels: { version: name }, routeRules });
+const problems = (spec: Record<string, unknown>) => problemsOf(sampleVirtualApp(spec));
+
+const deployments = [{ apiGroups: ["apps"], resources: ["deployments"] }];
+const workloads = [{ apiGroups: ["*"], resources: ["deployments", "replicasets"] }];
+const pods = [{ apiGroups: [""], resources: ["pods"] }];
+const objects = (labels: Record<string, string>, resources: unknown) => ({ objectSelector: { matchLabels: labels }, resources });
+
+describe("names", () => {
+  it("of subsets and of rules must be unique", () => {
+    const route = { subRules: [regexRule("a"), regexRule("b"), regexRule("a")] };
+    expect(problems({ route, subsets: [subset("v2", "a"), subset("v2", "b")] })).toEqual([
+      'spec.route.subRules[2].name: "a": is the name of spec.route.subRules[0] already',
+      'spec.subsets[1].name: "v2": is the name of spec.subsets[0] already',
+    ]);
+  });
+});
+
+describe("routeRules", () => {
+  it("must exist, and the nearest rule is named", () => {
+    const route = { subRules: [regexRule("canary-eu")] };
+    expect(problems({ route, subsets: [subset("v1", "canary-eu"), subset("v2", "canary-ue")] })).toEqual([
+      'spec.subsets[1].routeRules[0]: "canary-ue": no such subRule; did you mean "canary-eu"?',
+    ]);
+  });
+
+  it("that are near to nothing are answered with what there is", () => {
+    const route = { subRules: ["a1", "b1", "c1", "d1", "e1", "f1"].map(regexRule) };
+    expect(problems({ route, subsets: [subset("v2", "something")] })).toEqual([
+      'spec.subsets[0].routeRules[0]: "something": no such subRule; known are "a1", "b1", "c1", "d1", "e1" and others',
+    ]);
+    expect(problems({ route: {} })).toEqual([
+      'spec.subsets[0].routeRules[0]: "canary-eu": no such subRule; spec.route.subRules is empty',
+    ]);
+  });
+
+  it("belong to one subset, once", () => {
+    const route = { subRules: [regexRule("a")] };
+    expect(problems({ route, subsets: [subset("v1", "a", "a"), subset("v2", "a")] })).toEqual([
+      'spec.subsets[0].routeRules[1]: "a": is listed in this subset already, at spec.subsets[0].routeRules[0]',
+      'spec.subsets[1].routeRules[0]: "a": belongs to another subset already, at spec.subsets[0].routeRules[0]; a subRule belongs to one subset only',
+    ]);
+  });
+});
+
+describe("lock names", () => {
+  it("may stand in both forms when they agree", () => {
+    const controller = { leaderElectionName: "shop", leaderElection: { lockName: "shop" } };
+    expect(problems({ configuration: { controller } })).toEqual([]);
+  });
+
+  it("must not differ", () => {
+    const controller = { leaderElectionName: "shop", leaderElection: { lockName: "stall" } };
+    expect(problems({ configuration: { controller } })).toEqual([
+      'spec.configuration.controller.leaderElection.lockName: "stall": differs from spec.configuration.controller.leaderElectionName "shop"; both name the same lock, so set one of them',
+    ]);
+  });
+
+  it("must leave room for the longest subset", () => {
+    const subsets = [subset("v2", "canary-eu")];
+    const named = (length: number) => ({
+      configuration: { controller: { leaderElection: { lockName: "l".repeat(length) } } },
+      subsets,
+    });
+    expect(problems(named(248))).toEqual([]);
+    expect(problems(named(249))).toEqual([
+      expect.stringMatching(
+        /^spec\.configuration\.controller\.leaderElection\.lockName: "l+\.\.\.": too long: .* 254 characters, of 253 allowed; at most 248 here$/,
+      ),
+    ]);
+  });
+});
+
+describe("object selectors of a subset", () => {
+  const withMatches = (...match: unknown[]) => problems({ route: { subRules: [{ name: "canary-eu", match }] } });
+
+  it("may have one term, of any operator", () => {
+    expect(withMatches(objects({ tier: "gold" }, deployments))).toEqual([]);
+    const objectSelector = { matchExpressions: [{ key: "tier", operator: "NotIn", values: ["a", "b"] }] };
+    expect(withMatches({ objectSelector, resources: deployments })).toEqual([]);
+  });
+
+  it("must not have several terms or none, since the default subset needs the opposite", () => {
+    expect(withMatches(objects({ tier: "gold", region: "eu" }, deployments))).toEqual([
+      'spec.route.subRules[0].match[0].objectSelector: must have exactly one term, has 2: subset "v2" uses it, so the default subset must select the opposite, which only a single term has',
+    ]);
+    expect(withMatches(objects({}, deployments))).toEqual([expect.stringContaining("must have exactly one term, has 0")]);
+  });
+
+  it("must not be two for the same resource, since both together have no opposite", () => {
+    expect(withMatches(objects({ tier: "gold" }, deployments), objects({ region: "eu" }, workloads))).toEqual([
+      'spec.route.subRules[0].match[1].objectSelector: selects among the same resources as spec.route.subRules[0].match[0].objectSelector: subset "v2" uses it, so the default subset must select the opposite of both together, which no selector can say',
+    ]);
+    expect(withMatches(objects({ tier: "gold" }, deployments), objects({ region: "eu" }, pods))).toEqual([]);
+  });
+
+  it("are free in rules that no subset uses and in global limits", () => {
+    const several = objects({ tier: "gold", region: "eu" }, deployments);
+    const route = { globalLimits: [several], subRules: [regexRule("canary-eu"), { name: "spare", match: [several] }] };
+    expect(problems({ route })).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+// What must hold between the fields of a VirtualApp's spec: unique names, rules that exist and belong to one subset, lock
+// names that agree and fit, and object selectors that can be negated. Runs on specs with other faults too (see rule.ts).
+import type { CelRule } from "./extensions.ts";
+import { countTerms } from "./label-selector.ts";
+import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
+import { didYouMean } from "./nearest.ts";
+import { formatPath } from "./problems.ts";
+import { overlaps } from "./resource-match.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
+
+type Path = readonly (string | number)[];
+
+/** What of it the API server checks itself, so that it holds without a webhook too; without the nearest match, though. */
+export const SPEC_CEL_RULES: readonly CelRule[] = [
+  {
+    rule: "!has(self.subsets) || self.subsets.all(s, s.routeRules.all(r, has(self.route) && has(self.route.subRules) && self.route.subRules.exists(x, x.name == r)))",
+    message: "every entry of routeRules must be the name of one of spec.route.subRules",
+    fieldPath: ".subsets",
+  },
+  {
+    rule: "!has(self.subsets) || !has(self.route) || !has(self.route.subRules) || self.route.subRules.all(x, self.subsets.filter(s, x.name in s.routeRules).size() <= 1)",
+    message: "a subRule belongs to one subset only",
+    fieldPath: ".subsets",
+  },
+];
+
+/** Every rule over several fields of a spec. */
+export function* specRules(spec: unknown): Iterable<Finding> {
+  yield* uniqueNames(spec, ["route", "subRules"]);
+  yield* uniqueNames(spec, ["subsets"]);
+  yield* ruleReferences(spec);
+  yield* lockForms(spec);
+  yield* lockLengths(spec);
+  yield* negatableSelectors(spec);
+}
+
+function* uniqueNames(spec: unknown, at: readonly string[]): Iterable<Finding> {
+  const first = new Map<string, Path>();
+  for (const [index, item] of itemsOf(fieldAt(spec, ...at)).entries()) {
+    const name = fieldAt(item, "name");
+    if (typeof name !== "string") continue;
+    const earlier = first.get(name);
+    if (earlier === undefined) first.set(name, [...at, index]);
+    else yield { path: [...at, index, "name"], value: name, message: `is the name of ${specPath(earlier)} already` };
+  }
+}
+
+function* ruleReferences(spec: unknown): Iterable<Finding> {
+  const known = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((item) => stringsOf([fieldAt(item, "name")]));
+  const used = new Map<string, Path>();
+  for (const [subset, item] of itemsOf(fieldAt(spec, "subsets")).entries()) {
+    for (const [index, name] of itemsOf(fieldAt(item, "routeRules")).entries()) {
+      if (typeof name !== "string" || name === "") continue;
+      const path: Path = ["subsets", subset, "routeRules", index];
+      const earlier = used.get(name);
+      if (!known.includes(name)) yield { path, value: name, message: `no such subRule${suggestion(name, known)}` };
+      else if (earlier !== undefined) yield { path, value: name, message: usedTwice(earlier, subset) };
+      if (earlier === undefined) used.set(name, path);
+    }
+  }
+}
+
+const MAX_LISTED = 5;
+
+function suggestion(name: string, known: readonly string[]): string {
+  if (known.length === 0) return "; spec.route.subRules is empty";
+  const listed = known.slice(0, MAX_LISTED).map((each) => JSON.stringify(each));
+  return didYouMean(name, known) || `; known are ${listed.join(", ")}${known.length > MAX_LISTED ? " and others" : ""}`;
+}
+
+function usedTwice(earlier: Path, subset: number): string {
+  if (earlier[1] === subset) return `is listed in this subset already, at ${specPath(earlier)}`;
+  return `belongs to another subset already, at ${specPath(earlier)}; a subRule belongs to one subset only`;
+}
+
+const LOCK_FORMS = [["leaderElectionName"], ["leaderElection", "lockName"]] as const;
+
+function locksOf(spec: unknown): { path: Path; name: string }[] {
+  return LOCK_FORMS.flatMap((form) => {
+    const path = ["configuration", "controller", ...form];
+    const name = fieldAt(spec, ...path);
+    return typeof name === "string" ? [{ path, name }] : [];
+  });
+}
+
+function* lockForms(spec: unknown): Iterable<Finding> {
+  const [newer, older] = locksOf(spec);
+  if (newer === undefined || older === undefined || newer.name === older.name) return;
+  yield {
+    path: older.path,
+    value: older.name,
+    message: `differs from ${specPath(newer.path)} ${JSON.stringify(newer.name)}; both name the same lock, so set one of them`,
+  };
+}
+
+function* lockLengths(spec: unknown): Iterable<Finding> {
+  const lock = locksOf(spec)[0];
+  const subsets = itemsOf(fieldAt(spec, "subsets")).flatMap((item) => stringsOf([fieldAt(item, "name")]));
+  const longest = subsets.toSorted((a, b) => b.length - a.length)[0];
+  if (lock === undefined || longest === undefined) return;
+  const length = lock.name.length + SUBSET_SEPARATOR.length + longest.length;
+  if (length <= MAX_NAME_LENGTH) return;
+  const room = MAX_NAME_LENGTH - SUBSET_SEPARATOR.length - longest.length;
+  yield {
+    path: lock.path,
+    value: lock.name,
+    message: `too long: the lock of subset ${JSON.stringify(longest)} would have a name of ${length} characters, of ${MAX_NAME_LENGTH} allowed; at most ${room} here`,
+  };
+}
+
+/** An objectSelector of a subset, with the resources that it is about. */
+interface ObjectRule {
+  readonly path: Path;
+  readonly terms: number;
+  readonly resources: readonly unknown[];
+}
+
+/** The default subset sees what no other subset selects: the negation of each selector, which must be one term to have one. */
+function* negatableSelectors(spec: unknown): Iterable<Finding> {
+  for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
+    const name = JSON.stringify(fieldAt(subset, "name") ?? "");
+    const rules = objectRulesOf(spec, new Set(stringsOf(fieldAt(subset, "routeRules"))));
+    for (const [index, { path, terms, resources }] of rules.entries()) {
+      const why = `subset ${name} uses it, so the default subset must select the opposite`;
+      if (terms !== 1) yield { path, message: `must have exactly one term, has ${terms}: ${why}, which only a single term has` };
+      const other = rules.slice(0, index).find((earlier) => resources.some((a) => earlier.resources.some((b) => overlaps(a, b))));
+      if (other === undefined) continue;
+      yield {
+        path,
+        message: `selects among the same resources as ${specPath(other.path)}: ${why} of both together, which no selector can say`,
+      };
+    }
+  }
+}
+
+function objectRulesOf(spec: unknown, names: ReadonlySet<string>): ObjectRule[] {
+  return itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule, index) => {
+    const name = fieldAt(subRule, "name");
+    if (typeof name !== "string" || !names.has(name)) return [];
+    return itemsOf(fieldAt(subRule, "match")).flatMap((match, term): ObjectRule[] => {
+      const selector = fieldAt(match, "objectSelector");
+      if (selector === undefined) return [];
+      const path = ["route", "subRules", index, "match", term, "objectSelector"];
+      return [{ path, terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) }];
+    });
+  });
+}
+
+function specPath(path: Path): string {
+  return formatPath(["spec", ...path]);
+}

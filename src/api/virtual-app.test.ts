@@ -1,0 +1,163 @@
+import fc from "fast-check";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import type { z } from "zod";
+import { problemsOf, sampleVirtualApp } from "../../test/support/virtual-app.ts";
+import type { KubeObject, LabelSelector } from "../kube/types.ts";
+import {
+  lockNameOf,
+  type Subset,
+  type VirtualApp,
+  type VirtualAppSpec,
+  validateVirtualApp,
+  type virtualAppSchema,
+} from "./virtual-app.ts";
+
+const selector = { matchLabels: { component: "shop" } };
+
+describe("the type VirtualApp", () => {
+  it("is the one that the schema infers, readonly to the bottom", () => {
+    expectTypeOf<z.output<typeof virtualAppSchema>>().toExtend<VirtualApp>();
+    expectTypeOf<VirtualApp["spec"]>().toEqualTypeOf<VirtualAppSpec>();
+    expectTypeOf<NonNullable<VirtualAppSpec["subsets"]>>().toEqualTypeOf<readonly Subset[]>();
+    expectTypeOf<Subset>().toEqualTypeOf<{
+      readonly name: string;
+      readonly labels: { readonly [key: string]: string };
+      readonly routeRules: readonly string[];
+    }>();
+  });
+
+  it("is a Kubernetes object with Kubernetes' selectors", () => {
+    expectTypeOf<VirtualApp>().toExtend<KubeObject>();
+    expectTypeOf<VirtualAppSpec["selector"]>().toExtend<LabelSelector>();
+  });
+});
+
+describe("validateVirtualApp", () => {
+  it("returns a good object as it came, with metadata that the schema does not list", () => {
+    const object = { ...sampleVirtualApp(), metadata: { name: "shop", managedFields: [{ manager: "kubectl" }] } };
+    expect(validateVirtualApp(object)).toEqual({ ok: true, value: object });
+  });
+
+  it("takes the smallest object, without route and subsets", () => {
+    expect(problemsOf({ ...sampleVirtualApp(), spec: { selector } })).toEqual([]);
+  });
+
+  it("reports all problems at once", () => {
+    const object = sampleVirtualApp({
+      selector: {},
+      selectors: 1,
+      configuration: { webhook: { certDir: "certs", port: 70_000.5 } },
+      route: {
+        globalLimits: [{ namespaceRegex: "(" }],
+        subRules: [{ name: "pilot", match: [{ namespaceRegex: "a", namespaceSelector: {} }] }],
+      },
+      subsets: [
+        { name: "a---b", labels: {}, routeRules: [] },
+        { name: "v2", labels: { version: "v2" }, routeRules: ["pilto"] },
+        5,
+      ],
+    });
+    expect(problemsOf(object)).toEqual([
+      'spec.configuration.webhook.certDir: "certs": must be an absolute path',
+      "spec.configuration.webhook.port: 70000.5: must be a whole number, not a fraction",
+      'spec.subsets[0].name: "a---b": must not contain "---", which separates a lock from its subset',
+      "spec.subsets[0].routeRules: must not be empty",
+      "spec.subsets[2]: 5: must be an object, not a number",
+      'spec.selectors: unknown field; did you mean "selector"?',
+      'spec.subsets[1].routeRules[0]: "pilto": no such subRule; did you mean "pilot"?',
+      "spec.selector: must have at least one term: an empty selector matches everything",
+      'spec.route.globalLimits[0].namespaceRegex: "(": does not compile as RE2: error parsing regexp: missing closing ): `(`',
+      "spec.route.subRules[0].match[0]: exactly one of namespaceSelector, objectSelector and namespaceRegex must be set; namespaceSelector and namespaceRegex are set",
+      "spec.subsets[0].labels: must not be empty: without labels every pod would be in the subset",
+    ]);
+  });
+
+  it.each([0, 65_536, -1])("refuses the webhook port %i", (port) => {
+    const configuration = { webhook: { certDir: "/certs", port } };
+    expect(problemsOf(sampleVirtualApp({ configuration }))).toEqual([
+      expect.stringMatching(/^spec\.configuration\.webhook\.port: /),
+    ]);
+  });
+
+  it("refuses a lock name that is no object name, and a user agent that is no header", () => {
+    const configuration = {
+      controller: { leaderElectionName: "Shop_Lock" },
+      restConfigOverrides: { userAgentOrPrefix: "a\r\nb" },
+    };
+    expect(problemsOf(sampleVirtualApp({ configuration }))).toEqual([
+      expect.stringContaining('leaderElectionName: "Shop_Lock": must be a DNS subdomain'),
+      expect.stringContaining("userAgentOrPrefix"),
+    ]);
+  });
+
+  it("refuses a name that does not fit into the label of injected pods", () => {
+    expect(problemsOf({ ...sampleVirtualApp(), metadata: { name: "n".repeat(64) } })).toEqual([
+      expect.stringContaining("must have at most 63 characters"),
+    ]);
+  });
+
+  it("says what is missing of an object that is none of ours", () => {
+    expect(problemsOf({})).toEqual([
+      'apiVersion: required: must be "ctrlmesh.kruise.io/v1alpha1"',
+      'kind: required: must be "VirtualApp"',
+      "metadata: required",
+      "spec: required",
+    ]);
+    expect(problemsOf(null)).toEqual(["must be an object, not null"]);
+  });
+
+  it("keeps a status of an older version, whatever it holds", () => {
+    const old = { routeVersion: 3, conditions: [], podsOfThePast: [1, 2] };
+    expect(validateVirtualApp({ ...sampleVirtualApp(), status: old })).toMatchObject({
+      ok: true,
+      value: { status: { routeVersion: 3 } },
+    });
+    expect(validateVirtualApp({ ...sampleVirtualApp(), status: { conditions: "none" } })).toMatchObject({
+      ok: true,
+      value: { status: undefined },
+    });
+  });
+
+  it("never throws, whatever it is given", () => {
+    const json = fc.jsonValue({ maxDepth: 6 }).filter((value) => value !== undefined);
+    const anywhere = fc.constantFrom("selector", "configuration", "route", "subsets");
+    fc.assert(
+      fc.property(json, anywhere, (value, field) => {
+        expect(Array.isArray(problemsOf(value))).toBe(true);
+        expect(Array.isArray(problemsOf(sampleVirtualApp({ [field]: value })))).toBe(true);
+      }),
+      { interruptAfterTimeLimit: 1_500 },
+    );
+  });
+
+  it("never throws on a good object with one part replaced", () => {
+    const whole = JSON.stringify(sampleVirtualApp());
+    const leaves = whole.match(/"[^"]*"(?=[,\]}])/g) ?? [];
+    fc.assert(
+      fc.property(fc.constantFrom(...leaves), fc.jsonValue(), (leaf, value) => {
+        expect(Array.isArray(problemsOf(JSON.parse(whole.replace(leaf, () => JSON.stringify(value)))))).toBe(true);
+      }),
+      { interruptAfterTimeLimit: 1_500 },
+    );
+  });
+
+  it("answers at once for an object that is nested without end", () => {
+    const deep = JSON.parse(`${'{"spec":'.repeat(5_000)}1${"}".repeat(5_000)}`);
+    expect(problemsOf(deep).length).toBeGreaterThan(0);
+  });
+});
+
+describe("lockNameOf", () => {
+  it("reads either form, the newer first", () => {
+    expect(lockNameOf({ selector, configuration: { controller: { leaderElectionName: "a" } } })).toBe("a");
+    expect(lockNameOf({ selector, configuration: { controller: { leaderElection: { lockName: "b" } } } })).toBe("b");
+    expect(
+      lockNameOf({ selector, configuration: { controller: { leaderElectionName: "a", leaderElection: { lockName: "a" } } } }),
+    ).toBe("a");
+  });
+
+  it('is "" for an operator without a lock', () => {
+    expect(lockNameOf({ selector })).toBe("");
+    expect(lockNameOf({ selector, configuration: { controller: { leaderElection: {} } } })).toBe("");
+  });
+});

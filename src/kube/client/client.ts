@@ -1,0 +1,140 @@
+// The Kubernetes client: verbs over the transport. Invariant: it holds no objects and no versions, so that it can be
+// shared by everything in a process. Made once in main, used by src/runtime and the manager.
+import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
+import type { KubeObject } from "../types.ts";
+import type { KubeConnection } from "./connection.ts";
+import { type ExchangeContext, exchange } from "./exchange.ts";
+import { listAll } from "./list.ts";
+import { acceptOf, projectionOf } from "./representation.ts";
+import {
+  apiVersionOf,
+  collectionPath,
+  formatQuery,
+  type ObjectRef,
+  objectPath,
+  type Resource,
+  resourceName,
+} from "./resource.ts";
+import { createTransport, type Transport } from "./transport.ts";
+import type { CallOptions, DeleteOptions, KubeClient, Patch, PatchOptions, RawRequest, WriteOptions } from "./types.ts";
+import { watchCollection } from "./watch.ts";
+
+export interface KubeClientOptions {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Bound of one exchange in milliseconds; default 30,000. */
+  readonly timeoutMs?: number;
+  /** How often a 429 or 503 with Retry-After is tried again; default 3. */
+  readonly maxRetries?: number;
+  /** Stands in for the network. */
+  readonly transport?: Transport;
+}
+
+/** @throws MeshError `BAD_CONNECTION` for a server address that cannot be used */
+export function createKubeClient(connection: KubeConnection, options: KubeClientOptions = {}): KubeClient {
+  const context: ExchangeContext = {
+    transport: options.transport ?? createTransport(connection),
+    host: new URL(connection.server).host,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    timeoutMs: options.timeoutMs ?? 30_000,
+    maxRetries: options.maxRetries ?? 3,
+  };
+  const send = async <T extends KubeObject>(resource: Resource<T>, call: RawRequest): Promise<T> =>
+    projectionOf(resource)(
+      (await exchange(context, { ...call, headers: { accept: acceptOf(resource, "get"), ...call.headers } })) as KubeObject,
+    );
+  const put = <T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    subresource: string,
+    call: WriteOptions = {},
+  ): Promise<T> =>
+    send(resource, {
+      ...callOf(call),
+      method: "PUT",
+      path: objectPath(resource, refOf(object), subresource) + writeQuery(call),
+      body: withType(resource, object),
+      doing: doing(subresource === "" ? "updating" : `updating the ${subresource} of`, resource, refOf(object)),
+    });
+
+  return {
+    request: (request) => exchange(context, request),
+    get: (resource, ref, call = {}) =>
+      send(resource, { ...callOf(call), method: "GET", path: objectPath(resource, ref), doing: doing("getting", resource, ref) }),
+    list: (resource, call = {}) => listAll(context, resource, call),
+    create: (resource, object, call = {}) =>
+      send(resource, {
+        ...callOf(call),
+        method: "POST",
+        path: collectionPath(resource, resource.namespaced ? object.metadata.namespace : "") + writeQuery(call),
+        body: withType(resource, object),
+        doing: doing("creating", resource, refOf(object)),
+      }),
+    update: (resource, object, call) => put(resource, object, "", call),
+    updateStatus: (resource, object, call) => put(resource, object, "status", call),
+    patch: (resource, ref, patch, call = {}) => send(resource, patchRequest(resource, ref, patch, call)),
+    async delete(resource, ref, call = {}) {
+      await exchange(context, deleteRequest(resource, ref, call));
+    },
+    createSubresource: (resource, ref, subresource, body, call = {}) =>
+      exchange(context, {
+        ...callOf(call),
+        method: "POST",
+        path: objectPath(resource, ref, subresource),
+        body,
+        doing: doing(`creating ${subresource} of`, resource, ref),
+      }),
+    watch: (resource, call = {}) => watchCollection(context, resource, call),
+    close: () => context.transport.close(),
+  };
+}
+
+const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  apply: "application/apply-patch+yaml", // JSON is YAML; older servers know no other name for it
+};
+
+function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, call: PatchOptions): RawRequest {
+  const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager, force: patch.force ?? true } : {};
+  return {
+    ...callOf(call),
+    method: "PATCH",
+    path: objectPath(resource, ref, call.subresource) + writeQuery(call, apply),
+    headers: { "content-type": PATCH_TYPES[patch.type] },
+    body: patch.type === "apply" ? withType(resource, patch.body) : patch.body,
+    doing: doing(call.subresource === undefined ? "patching" : `patching the ${call.subresource} of`, resource, ref),
+  };
+}
+
+function deleteRequest(resource: Resource, ref: ObjectRef, call: DeleteOptions): RawRequest {
+  const { propagationPolicy, gracePeriodSeconds, preconditions } = call;
+  return {
+    ...callOf(call),
+    method: "DELETE",
+    path: objectPath(resource, ref),
+    body: { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy, gracePeriodSeconds, preconditions },
+    doing: doing("deleting", resource, ref),
+  };
+}
+
+function callOf({ signal, timeoutMs }: CallOptions): Pick<RawRequest, "signal" | "timeoutMs"> {
+  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+}
+
+function writeQuery({ fieldManager, dryRun }: WriteOptions, more: { fieldManager?: string; force?: boolean } = {}): string {
+  return formatQuery({ fieldManager, dryRun: dryRun === true ? "All" : undefined, ...more });
+}
+
+function refOf({ metadata }: KubeObject): ObjectRef {
+  return { namespace: metadata.namespace, name: metadata.name ?? "" };
+}
+
+function withType(resource: Resource, object: unknown): unknown {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...(object as object) };
+}
+
+function doing(verb: string, resource: Resource, { namespace, name }: ObjectRef): string {
+  return `${verb} ${resourceName(resource)} ${namespace ? `${namespace}/${name}` : name}`;
+}

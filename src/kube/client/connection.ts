@@ -1,0 +1,55 @@
+// How to reach one API server and as whom. Invariant: the token is asked for anew for every request, so that a rotated
+// service-account token is used at once. Made by inClusterConnection or src/runtime/kubeconfig.ts, read by transport.ts.
+import type { Env } from "../../base/env.ts";
+import { MeshError } from "../../base/errors.ts";
+
+export interface KubeConnection {
+  /** Base URL: scheme, host, port and an optional path prefix. */
+  readonly server: string;
+  /** PEM bundle that the server's certificate must chain to; the system's roots if absent. */
+  readonly caPem?: string;
+  /** The bearer token for the next request; "" for none (client certificates). */
+  readonly token: () => Promise<string> | string;
+  /** Client certificate, PEM. */
+  readonly clientCert?: string;
+  /** Key of the client certificate, PEM. */
+  readonly clientKey?: string;
+  /** The name that the server's certificate must carry, if it is not the host of `server`. */
+  readonly tlsServerName?: string;
+  readonly userAgent: string;
+}
+
+/** Where the kubelet mounts a pod's service account. */
+export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** The connection of a pod with its service account, read from `serviceAccountDir`. */
+export interface InClusterOptions {
+  readonly userAgent: string;
+  /** Default SERVICE_ACCOUNT_DIR. */
+  readonly serviceAccountDir?: string;
+}
+
+/**
+ * The connection that Kubernetes gives every pod: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service account.
+ * @throws MeshError `NOT_IN_CLUSTER` if the variables are not set
+ */
+export async function inClusterConnection(
+  env: Env,
+  readFile: (path: string) => Promise<string>,
+  { userAgent, serviceAccountDir = SERVICE_ACCOUNT_DIR }: InClusterOptions,
+): Promise<KubeConnection> {
+  const host = env.KUBERNETES_SERVICE_HOST;
+  const port = env.KUBERNETES_SERVICE_PORT;
+  if (!host || !port) {
+    throw new MeshError(
+      "NOT_IN_CLUSTER",
+      "connecting in the cluster: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set",
+    );
+  }
+  return {
+    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    caPem: await readFile(`${serviceAccountDir}/ca.crt`),
+    token: async () => (await readFile(`${serviceAccountDir}/token`)).trim(),
+    userAgent,
+  };
+}

@@ -1,0 +1,100 @@
+// One request and its answer: headers, deadline, and the retries that are safe. Invariant: a write is sent again only
+// when the server said it refused it (429, 503 with Retry-After); a GET also once when its pooled connection was closed.
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import { StatusError } from "../status.ts";
+import { createDeadline } from "./deadline.ts";
+import { responseError, retryAfterMs } from "./response-error.ts";
+import { connectionError, isConnectionReset, type Transport, type TransportResponse } from "./transport.ts";
+import type { RawRequest } from "./types.ts";
+
+export interface ExchangeContext {
+  readonly transport: Transport;
+  readonly host: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Bound of one exchange, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Bound of the retries of one call. */
+  readonly maxRetries: number;
+}
+
+// A server that asks for more than this is better asked again by the caller's own loop.
+const MAX_RETRY_AFTER_MS = 10_000;
+
+/** Sends the request and reads the whole answer as JSON. */
+export async function exchange(context: ExchangeContext, request: RawRequest): Promise<unknown> {
+  for (let attempt = 0, resets = 0; ; ) {
+    try {
+      return await exchangeOnce(context, request);
+    } catch (error) {
+      if (request.method === "GET" && resets === 0 && isConnectionReset(error)) {
+        resets++;
+        continue;
+      }
+      const delayMs = attempt < context.maxRetries ? retryDelayMs(error) : undefined;
+      if (delayMs === undefined) throw error;
+      attempt++;
+      // Spread by up to a tenth, so that callers refused together do not come back together.
+      await sleep(context.clock, delayMs * (1 + context.random() / 10), request.signal).catch((aborted) => {
+        throw request.signal?.aborted ? request.signal.reason : aborted;
+      });
+    }
+  }
+}
+
+function retryDelayMs(error: unknown): number | undefined {
+  if (!(error instanceof StatusError) || (error.status.code !== 429 && error.status.code !== 503)) return undefined;
+  const delayMs = retryAfterMs(error);
+  return delayMs === undefined || delayMs > MAX_RETRY_AFTER_MS ? undefined : delayMs;
+}
+
+async function exchangeOnce(context: ExchangeContext, request: RawRequest): Promise<unknown> {
+  const { method, path, headers, body, doing = `${method} ${path}` } = request;
+  using deadline = createDeadline(context.clock, request.timeoutMs ?? context.timeoutMs, doing, request.signal);
+  const response = await context.transport.send({
+    method,
+    path,
+    headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: deadline.signal,
+  });
+  const text = await readText(context, response, deadline.signal);
+  if (response.statusCode >= 300) throw errorOf(response, text, doing);
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    // A health endpoint answers "ok" as text; whatever claims to be JSON must be.
+    if (!String(response.headers["content-type"] ?? "").includes("json")) return text;
+    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is no JSON`, { cause });
+  }
+}
+
+/** Opens a stream: resolves at its headers, throws the StatusError of a refusal. */
+export async function openStream(
+  context: ExchangeContext,
+  request: { readonly path: string; readonly accept: string; readonly signal: AbortSignal; readonly doing: string },
+): Promise<TransportResponse> {
+  const response = await context.transport.send({
+    method: "GET",
+    path: request.path,
+    headers: { accept: request.accept },
+    signal: request.signal,
+  });
+  if (response.statusCode === 200) return response;
+  throw errorOf(response, await readText(context, response, request.signal), request.doing);
+}
+
+function errorOf(response: TransportResponse, text: string, doing: string): StatusError {
+  const retryAfter = response.headers["retry-after"];
+  return responseError(response.statusCode, text, typeof retryAfter === "string" ? retryAfter : undefined, doing);
+}
+
+async function readText(context: ExchangeContext, response: TransportResponse, signal: AbortSignal): Promise<string> {
+  try {
+    return await response.body.text();
+  } catch (cause) {
+    throw connectionError(cause, signal, context.host);
+  }
+}

@@ -1,0 +1,95 @@
+// A whole list in pages. Invariant: the resourceVersion that it returns is the first page's, so that a watch from there
+// misses nothing that a later page did not show; pages of two different states are never put together.
+import { errorMessage, MeshError } from "../../base/errors.ts";
+import { isStatus } from "../status.ts";
+import type { KubeList, KubeObject } from "../types.ts";
+import { type ExchangeContext, exchange } from "./exchange.ts";
+import { acceptOf, projectionOf } from "./representation.ts";
+import { apiVersionOf, collectionPath, formatQuery, type Resource, resourceName } from "./resource.ts";
+import type { ListOptions } from "./types.ts";
+
+const DEFAULT_PAGE_SIZE = 500;
+
+/** Lists everything. A continuation that expired (410) begins again, the second time without pages. */
+export async function listAll<T extends KubeObject>(
+  context: ExchangeContext,
+  resource: Resource<T>,
+  options: ListOptions,
+): Promise<KubeList<T>> {
+  const pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
+  for (const limit of [pageSize, pageSize, 0]) {
+    const list = await listPages(context, resource, options, limit);
+    if (list !== undefined) return list;
+  }
+  throw new MeshError(
+    "KUBE_MALFORMED",
+    `listing ${resourceName(resource)}: the server continues a list that was asked for whole`,
+  );
+}
+
+/** Undefined if the continuation expired on the way. */
+async function listPages<T extends KubeObject>(
+  context: ExchangeContext,
+  resource: Resource<T>,
+  options: ListOptions,
+  limit: number,
+): Promise<KubeList<T> | undefined> {
+  const items: T[] = [];
+  let resourceVersion: string | undefined;
+  let continueToken = "";
+  do {
+    let page: KubeList<T>;
+    try {
+      page = await listPage(context, resource, options, limit, continueToken);
+    } catch (error) {
+      if (continueToken !== "" && isStatus(error, "Expired", "Gone")) return undefined;
+      throw error;
+    }
+    for (const item of page.items) items.push(item);
+    resourceVersion ??= page.metadata.resourceVersion;
+    continueToken = page.metadata.continue ?? "";
+  } while (continueToken !== "");
+  return { metadata: resourceVersion === undefined ? {} : { resourceVersion }, items };
+}
+
+async function listPage<T extends KubeObject>(
+  context: ExchangeContext,
+  resource: Resource<T>,
+  options: ListOptions,
+  limit: number,
+  continueToken: string,
+): Promise<KubeList<T>> {
+  const { namespace, labelSelector, fieldSelector, resourceVersion, signal, timeoutMs } = options;
+  const query = formatQuery({
+    labelSelector,
+    fieldSelector,
+    limit: limit === 0 ? undefined : limit,
+    continue: continueToken,
+    // A continue token carries its own version; the server refuses both together.
+    resourceVersion: continueToken === "" ? resourceVersion : undefined,
+  });
+  const doing = `listing ${resourceName(resource)}`;
+  const body = await exchange(context, {
+    method: "GET",
+    path: collectionPath(resource, namespace) + query,
+    headers: { accept: acceptOf(resource, "list") },
+    doing,
+    signal,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  return readPage(resource, body, doing);
+}
+
+function readPage<T extends KubeObject>(resource: Resource<T>, body: unknown, doing: string): KubeList<T> {
+  try {
+    const page = body as KubeList<KubeObject>;
+    const project = projectionOf(resource);
+    const { kind } = resource;
+    const apiVersion = apiVersionOf(resource);
+    // The items of a typed list carry no kind of their own; watch events do. Readers get both alike.
+    const items = (page.items ?? []).map((item) => project({ apiVersion, kind, ...item }));
+    return { metadata: { ...page.metadata }, items };
+  } catch (cause) {
+    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is no list: ${errorMessage(cause)}`, { cause });
+  }
+}

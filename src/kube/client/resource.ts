@@ -1,0 +1,74 @@
+// The descriptor by which a kind is addressed, and the URLs that follow from it. Pure. Invariant: every name that goes
+// into a path is escaped, so that no object name can reach another resource.
+import { MeshError } from "../../base/errors.ts";
+import type { GroupVersionResource, KubeObject } from "../types.ts";
+
+declare const objectType: unique symbol;
+
+/** A kind of the API, with the type of its objects. */
+export interface Resource<T extends KubeObject = KubeObject> extends GroupVersionResource {
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Objects are asked for as PartialObjectMetadata: only apiVersion, kind and metadata. */
+  readonly metadataOnly?: boolean;
+  /** Never set; ties the type of the objects to the descriptor. */
+  readonly [objectType]?: T;
+}
+
+/** Which object. The namespace is left out for cluster-scoped kinds. */
+export interface ObjectRef {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** The same kind, of which only the metadata is read. */
+export function metadataOnly(resource: Resource): Resource<KubeObject> {
+  const { group, version, resource: plural, kind, namespaced } = resource;
+  return { group, version, resource: plural, kind, namespaced, metadataOnly: true };
+}
+
+/** "group/version", or "version" for the core group. */
+export function apiVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** "pods" or "leases.coordination.k8s.io", for messages and labels. */
+export function resourceName({ group, resource }: { readonly group: string; readonly resource: string }): string {
+  return group === "" ? resource : `${resource}.${group}`;
+}
+
+/** The path of the collection: in one namespace, or of all of them if `namespace` is empty. */
+export function collectionPath(resource: Resource, namespace = ""): string {
+  const root = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  if (namespace === "") return `${root}/${resource.resource}`;
+  if (!resource.namespaced) throw new MeshError("BAD_OBJECT_REF", `addressing ${resourceName(resource)}: it has no namespaces`);
+  return `${root}/namespaces/${segment(namespace)}/${resource.resource}`;
+}
+
+/**
+ * The path of one object or of one of its subresources.
+ * @throws MeshError `BAD_OBJECT_REF` if the name, or the namespace of a namespaced kind, is missing
+ */
+export function objectPath(resource: Resource, ref: ObjectRef, subresource = ""): string {
+  if (ref.name === "" || (resource.namespaced && !ref.namespace)) {
+    throw new MeshError("BAD_OBJECT_REF", `addressing ${resourceName(resource)}: name and namespace must be given`);
+  }
+  const path = `${collectionPath(resource, resource.namespaced ? ref.namespace : "")}/${segment(ref.name)}`;
+  return subresource === "" ? path : `${path}/${subresource}`;
+}
+
+function segment(name: string): string {
+  if (name === "." || name === "..") throw new MeshError("BAD_OBJECT_REF", `addressing an object: ${name} is no name`);
+  return encodeURIComponent(name);
+}
+
+export type QueryValue = string | number | boolean | undefined;
+
+/** A query string with its "?", or "" if every value is absent or empty. */
+export function formatQuery(values: Readonly<Record<string, QueryValue>>): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(values)) {
+    if (value !== undefined && value !== "" && value !== false) query.set(key, String(value));
+  }
+  return query.size === 0 ? "" : `?${query}`;
+}

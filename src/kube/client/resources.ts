@@ -1,0 +1,244 @@
+// The built-in kinds that the project reads or writes, as far as it reads them. Our own kinds are described in src/api.
+import type { KubeObject, LabelSelector } from "../types.ts";
+import type { Resource } from "./resource.ts";
+
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+  readonly observedGeneration?: number;
+}
+
+export interface Namespace extends KubeObject {
+  readonly status?: { readonly phase?: string };
+}
+
+export interface EnvVar {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: unknown;
+}
+
+export interface VolumeMount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean;
+  readonly subPath?: string;
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image?: string;
+  readonly args?: readonly string[];
+  readonly command?: readonly string[];
+  readonly env?: readonly EnvVar[];
+  readonly volumeMounts?: readonly VolumeMount[];
+  readonly restartPolicy?: string;
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly started?: boolean;
+  readonly restartCount: number;
+}
+
+export interface Pod extends KubeObject {
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly serviceAccountName?: string;
+    readonly hostNetwork?: boolean;
+    readonly containers?: readonly Container[];
+    readonly initContainers?: readonly Container[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly podIP?: string;
+    readonly conditions?: readonly Condition[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  /** metav1.MicroTime: six digits of fraction. */
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+export interface Lease extends KubeObject {
+  readonly spec?: LeaseSpec;
+}
+
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Secret extends KubeObject {
+  readonly type?: string;
+  /** Base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface ObjectReference {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/** core/v1 Event. */
+export interface Event extends KubeObject {
+  readonly involvedObject: ObjectReference;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count?: number;
+  readonly firstTimestamp?: string;
+  readonly lastTimestamp?: string;
+  readonly source?: { readonly component?: string; readonly host?: string };
+  readonly reportingComponent?: string;
+  readonly reportingInstance?: string;
+}
+
+export interface CustomResourceDefinition extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly scope: "Namespaced" | "Cluster";
+    readonly names: {
+      readonly plural: string;
+      readonly kind: string;
+      readonly singular?: string;
+      readonly shortNames?: readonly string[];
+    };
+    readonly versions: readonly { readonly name: string; readonly served: boolean; readonly storage: boolean }[];
+  };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export interface StatefulSet extends KubeObject {
+  readonly spec?: { readonly replicas?: number; readonly selector?: LabelSelector; readonly serviceName?: string };
+  readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
+}
+
+export interface PodDisruptionBudget extends KubeObject {
+  readonly spec?: { readonly selector?: LabelSelector };
+  readonly status?: { readonly disruptionsAllowed?: number };
+}
+
+export interface TokenReview extends KubeObject {
+  readonly spec: { readonly token: string; readonly audiences?: readonly string[] };
+  readonly status?: {
+    readonly authenticated?: boolean;
+    readonly error?: string;
+    readonly audiences?: readonly string[];
+    readonly user?: {
+      readonly username?: string;
+      readonly uid?: string;
+      readonly groups?: readonly string[];
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
+  };
+}
+
+interface AccessReviewSpec {
+  readonly resourceAttributes?: {
+    readonly namespace?: string;
+    readonly verb?: string;
+    readonly group?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly name?: string;
+  };
+}
+
+export interface SubjectAccessReview extends KubeObject {
+  readonly spec: AccessReviewSpec & { readonly user?: string; readonly groups?: readonly string[] };
+  readonly status?: { readonly allowed: boolean; readonly reason?: string };
+}
+
+/** The client configurations of a webhook configuration, as far as the CA bundle is kept in them. */
+export interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: { readonly caBundle?: string } }[];
+}
+
+export const NAMESPACES: Resource<Namespace> = {
+  group: "",
+  version: "v1",
+  resource: "namespaces",
+  kind: "Namespace",
+  namespaced: false,
+};
+export const PODS: Resource<Pod> = { group: "", version: "v1", resource: "pods", kind: "Pod", namespaced: true };
+export const CONFIG_MAPS: Resource<ConfigMap> = {
+  group: "",
+  version: "v1",
+  resource: "configmaps",
+  kind: "ConfigMap",
+  namespaced: true,
+};
+export const SECRETS: Resource<Secret> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
+export const EVENTS: Resource<Event> = { group: "", version: "v1", resource: "events", kind: "Event", namespaced: true };
+export const LEASES: Resource<Lease> = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  resource: "leases",
+  kind: "Lease",
+  namespaced: true,
+};
+export const CUSTOM_RESOURCE_DEFINITIONS: Resource<CustomResourceDefinition> = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  resource: "customresourcedefinitions",
+  kind: "CustomResourceDefinition",
+  namespaced: false,
+};
+export const STATEFUL_SETS: Resource<StatefulSet> = {
+  group: "apps",
+  version: "v1",
+  resource: "statefulsets",
+  kind: "StatefulSet",
+  namespaced: true,
+};
+export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
+  group: "policy",
+  version: "v1",
+  resource: "poddisruptionbudgets",
+  kind: "PodDisruptionBudget",
+  namespaced: true,
+};
+export const TOKEN_REVIEWS: Resource<TokenReview> = {
+  group: "authentication.k8s.io",
+  version: "v1",
+  resource: "tokenreviews",
+  kind: "TokenReview",
+  namespaced: false,
+};
+export const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  resource: "subjectaccessreviews",
+  kind: "SubjectAccessReview",
+  namespaced: false,
+};
+export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "mutatingwebhookconfigurations",
+  kind: "MutatingWebhookConfiguration",
+  namespaced: false,
+};
+export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "validatingwebhookconfigurations",
+  kind: "ValidatingWebhookConfiguration",
+  namespaced: false,
+};

@@ -1,0 +1,80 @@
+// The API server's refusals as StatusError. Invariant: reason, code, message, details and Retry-After are kept as sent;
+// what is no Status (a proxy's error page, say) becomes one by its HTTP code. Pure.
+import { createStatus, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
+
+const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  406: "NotAcceptable",
+  409: "Conflict",
+  410: "Expired",
+  413: "RequestEntityTooLarge",
+  415: "UnsupportedMediaType",
+  422: "Invalid",
+  429: "TooManyRequests",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+const MAX_MESSAGE_LENGTH = 500;
+
+/**
+ * The error that an answer stands for.
+ * @param code HTTP status code
+ * @param body the text of the answer
+ * @param retryAfter the Retry-After header, in seconds
+ * @param doing what was being done, for the message: "listing pods"
+ */
+export function responseError(code: number, body: string, retryAfter: string | undefined, doing: string): StatusError {
+  const sent = parseStatus(body);
+  return sent === undefined
+    ? statusError(
+        { ...createStatus(reasonOf(code), body.trim().slice(0, MAX_MESSAGE_LENGTH) || `HTTP ${code}`), code },
+        retryAfter,
+        doing,
+      )
+    : statusError({ ...sent, code: sent.code || code, reason: sent.reason || reasonOf(code) }, retryAfter, doing);
+}
+
+/** The error that an ERROR event of a watch carries. */
+export function watchError(object: unknown, doing: string): StatusError {
+  const sent = isStatusObject(object) ? object : createStatus("InternalError", "an ERROR event without a Status");
+  return statusError({ ...sent, reason: sent.reason || reasonOf(sent.code) }, undefined, doing);
+}
+
+/** How long the server asks to wait before a retry, in milliseconds; undefined if it does not say. */
+export function retryAfterMs(error: StatusError): number | undefined {
+  const seconds = error.status.details?.retryAfterSeconds;
+  return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
+}
+
+function reasonOf(code: number): StatusReason {
+  return REASON_OF_CODE[code] ?? (code < 500 ? "BadRequest" : "InternalError");
+}
+
+function statusError(status: Status, retryAfter: string | undefined, doing: string): StatusError {
+  const seconds = Number(retryAfter);
+  const details: StatusDetails | undefined =
+    retryAfter !== undefined && Number.isFinite(seconds) && !status.details?.retryAfterSeconds
+      ? { ...status.details, retryAfterSeconds: seconds }
+      : status.details;
+  const error = new StatusError(status.reason, `${doing}: ${status.message}`, details);
+  // The constructor derives the code from the reason; what the server sent wins (500 with reason ServerTimeout, say).
+  return Object.assign(error, { status: { ...error.status, message: status.message, code: status.code } });
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isStatusObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isStatusObject(value: unknown): value is Status {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status" && "status" in value;
+}

@@ -1,0 +1,104 @@
+// One HTTP/1.1 connection pool to the API server. Invariant: TLS is verified, a token never goes over a connection that
+// is neither encrypted nor loopback, and every exchange ends by its signal. Knows nothing of Kubernetes objects.
+import type { IncomingHttpHeaders } from "node:http";
+import { Pool } from "undici";
+import { errorMessage, MeshError } from "../../base/errors.ts";
+import type { KubeConnection } from "./connection.ts";
+
+export interface TransportRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query, without the server's path prefix. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+export interface TransportResponse {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: AsyncIterable<Buffer> & { text(): Promise<string>; json(): Promise<unknown>; destroy(): void };
+}
+
+export interface Transport {
+  /** @throws MeshError `KUBE_UNREACHABLE`, or the signal's reason */
+  send(request: TransportRequest): Promise<TransportResponse>;
+  close(): Promise<void>;
+}
+
+// Node sends a probe a second after this idle time and gives up after ten of them: a dead peer is found in 25 s, also
+// under a watch that has nothing to say.
+const TCP_KEEPALIVE_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+// Below kube-apiserver's 90 s (and most load balancers' 60 s), so that it is rarely the server who closes first.
+const IDLE_CONNECTION_MS = 30_000;
+
+/** @throws MeshError `BAD_CONNECTION` for a server URL that cannot be used */
+export function createTransport(connection: KubeConnection): Transport {
+  const server = parseServer(connection.server);
+  const pool = new Pool(server.origin, {
+    allowH2: false, // undici's HTTP/2 leaked aborted requests; watches want a connection each anyway
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    headersTimeout: 0, // deadlines are the client's, by its own clock
+    bodyTimeout: 0,
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+      rejectUnauthorized: true, // not even NODE_TLS_REJECT_UNAUTHORIZED turns it off
+      ...(connection.caPem === undefined ? {} : { ca: connection.caPem }),
+      ...(connection.clientCert === undefined ? {} : { cert: connection.clientCert }),
+      ...(connection.clientKey === undefined ? {} : { key: connection.clientKey }),
+      ...(connection.tlsServerName === undefined ? {} : { servername: connection.tlsServerName }),
+    },
+  });
+  const prefix = server.pathname.replace(/\/$/, "");
+  return {
+    async send({ method, path, headers, body, signal }) {
+      signal.throwIfAborted();
+      const token = await connection.token();
+      try {
+        return await pool.request({
+          method,
+          path: prefix + path,
+          headers: {
+            ...headers,
+            "user-agent": connection.userAgent,
+            ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+          },
+          body: body ?? null,
+          signal,
+        });
+      } catch (cause) {
+        throw connectionError(cause, signal, server.host);
+      }
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** What a broken exchange is thrown as: the signal's reason if that fired, else `KUBE_UNREACHABLE`. */
+export function connectionError(cause: unknown, signal: AbortSignal, host: string): unknown {
+  if (signal.aborted) return signal.reason;
+  return new MeshError("KUBE_UNREACHABLE", `talking to the API server at ${host}`, { cause });
+}
+
+/** True if the peer closed a connection under a request, as happens to one that was idle in the pool. */
+export function isConnectionReset(error: unknown): boolean {
+  const cause = error instanceof MeshError && error.code === "KUBE_UNREACHABLE" ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "UND_ERR_SOCKET");
+}
+
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
+
+function parseServer(text: string): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch (cause) {
+    throw new MeshError("BAD_CONNECTION", `reading the API server's address: ${errorMessage(cause)}`, { cause });
+  }
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && LOOPBACK.has(url.hostname))) {
+    throw new MeshError("BAD_CONNECTION", `reading the API server's address ${url.host}: it must be https, or http on loopback`);
+  }
+  return url;
+}

@@ -1,0 +1,110 @@
+// What the client takes and gives: the interface that src/runtime is written against and that tests stand in for.
+import type { KubeList, KubeObject } from "../types.ts";
+import type { ObjectRef, Resource } from "./resource.ts";
+import type { TransportRequest } from "./transport.ts";
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Upper bound in milliseconds for each HTTP exchange; default 30,000. */
+  readonly timeoutMs?: number;
+}
+
+export interface SelectorOptions {
+  /** All namespaces if absent or "". */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface ListOptions extends CallOptions, SelectorOptions {
+  /** Objects a page; default 500; 0 asks for everything at once. */
+  readonly pageSize?: number;
+  /** Absent or "": the newest state. "0": whatever the server has in its cache. */
+  readonly resourceVersion?: string;
+}
+
+export interface WatchOptions extends SelectorOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Events after this version; absent: the current objects as ADDED first. */
+  readonly resourceVersion?: string;
+  /** When the server shall end the stream; default 300. */
+  readonly timeoutSeconds?: number;
+  /** No byte for this long, not even a bookmark (one a minute): the connection is dead. Default 90,000. */
+  readonly silenceMs?: number;
+}
+
+export type WatchEvent<T extends KubeObject> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
+  | { readonly type: "BOOKMARK"; readonly object: KubeObject };
+
+export interface WriteOptions extends CallOptions {
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
+}
+
+/** A patch, by its kind. An apply is forced unless said otherwise: a controller owns the fields that it applies. */
+export type Patch =
+  | { readonly type: "merge"; readonly body: unknown }
+  | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] }
+  | { readonly type: "apply"; readonly body: unknown; readonly fieldManager: string; readonly force?: boolean };
+
+export interface JsonPatchOperation {
+  readonly op: "add" | "remove" | "replace" | "test" | "move" | "copy";
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly subresource?: string;
+}
+
+export interface DeleteOptions extends CallOptions {
+  readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
+  readonly gracePeriodSeconds?: number;
+  /** Only the object with this uid or version is deleted. */
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+}
+
+export interface RawRequest extends CallOptions {
+  readonly method: TransportRequest["method"];
+  /** Path and query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** What is being done, for error messages; default method and path. */
+  readonly doing?: string;
+}
+
+/**
+ * A typed client of the Kubernetes API. Refusals are thrown as StatusError, everything else as MeshError:
+ * `KUBE_UNREACHABLE`, `KUBE_TIMEOUT`, `KUBE_MALFORMED`, `WATCH_TRUNCATED`, `WATCH_MALFORMED`, or the signal's own reason.
+ * A 429 or 503 that says Retry-After is retried a few times.
+ */
+export interface KubeClient {
+  /** Any request; resolves with the parsed JSON of the answer. */
+  request(request: RawRequest): Promise<unknown>;
+  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  /** Everything, page by page; a list whose continuation expires is begun again. */
+  list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
+  /** Creates the object in its own namespace. */
+  create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  /** Replaces the object, if its resourceVersion is still current. */
+  update<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  updateStatus<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: PatchOptions): Promise<T>;
+  delete(resource: Resource, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
+  /** Creates a subresource of an object: `eviction` of a pod, `token` of a service account. */
+  createSubresource(
+    resource: Resource,
+    ref: ObjectRef,
+    subresource: string,
+    body: unknown,
+    options?: CallOptions,
+  ): Promise<unknown>;
+  /** Events until the server ends the stream (the iteration ends) or something fails (it throws). */
+  watch<T extends KubeObject>(resource: Resource<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /** Ends every exchange and closes the connections. */
+  close(): Promise<void>;
+}

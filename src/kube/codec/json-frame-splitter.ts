@@ -1,0 +1,66 @@
+// Splits a JSON watch stream by document, since any number of events may share a chunk and white space is free. Each frame
+// ends with one newline, added where the stream has none yet, for the clients that read lines. Used through watch-frames.ts.
+import { ByteWindow } from "./byte-window.ts";
+import { NEWLINE, OPEN_BRACE, skipSpace, ValueSkipper } from "./json-scan.ts";
+import { codecError } from "./types.ts";
+import type { FrameSplitter } from "./watch-frames.ts";
+
+export class JsonFrameSplitter implements FrameSplitter {
+  readonly #maxFrameBytes: number;
+  readonly #window = new ByteWindow();
+  readonly #skipper = new ValueSkipper();
+  /** Where the document in hand begins. */
+  #start = 0;
+  #inDocument = false;
+
+  constructor(maxFrameBytes: number) {
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  get atBoundary(): boolean {
+    return !this.#inDocument;
+  }
+
+  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
+    const shift = this.#window.append(chunk, this.#start);
+    this.#start -= shift;
+    this.#skipper.position -= shift;
+    while (this.#inDocument || this.#openDocument()) {
+      const behind = this.#skipper.run(this.#window.bytes, this.#window.end);
+      this.#bound((behind < 0 ? this.#window.end : behind) - this.#start);
+      if (behind < 0) return;
+      const frame = this.#takeFrame(behind);
+      this.#inDocument = false;
+      onFrame(frame);
+    }
+    // An idle watch may last for hours: it should not keep its last chunk.
+    this.#window.clear();
+    this.#start = 0;
+  }
+
+  // False if only white space is left.
+  #openDocument(): boolean {
+    const { bytes, end } = this.#window;
+    this.#start = skipSpace(bytes, this.#start, end);
+    if (this.#start === end) return false;
+    if (bytes[this.#start] !== OPEN_BRACE) throw codecError("CODEC_MALFORMED", "splitting a JSON watch: an object was expected");
+    this.#skipper.start(this.#start);
+    this.#inDocument = true;
+    return true;
+  }
+
+  #takeFrame(behind: number): Uint8Array {
+    const { bytes, end } = this.#window;
+    const start = this.#start;
+    const hasNewline = behind < end && bytes[behind] === NEWLINE;
+    this.#start = hasNewline ? behind + 1 : behind;
+    return hasNewline
+      ? bytes.subarray(start, behind + 1)
+      : Buffer.concat([bytes.subarray(start, behind), Buffer.from([NEWLINE])]);
+  }
+
+  #bound(size: number): void {
+    if (size > this.#maxFrameBytes)
+      throw codecError("CODEC_TOO_LARGE", `splitting a JSON watch: an event over ${this.#maxFrameBytes} bytes`);
+  }
+}

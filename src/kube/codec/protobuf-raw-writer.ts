@@ -1,0 +1,101 @@
+// Writes the filtered list message into its envelope. The envelope's length stands before the message, but how much is kept
+// is known only at its end. So kept bytes are held, copied together, up to a bound. If the message ends before that, its
+// exact length is written. If not, the full length is promised, and what is dropped from then on is replaced by filler: an
+// unknown field of zeros of exactly the same size, which every protobuf decoder skips. Used by the protobuf list filter.
+import { BYTES, encodeVarint, varintLength } from "./protobuf-wire.ts";
+import type { Emit } from "./types.ts";
+
+/** A field number that no list message of Kubernetes has; its tag is one byte. */
+export const FILLER_FIELD = 15;
+
+const FILLER_TAG = FILLER_FIELD * 8 + BYTES;
+const RAW_TAG = 2 * 8 + BYTES;
+const ZEROS = Buffer.alloc(64 * 1024); // shared by all fillers, never written
+const BLOCK_BYTES = 64 * 1024;
+
+export class ProtobufRawWriter {
+  readonly #maxHeldBytes: number;
+  #header: Buffer[] = [];
+  #blocks: Buffer[] = [];
+  #used = 0;
+  #held = 0;
+  #promised = false;
+
+  constructor(maxHeldBytes: number) {
+    this.#maxHeldBytes = maxHeldBytes;
+  }
+
+  /** Adds bytes that stand in front of the message. */
+  header(bytes: Uint8Array): void {
+    this.#header.push(Buffer.from(bytes));
+  }
+
+  /**
+   * Writes kept bytes of the message.
+   * @param remaining how many bytes of the original message are still to be dealt with
+   */
+  keep(bytes: Uint8Array, remaining: number, emit: Emit): void {
+    if (this.#promised) {
+      emit(bytes);
+      return;
+    }
+    this.#hold(bytes);
+    if (this.#held > this.#maxHeldBytes) {
+      this.#emitHeld(this.#held + remaining, emit);
+      this.#promised = true;
+    }
+  }
+
+  /** Stands in for `size` bytes of whole fields that do not pass; `size` is at least 2, as no field is smaller. */
+  drop(size: number, emit: Emit): void {
+    if (this.#promised) emitFiller(size, emit);
+  }
+
+  /** Ends the message. */
+  close(emit: Emit): void {
+    if (!this.#promised) this.#emitHeld(this.#held, emit);
+  }
+
+  // Copied, since a slice of a chunk would keep the whole chunk alive.
+  #hold(bytes: Uint8Array): void {
+    this.#held += bytes.length;
+    for (let from = 0; from < bytes.length; ) {
+      const block = this.#blocks.at(-1);
+      if (block === undefined || this.#used === block.length) {
+        this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+        this.#used = 0;
+        continue;
+      }
+      const part = bytes.subarray(from, from + block.length - this.#used);
+      block.set(part, this.#used);
+      this.#used += part.length;
+      from += part.length;
+    }
+  }
+
+  #emitHeld(rawLength: number, emit: Emit): void {
+    emit(Buffer.concat([...this.#header, Buffer.from([RAW_TAG]), encodeVarint(rawLength)]));
+    const last = this.#blocks.pop();
+    for (const block of this.#blocks) emit(block);
+    if (last !== undefined && this.#used > 0) emit(last.subarray(0, this.#used));
+    this.#header = [];
+    this.#blocks = [];
+  }
+}
+
+// A field of n zeros takes 1 + varintLength(n) + n bytes, which leaves gaps (130, for one): there an empty field goes first.
+function emitFiller(size: number, emit: Emit): void {
+  const length = fillerLength(size) ?? fillerLength(size - 2);
+  if (length === undefined) throw new RangeError(`no filler has ${size} bytes`);
+  const gap = fillerLength(size) === undefined ? [FILLER_TAG, 0] : [];
+  emit(Buffer.from([...gap, FILLER_TAG, ...encodeVarint(length)]));
+  for (let rest = length; rest > 0; rest -= ZEROS.length) emit(ZEROS.subarray(0, Math.min(rest, ZEROS.length)));
+}
+
+function fillerLength(size: number): number | undefined {
+  for (let width = 1; width <= 8; width++) {
+    const length = size - 1 - width;
+    if (length >= 0 && varintLength(length) === width) return length;
+  }
+  return undefined;
+}

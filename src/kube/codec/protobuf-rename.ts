@@ -1,0 +1,62 @@
+// Renames in protobuf messages: the innermost field is replaced and the lengths around it are written anew, outward. Used
+// through rename.ts.
+import { eventOf, FRAME_PREFIX_BYTES } from "./protobuf-frame.ts";
+import { isStatusType, readEnvelope } from "./protobuf-object.ts";
+import { BYTES, ENVELOPE_PREFIX, encodeBytes, fieldsOf, replaceField } from "./protobuf-wire.ts";
+import type { Rename } from "./rename.ts";
+import { renameInMessage } from "./status-message.ts";
+
+/** Renames in an enveloped object or Status. */
+export function renameProtobufObject(body: Uint8Array, rename: Rename): Uint8Array {
+  const status = isStatusType(readEnvelope(body).type);
+  return rewriteRaw(body, (raw) => (status ? renameStatus(raw, rename) : renameMeta(raw, rename)));
+}
+
+/** Renames in an event with its length prefix. */
+export function renameProtobufFrame(frame: Uint8Array, rename: Rename): Uint8Array {
+  const event = eventOf(frame);
+  const renamed = replaceField(event, 2, (extension) => replaceField(extension, 1, (body) => renameProtobufObject(body, rename)));
+  if (renamed === event) return frame;
+  const length = Buffer.alloc(FRAME_PREFIX_BYTES);
+  length.writeUInt32BE(renamed.length);
+  return Buffer.concat([length, renamed]);
+}
+
+/** Renames in the items of an enveloped list, or in a Status. */
+export function renameProtobufItems(body: Uint8Array, rename: Rename): Uint8Array {
+  if (isStatusType(readEnvelope(body).type)) return renameProtobufObject(body, rename);
+  return rewriteRaw(body, (list) => {
+    const parts: Uint8Array[] = [];
+    for (const field of fieldsOf(list)) {
+      const item = field.value();
+      const renamed = field.number === 2 && field.wireType === BYTES ? renameMeta(item, rename) : item;
+      parts.push(renamed === item ? list.subarray(field.fieldStart, field.valueEnd) : encodeBytes(2, renamed));
+    }
+    return Buffer.concat(parts);
+  });
+}
+
+function rewriteRaw(body: Uint8Array, rewrite: (raw: Buffer) => Uint8Array): Uint8Array {
+  const envelope = body.subarray(ENVELOPE_PREFIX.length);
+  const rewritten = replaceField(envelope, 2, rewrite);
+  return rewritten === envelope ? body : Buffer.concat([ENVELOPE_PREFIX, rewritten]);
+}
+
+// Field 1 of an object is its ObjectMeta, field 1 of that the name.
+function renameMeta(object: Buffer, rename: Rename): Uint8Array {
+  return replaceField(object, 1, (meta) => replaceField(meta, 1, (name) => renameText(name, rename)));
+}
+
+// metav1.Status: 3 is the message, 5 the details, field 1 of those the name.
+function renameStatus(status: Buffer, rename: Rename): Uint8Array {
+  const translated = replaceField(status, 3, (message) => {
+    const before = message.toString("utf8");
+    const after = renameInMessage(before, rename);
+    return after === before ? message : Buffer.from(after);
+  });
+  return replaceField(translated, 5, (details) => replaceField(details, 1, (name) => renameText(name, rename)));
+}
+
+function renameText(text: Buffer, { from, to }: Rename): Buffer {
+  return text.equals(Buffer.from(from)) ? Buffer.from(to) : text;
+}

@@ -1,0 +1,178 @@
+// The protobuf wire format, as far as Kubernetes uses it. Invariant: fails closed where decoders differ: groups, field
+// numbers over 29 bits, lengths that leave their message and varints over 2^53 are errors, not guesses. Pure.
+import { asBuffer, codecError } from "./types.ts";
+
+export const VARINT = 0;
+export const FIXED64 = 1;
+export const BYTES = 2;
+export const FIXED32 = 5;
+
+/** What every protobuf body and embedded object of Kubernetes begins with. */
+export const ENVELOPE_PREFIX = Buffer.from([0x6b, 0x38, 0x73, 0x00]); // k8s\0
+
+const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
+
+/**
+ * Walks the fields of a message between two positions of a buffer. `next` leaves the field's place in the fields; it returns
+ * false at the end, and also when the bytes up to `end` do not hold the whole field: then `incomplete` is true.
+ */
+export class FieldCursor {
+  bytes: Buffer = Buffer.alloc(0);
+  position = 0;
+  end = 0;
+  number = 0;
+  wireType = 0;
+  /** Where the field's tag begins. */
+  fieldStart = 0;
+  /** Where the value begins: for BYTES behind the length. */
+  valueStart = 0;
+  /** Where the field ends; may lie behind `end` if `incomplete`, and is 0 if it is not known yet. */
+  valueEnd = 0;
+  incomplete = false;
+  #varint = 0;
+
+  reset(bytes: Buffer, position: number, end: number): this {
+    this.bytes = bytes;
+    this.position = position;
+    this.end = end;
+    this.incomplete = false;
+    return this;
+  }
+
+  /** Goes to the next field. */
+  next(): boolean {
+    this.fieldStart = this.position;
+    this.valueEnd = 0;
+    this.incomplete = false;
+    if (this.position === this.end) return false;
+    if (!this.#readTag() || !this.#readValue()) {
+      this.position = this.fieldStart;
+      this.incomplete = true;
+      return false;
+    }
+    this.position = this.valueEnd;
+    return true;
+  }
+
+  #readTag(): boolean {
+    this.valueStart = this.position;
+    if (!this.#readVarint()) return false;
+    const tag = this.#varint;
+    this.number = Math.floor(tag / 8);
+    this.wireType = tag % 8;
+    if (tag > MAX_TAG || this.number === 0) throw malformed("an illegal field number");
+    return true;
+  }
+
+  #readValue(): boolean {
+    switch (this.wireType) {
+      case BYTES:
+        if (!this.#readVarint()) return false;
+        this.valueEnd = this.valueStart + this.#varint;
+        break;
+      case VARINT: {
+        const start = this.valueStart;
+        if (!this.#readVarint(false)) return false;
+        this.valueEnd = this.valueStart;
+        this.valueStart = start;
+        break;
+      }
+      case FIXED64:
+        this.valueEnd = this.valueStart + 8;
+        break;
+      case FIXED32:
+        this.valueEnd = this.valueStart + 4;
+        break;
+      default:
+        throw malformed(`wire type ${this.wireType}`);
+    }
+    return this.valueEnd <= this.end;
+  }
+
+  // Reads a varint at `valueStart` and goes behind it. A value that is only skipped may have all 64 bits.
+  #readVarint(exact = true): boolean {
+    const { bytes, end } = this;
+    const start = this.valueStart;
+    let value = 0;
+    let scale = 1;
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at] as number;
+      if (at - start === 10) throw malformed("a varint over ten bytes");
+      value += (byte & 0x7f) * scale;
+      scale *= 128;
+      if (byte < 0x80) {
+        if (exact && value > Number.MAX_SAFE_INTEGER) throw malformed("a number over 2^53");
+        this.#varint = value;
+        this.valueStart = at + 1;
+        return true;
+      }
+    }
+    if (end - start >= 10) throw malformed("a varint over ten bytes");
+    return false;
+  }
+
+  /** The bytes of a BYTES field. */
+  value(): Buffer {
+    return this.bytes.subarray(this.valueStart, this.valueEnd);
+  }
+}
+
+/** The fields of a whole message, one after the other, by one cursor. Throws `CODEC_MALFORMED` where it ends inside a field. */
+export function* fieldsOf(message: Uint8Array): Generator<FieldCursor, void, undefined> {
+  const cursor = new FieldCursor().reset(asBuffer(message), 0, message.length);
+  while (cursor.next()) yield cursor;
+  if (cursor.incomplete) throw malformed("a message ends inside a field");
+}
+
+/** The length of a number as a varint. */
+export function varintLength(value: number): number {
+  let length = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++;
+  return length;
+}
+
+/** A number as a varint; negative ones as 64-bit two's complement. */
+export function encodeVarint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
+  bytes.push(Number(rest));
+  return Buffer.from(bytes);
+}
+
+/** A BYTES field: tag, length, value. */
+export function encodeBytes(number: number, value: Uint8Array): Buffer {
+  return Buffer.concat([encodeVarint(number * 8 + BYTES), encodeVarint(value.length), value]);
+}
+
+/** A string field; nothing for undefined, as proto2 has no default to send. */
+export function encodeString(number: number, value: string | undefined): Buffer {
+  return value === undefined ? Buffer.alloc(0) : encodeBytes(number, Buffer.from(value));
+}
+
+/** A varint field; nothing for undefined. */
+export function encodeNumber(number: number, value: number | undefined): Buffer {
+  return value === undefined ? Buffer.alloc(0) : Buffer.concat([encodeVarint(number * 8 + VARINT), encodeVarint(value)]);
+}
+
+/**
+ * The message with one BYTES field's value replaced and its length written anew; every other byte stays. The message itself
+ * is returned if the field is not there or `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if the field is there twice.
+ */
+export function replaceField(message: Uint8Array, number: number, replace: (value: Buffer) => Uint8Array): Uint8Array {
+  let found: { readonly start: number; readonly end: number; readonly value: Buffer } | undefined;
+  for (const field of fieldsOf(message)) {
+    if (field.number !== number) continue;
+    if (field.wireType !== BYTES) throw malformed(`field ${number} has wire type ${field.wireType}`);
+    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `rewriting protobuf: field ${number} is there twice`);
+    found = { start: field.fieldStart, end: field.valueEnd, value: field.value() };
+  }
+  if (found === undefined) return message;
+  const value = replace(found.value);
+  if (value === found.value) return message;
+  return Buffer.concat([message.subarray(0, found.start), encodeBytes(number, value), message.subarray(found.end)]);
+}
+
+function malformed(what: string): Error {
+  return codecError("CODEC_MALFORMED", `reading protobuf: ${what}`);
+}

@@ -1,0 +1,54 @@
+// Our own answers as bytes: metav1.Status as a response body and as the ERROR event of a watch, in the encoding that the
+// client asked for. Field numbers are those of the published generated.proto files. Called by the proxy's rescue layer.
+import type { Status, StatusDetails } from "../status.ts";
+import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeNumber, encodeString, encodeVarint } from "./protobuf-wire.ts";
+import type { Encoding } from "./types.ts";
+
+/** A Status as a response body: JSON with a newline, or `k8s\0` and runtime.Unknown. */
+export function encodeStatus(encoding: Encoding, status: Status): Uint8Array {
+  if (encoding === "json") return Buffer.from(`${JSON.stringify(status)}\n`);
+  const type = Buffer.concat([encodeString(1, status.apiVersion), encodeString(2, status.kind)]);
+  const envelope = [
+    encodeBytes(1, type),
+    encodeBytes(2, encodeMessage(status)),
+    encodeBytes(3, Buffer.alloc(0)),
+    encodeBytes(4, Buffer.alloc(0)),
+  ];
+  return Buffer.concat([ENVELOPE_PREFIX, ...envelope]);
+}
+
+/** A whole watch frame of type ERROR that carries the Status. client-go lists again when its code is 410. */
+export function encodeErrorFrame(encoding: Encoding, status: Status): Uint8Array {
+  if (encoding === "json") return Buffer.from(`${JSON.stringify({ type: "ERROR", object: status })}\n`);
+  const event = Buffer.concat([encodeString(1, "ERROR"), encodeBytes(2, encodeBytes(1, encodeStatus("protobuf", status)))]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
+}
+
+function encodeMessage({ status, message, reason, details, code }: Status): Buffer {
+  return Buffer.concat([
+    Buffer.from([1 * 8 + BYTES, ...encodeVarint(0)]), // metadata, empty
+    encodeString(2, status),
+    encodeString(3, message),
+    encodeString(4, reason),
+    details === undefined ? Buffer.alloc(0) : encodeBytes(5, encodeDetails(details)),
+    encodeNumber(6, code),
+  ]);
+}
+
+function encodeDetails({ name, group, kind, causes = [], retryAfterSeconds, uid }: StatusDetails): Buffer {
+  return Buffer.concat([
+    encodeString(1, name),
+    encodeString(2, group),
+    encodeString(3, kind),
+    ...causes.map((cause) =>
+      encodeBytes(
+        4,
+        Buffer.concat([encodeString(1, cause.reason), encodeString(2, cause.message), encodeString(3, cause.field)]),
+      ),
+    ),
+    encodeNumber(5, retryAfterSeconds),
+    encodeString(6, uid),
+  ]);
+}

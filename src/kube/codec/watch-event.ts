@@ -1,0 +1,24 @@
+// What the filter reads of a watch event, in either encoding. Apart from watch-frames.ts only so that the readers of the two
+// encodings can import it.
+import type { ItemMeta } from "./types.ts";
+
+const TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
+
+/** The types that client-go knows; it ends the watch at any other. */
+export type WatchEventType = (typeof TYPES)[number];
+
+/** What the filter reads of a watch event. */
+export interface WatchFrame {
+  readonly type: WatchEventType;
+  /** The objects whose metadata can be read with certainty: one at most, unless it is a Table. None for ERROR. */
+  readonly objects: readonly ItemMeta[];
+  /** Objects that cannot: an event that has any must not be forwarded whole, unless it is a BOOKMARK or ERROR. */
+  readonly unreadable: number;
+  /** A JSON event with a metav1.Table, whose rows may be dropped one by one with `filterTableFrame`. */
+  readonly isTable: boolean;
+}
+
+/** True for the five event types. */
+export function isWatchEventType(text: string | undefined): text is WatchEventType {
+  return TYPES.some((type) => type === text);
+}

@@ -1,0 +1,40 @@
+// Label and field selectors of a request as one predicate. The kinds' own selectable fields come from the registry; an
+// unknown one is refused, as the API server does, since ignoring it would widen the answer.
+import { isMeshError } from "../base/errors.ts";
+import { parseFieldSelector } from "../kube/field-selector.ts";
+import { matchesTerms, parseTerms } from "../kube/label-selector.ts";
+import { StatusError } from "../kube/status.ts";
+import { fieldAt, type StoredObject } from "./object.ts";
+import type { ResourceType } from "./registry.ts";
+
+export type Selection = (object: StoredObject) => boolean;
+
+const COMMON_FIELDS = ["metadata.name", "metadata.namespace"];
+
+/**
+ * What a list, watch or deletecollection selects: `namespace` ("" is all), `labelSelector` and `fieldSelector`.
+ * @throws StatusError BadRequest
+ */
+export function createSelection(type: ResourceType, namespace: string, query: URLSearchParams): Selection {
+  try {
+    const labels = parseTerms(query.get("labelSelector") ?? "");
+    const fields = parseFieldSelector(query.get("fieldSelector") ?? "");
+    for (const { field } of fields) {
+      if (COMMON_FIELDS.includes(field) || type.selectableFields.includes(field)) continue;
+      throw new StatusError("BadRequest", `field label not supported: ${field}`);
+    }
+    return (object) =>
+      (namespace === "" || object.metadata.namespace === namespace) &&
+      matchesTerms(labels, object.metadata.labels) &&
+      fields.every(({ field, operator, value }) => (textAt(object, field) === value) === (operator === "="));
+  } catch (error) {
+    if (isMeshError(error, "BAD_SELECTOR")) throw new StatusError("BadRequest", error.message);
+    throw error;
+  }
+}
+
+function textAt(object: StoredObject, path: string): string {
+  // An Event's "source" selects by its component.
+  const value = fieldAt(object, path === "source" ? "source.component" : path);
+  return value === undefined || value === null ? (path === "spec.unschedulable" ? "false" : "") : String(value);
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
+import type { AppPod } from "./app-pods.ts";
+import { appStatus, rejectedStatus, type StatusFacts } from "./app-status.ts";
+import type { AppPlan } from "./plan-app.ts";
+
+const wished = table([subset("canary")], { prod: [], pilot: [0] });
+const rules = (name: string, digest: string) => ({ ...snapshot(wished, { subset: name }), digest });
+const plan: AppPlan = {
+  wished,
+  subsets: ["", "canary"],
+  rules: new Map([
+    ["", rules("", "d-default")],
+    ["canary", rules("canary", "d-canary")],
+  ]),
+  digest: "d",
+  waits: [],
+};
+const pod = (name: string, of: string, more: Partial<AppPod> = {}): AppPod => ({
+  namespace: "shop",
+  name,
+  uid: name,
+  subset: of,
+  meshed: true,
+  running: true,
+  ready: true,
+  ...more,
+});
+const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
+  connected: true,
+  enforced: { ...snapshot(wished), digest },
+  outstanding: undefined,
+  unresolved: false,
+  version: 1,
+  problems: [],
+  leader: false,
+  ...more,
+});
+
+function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFacts> = {}) {
+  const all: Record<string, ProxyFacts> = {
+    "shop/a": proxy("d-default", { leader: true }),
+    "shop/c": proxy("d-canary"),
+    ...proxies,
+  };
+  return appStatus({
+    generation: 4,
+    previous: undefined,
+    pods: [pod("a", ""), pod("c", "canary")],
+    factsOf: (key) => all[key],
+    plan,
+    version: 7,
+    lockName: "lock",
+    now: "2026-01-01T00:00:00Z",
+    ...more,
+  });
+}
+const ofType = (result: ReturnType<typeof status>, type: string) => result.conditions?.find((row) => row.type === type);
+
+describe("appStatus", () => {
+  it("is ready when every proxy is in sync and every owning subset has a ready pod", () => {
+    const result = status();
+    expect(ofType(result, "Ready")).toMatchObject({ status: "True", observedGeneration: 4 });
+    expect(result.proxies).toEqual({ total: 2, connected: 2, synced: 2 });
+    expect(result.subsets).toEqual([
+      { name: "", namespaces: 1, readyPods: 1, pods: 1, lock: "lock", leader: "a" },
+      { name: "canary", namespaces: 1, readyPods: 1, pods: 1, lock: "lock---canary" },
+    ]);
+  });
+  it("says which subset owns namespaces and has nobody to work on them", () => {
+    expect(ofType(status({ pods: [pod("a", "")] }), "Ready")).toMatchObject({
+      status: "False",
+      reason: "SubsetWithoutPods",
+      message: expect.stringContaining('subset "canary" owns 1 namespaces'),
+    });
+  });
+  it("says which namespace waits for which pod, and counts a healthy handover as ready", () => {
+    const result = status({ plan: { ...plan, waits: [{ namespace: "pilot", pod: "a" }] } }, { "shop/a": proxy("old") });
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Moving",
+      message: expect.stringContaining("pilot waits for pod a"),
+    });
+    expect(ofType(result, "Ready")).toMatchObject({ status: "True" });
+    expect(result.handover).toMatchObject({
+      from: "",
+      to: "canary",
+      done: 0,
+      total: 1,
+      waitingOn: [{ namespace: "pilot", pod: "a" }],
+    });
+    expect(result.namespaces?.moving).toBe(1);
+  });
+  it("passes on why a proxy refused its snapshot", () => {
+    expect(ofType(status({}, { "shop/c": proxy("d-canary", { problems: ["table: missing"] }) }), "Ready")).toMatchObject({
+      status: "False",
+      reason: "SnapshotRefused",
+      message: "pod c refused its snapshot: table: missing",
+    });
+  });
+  it("names the pods that run without a proxy", () => {
+    expect(
+      ofType(status({ pods: [pod("a", ""), pod("bare", "", { meshed: false }), pod("c", "canary")] }), "TrafficIntercepted"),
+    ).toMatchObject({
+      status: "False",
+      reason: "PodsWithoutProxy",
+      message: expect.stringContaining("bare"),
+    });
+  });
+  it("keeps the time of the last transition while a condition stays as it is", () => {
+    const before = status();
+    const after = status({ previous: before, now: "2026-01-01T01:00:00Z", generation: 5 });
+    expect(ofType(after, "Ready")).toMatchObject({ lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 5 });
+  });
+});
+
+it("rejectedStatus keeps what was enforced and says why the new spec is not", () => {
+  const result = rejectedStatus({
+    generation: 5,
+    previous: status(),
+    now: "2026-01-01T01:00:00Z",
+    message: "spec.selector: empty",
+  });
+  expect(result).toMatchObject({ routeVersion: 7, observedGeneration: 5 });
+  expect(ofType(result, "Accepted")).toMatchObject({ status: "False", reason: "Invalid", message: "spec.selector: empty" });
+  expect(ofType(result, "Ready")).toMatchObject({
+    status: "False",
+    observedGeneration: 5,
+    lastTransitionTime: "2026-01-01T01:00:00Z",
+  });
+});

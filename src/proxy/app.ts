@@ -1,0 +1,50 @@
+// The proxy as it runs in a pod: assembled around the real session and its layers, started in groups and drained in
+// reverse. Called by main with a checked configuration.
+import { systemClock, systemRandom } from "../base/clock.ts";
+import { type Runnable, runGroups } from "../base/lifecycle.ts";
+import { createLogger } from "../base/log.ts";
+import { createRegistry } from "../base/metrics.ts";
+import { createProxy, type ReadyInfo } from "./assemble.ts";
+import type { ProxyConfig } from "./config.ts";
+import { election } from "./pipeline/election.ts";
+import { isolate } from "./pipeline/isolate.ts";
+import { createSession } from "./session/create-session.ts";
+
+export interface RunProxyOptions {
+  /** Starts the drain. */
+  readonly signal: AbortSignal;
+  /** Called once everything is started. */
+  readonly onReady: (ready: ReadyInfo) => void;
+}
+
+/** What the parts may take beyond their own drain before the process gives up. */
+const DRAIN_MARGIN_MS = 2_000;
+const VERSION = "0.1.0";
+
+/** Runs until the signal fires and everything is drained. */
+export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProxyOptions): Promise<void> {
+  const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
+  const registry = createRegistry("proxy", VERSION);
+  const [clock, random] = [systemClock, systemRandom];
+  const session = createSession({ config, log, clock, random, registry, proxyVersion: VERSION });
+  const proxy = createProxy(config, {
+    session,
+    layers: ({ discovery }) => ({
+      election: election({ session }),
+      isolate: isolate({ session, discovery, clock, random, registry }),
+    }),
+    registry,
+    clock,
+    log,
+  });
+  const announce: Runnable = {
+    name: "ready",
+    async start() {
+      const ready = proxy.ready();
+      log.info({ ...ready, manager: config.manager, apiServer: config.apiServer }, "serving");
+      onReady(ready);
+    },
+    stop: async () => undefined,
+  };
+  await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
+}

@@ -1,0 +1,90 @@
+// Puts the proxy's parts together around a session and its layers, in the order in which they start. Invariant: health
+// answers before anything else starts, and traffic is the last to start and the first to stop, so that the session still
+// follows the manager while requests drain. Called by app.ts, and by tests with a session of their own.
+import type { Clock } from "../base/clock.ts";
+import type { Runnable } from "../base/lifecycle.ts";
+import type { Logger } from "../base/log.ts";
+import type { Registry } from "../base/metrics.ts";
+import type { ProxyConfig } from "./config.ts";
+import { createProxyMetrics } from "./metrics.ts";
+import type { Layer } from "./pipeline/handler.ts";
+import { createPipeline } from "./pipeline/pipeline.ts";
+import { createHealthServer } from "./server/health-server.ts";
+import { createServingCertificate } from "./server/serving-certificate.ts";
+import { createTrafficServer } from "./server/traffic-server.ts";
+import { createTunnel } from "./server/tunnel.ts";
+import type { Session } from "./session/session.ts";
+import { createDiscovery, type Discovery } from "./upstream/discovery.ts";
+import type { Timeouts } from "./upstream/pools.ts";
+import { createUpstream } from "./upstream/upstream.ts";
+
+export interface ProxyDeps {
+  readonly session: Session & Runnable;
+  /** The layers that decide; made with what they need of the rest. */
+  readonly layers: (parts: { readonly discovery: Discovery }) => { readonly election: Layer; readonly isolate: Layer };
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly timeouts?: Timeouts;
+}
+
+/** What is printed once the proxy is ready. */
+export interface ReadyInfo {
+  readonly url: string;
+  readonly healthUrl: string;
+  /** File with the CA that the operator has to trust; the serving certificate's own file if that was given. */
+  readonly ca: string;
+}
+
+export interface Proxy {
+  /** In the order of their start, for `runGroups`. */
+  readonly groups: readonly (readonly Runnable[])[];
+  /** Where to find the started proxy. */
+  ready(): ReadyInfo;
+}
+
+/** Makes the parts; nothing is bound or connected before they start. */
+export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
+  const { session, registry, clock, log } = deps;
+  const upstream = createUpstream({
+    apiServer: config.apiServer,
+    caFile: config.apiServerCa,
+    clock,
+    log,
+    ...(deps.timeouts === undefined ? {} : { timeouts: deps.timeouts }),
+  });
+  const certificate = createServingCertificate({ files: config.tls, dataDir: config.dataDir, clock, log });
+  const metrics = createProxyMetrics(registry);
+  const discovery = createDiscovery({ send: upstream.send, clock });
+  const accessLog = config.accessLog ? log : undefined;
+  const pipeline = createPipeline({ session, upstream, ...deps.layers({ discovery }), metrics, clock, log, accessLog });
+  const traffic = createTrafficServer({
+    listen: config.listen,
+    certificate,
+    pipeline,
+    tunnel: createTunnel({ origin: upstream.origin, trust: upstream.trust, log }),
+    clock,
+    log,
+    drainMs: config.drainMs,
+  });
+  const notReady = () => {
+    if (!traffic.listening) return "not listening";
+    return session.current === undefined ? "no snapshot from the manager yet" : undefined;
+  };
+  const health = createHealthServer({ listen: config.healthListen, registry, notReady });
+  const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
+  return {
+    groups: [[health, measuring], [upstream, certificate], [session], [traffic]],
+    ready: () => ({
+      url: `https://${hostPort(config.listen.host, traffic.port)}`,
+      healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,
+      ca: certificate.caFile ?? config.tls?.cert ?? "",
+    }),
+  };
+}
+
+// A wildcard address is none to connect to.
+function hostPort(host: string, port: number): string {
+  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `${name.includes(":") ? `[${name}]` : name}:${port}`;
+}

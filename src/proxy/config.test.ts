@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { parseAddress, readInvocation } from "./config.ts";
+
+const ENV = {
+  CTRLMESH_API_SERVER: "https://api:6443",
+  CTRLMESH_MANAGER: "manager:5447",
+  CTRLMESH_POD_NAME: "operator-0",
+  CTRLMESH_POD_NAMESPACE: "ops",
+};
+
+function config(argv: readonly string[] = [], env: Record<string, string> = ENV) {
+  const invocation = readInvocation(argv, env);
+  if (invocation.kind !== "run") throw new Error("not a run");
+  return invocation.config;
+}
+
+describe("readInvocation", () => {
+  it("fills in the defaults of a pod", () => {
+    expect(config()).toEqual({
+      apiServer: "https://api:6443",
+      apiServerCa: "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+      manager: "manager:5447",
+      podName: "operator-0",
+      podNamespace: "ops",
+      podUid: "",
+      dataDir: "/var/lib/ctrlmesh",
+      listen: { host: "127.0.0.1", port: 5443 },
+      tls: undefined,
+      healthListen: { host: "0.0.0.0", port: 5441 },
+      logLevel: "info",
+      accessLog: false,
+      drainMs: 8000,
+      printReady: false,
+    });
+  });
+
+  it("lets a flag win over its variable", () => {
+    expect(
+      config(["--listen", "[::1]:0", "--print-ready", "--manager=m:1"], { ...ENV, CTRLMESH_LISTEN: "127.0.0.1:1" }),
+    ).toMatchObject({
+      listen: { host: "::1", port: 0 },
+      manager: "m:1",
+      printReady: true,
+    });
+  });
+
+  it.each([
+    [{ KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" }, "https://10.96.0.1"],
+    [{ KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" }, "https://[fd00::1]:6443"],
+  ])("finds the API server as every client does: %o", (service, url) => {
+    const { CTRLMESH_API_SERVER: _, ...env } = ENV;
+    expect(config([], { ...env, ...service }).apiServer).toBe(url);
+  });
+
+  it("tells every problem at once, by the names that users set", () => {
+    const argv = ["--listen=nonsense", "--api-server=http://x", "--drain-ms=soon", "--tls-cert=/a"];
+    expect(() => readInvocation(argv, {})).toThrow(
+      /--api-server \(CTRLMESH_API_SERVER\): "http:\/\/x" is not https[\s\S]*--manager \(CTRLMESH_MANAGER\): is required[\s\S]*--listen \(CTRLMESH_LISTEN\): "nonsense"[\s\S]*--drain-ms/,
+    );
+  });
+
+  it("refuses a flag that it does not know", () => {
+    expect(() => readInvocation(["--lisen=x"], ENV)).toThrow(/--lisen[\s\S]*--help/);
+  });
+
+  it("refuses half a certificate, and URLs with a path or credentials", () => {
+    expect(() => config(["--tls-key=/k"])).toThrow(/--tls-cert/);
+    expect(() => config(["--api-server=https://u:p@x"])).toThrow(/is not https/);
+    expect(() => config(["--api-server=https://x/path"])).toThrow(/is not https/);
+  });
+
+  it("prints a table of all settings with --help, whatever else is wrong", () => {
+    const invocation = readInvocation(["--help"], {});
+    expect(invocation).toMatchObject({ kind: "help", text: expect.stringContaining("CTRLMESH_HEALTH_LISTEN") });
+  });
+});
+
+describe("parseAddress", () => {
+  it.each([
+    ["127.0.0.1:5443", { host: "127.0.0.1", port: 5443 }],
+    ["[::1]:0", { host: "::1", port: 0 }],
+    ["::1:5443", undefined],
+    ["host", undefined],
+    ["host:70000", undefined],
+    [":80", undefined],
+  ])("%s", (text, address) => {
+    expect(parseAddress(text)).toEqual(address);
+  });
+});

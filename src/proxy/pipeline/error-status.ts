@@ -1,0 +1,59 @@
+// Which Status answers which error. Pure and without logging, so that `rescue` (which answers) and `observe` (which
+// counts) agree. Invariant: a retry is suggested only where the request was certainly not processed, or only reads.
+import { isMeshError, MeshError } from "../../base/errors.ts";
+import { createStatus, type Status, StatusError } from "../../kube/status.ts";
+
+/** An error as an answer. */
+export interface ErrorAnswer {
+  readonly status: Status;
+  /** Value of the header `x-ctrlmesh-error`. */
+  readonly code: string;
+  /** Nobody expected this error: it must be logged. */
+  readonly unexpected: boolean;
+}
+
+/** The answer to whatever a layer threw. `method` decides whether a retry is safe. */
+export function answerTo(error: unknown, method: string): ErrorAnswer {
+  if (error instanceof StatusError) return { status: error.status, code: constantCase(error.status.reason), unexpected: false };
+  const status = error instanceof MeshError ? statusOf(error, method) : undefined;
+  if (status !== undefined && error instanceof MeshError) return { status, code: error.code, unexpected: false };
+  const message = "ctrlmesh: internal error in the proxy; its log has the details";
+  return { status: createStatus("InternalError", message), code: "INTERNAL", unexpected: true };
+}
+
+function statusOf(error: MeshError, method: string): Status | undefined {
+  const isRead = method === "GET" || method === "HEAD";
+  switch (error.code) {
+    case "BAD_REQUEST_TARGET":
+    case "BAD_REQUEST":
+    case "REQUEST_BODY_BROKEN":
+      return createStatus("BadRequest", `ctrlmesh: ${error.message}`);
+    case "UPSTREAM_UNREACHABLE":
+      return createStatus("ServiceUnavailable", "ctrlmesh: the API server is not reachable from this pod", {
+        retryAfterSeconds: 1,
+      });
+    case "UPSTREAM_BROKEN":
+      // A write may have been processed: client-go repeats it only when told so by Retry-After.
+      return createStatus(
+        "ServiceUnavailable",
+        "ctrlmesh: the connection to the API server broke while it was answering",
+        isRead ? { retryAfterSeconds: 1 } : undefined,
+      );
+    case "UPSTREAM_TIMEOUT":
+      return createStatus("Timeout", "ctrlmesh: the API server did not answer in time");
+    case "ABORTED":
+      return createStatus("ServiceUnavailable", "ctrlmesh: the request was given up");
+    default:
+      return undefined;
+  }
+}
+
+/** True if the client (or the drain) ended the call: no failure of anybody. */
+export function isAborted(error: unknown): boolean {
+  return isMeshError(error, "ABORTED");
+}
+
+// ServiceUnavailable -> SERVICE_UNAVAILABLE
+function constantCase(reason: string): string {
+  return reason.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}

@@ -1,0 +1,129 @@
+// The layer that keeps a subset to its slice: allows, refuses or narrows every request for objects. Invariants: what it
+// narrows is an intersection with what the caller asked; a reply that cannot be filtered is refused, never passed; a write
+// is counted as in flight from its decision to its answer. Lock traffic, which the election layer marks, passes.
+import type { Clock, Random } from "../../base/clock.ts";
+import type { Registry } from "../../base/metrics.ts";
+import type { ResourceInfo } from "../../kube/request-info.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { Scope } from "../../route/plan-query.ts";
+import { type Collection, createResync } from "../session/resync.ts";
+import type { Session } from "../session/session.ts";
+import { createStreamMetrics } from "../stream/stream-metrics.ts";
+import { admit, enforcedNow } from "./admission.ts";
+import type { Call, Handler, Layer, Reply } from "./handler.ts";
+import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
+import { whenReplyDone } from "./reply-done.ts";
+
+export interface IsolateDeps {
+  readonly session: Session;
+  /** Asked only for collections over all namespaces. */
+  readonly discovery: { scopeOf(call: Call): Promise<Scope> };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly registry: Registry;
+  /** How long a request waits for the owner of an unknown namespace; default 2,000. */
+  readonly holdMs?: number;
+  /** How long an event of an unknown namespace may stall a watch; default 5,000. */
+  readonly watchHoldMs?: number;
+  /** Watches that a route change ends are spread over this time; default 1,000. */
+  readonly resyncJitterMs?: number;
+}
+
+type ResourceCall = Call & { readonly info: ResourceInfo };
+
+/** Makes the layer. */
+export function isolate(deps: IsolateDeps): Layer {
+  const { session, clock } = deps;
+  const resync = createResync(session, clock);
+  const streams: NarrowDeps = { ...deps, resync, metrics: createStreamMetrics(deps.registry) };
+  const admission = { session, clock, holdMs: deps.holdMs ?? 2_000 };
+  const narrow = createNarrow(streams);
+
+  const allowRead = async (call: ResourceCall, next: Handler): Promise<Reply> => {
+    if (call.info.verb !== "list" && call.info.verb !== "watch") return next(call);
+    const collection = beginCollection(call);
+    const reply = await next(call);
+    return call.info.verb === "watch" ? watchAllowed(reply, scopeOfWatch(call, collection), streams) : reply;
+  };
+
+  // Refuses a watch that would go on from a list made under other routes, and notes that a list begins.
+  const beginCollection = (call: ResourceCall): Collection => {
+    const collection = collectionOf(call);
+    const { query, verb } = call.info;
+    if (verb === "watch" && continuesFromList(query)) {
+      if (!resync.mustListAgain(collection)) return collection;
+      throw new StatusError("Expired", "ctrlmesh: the namespaces of this subset have changed since the last list, list again");
+    }
+    if (!query.get("continue")) resync.listBegun(collection);
+    return collection;
+  };
+
+  return (next) => async (call) => {
+    if (!isResourceCall(call) || call.record.lock) return next(call);
+    refuseUpgrade(call);
+    const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
+    return admit(call, scope, admission, (admitted) => {
+      if (admitted.kind === "narrow") {
+        const collection = beginCollection(call);
+        call.record.decision = "narrowed";
+        if (admitted.unknown !== undefined) resync.leftOut.note(collection, admitted.unknown);
+        return narrow(call, scopeOfWatch(call, collection), admitted.plan, next);
+      }
+      return admitted.done === undefined ? allowRead(call, next) : countedWrite(call, next, admitted.done);
+    });
+  };
+}
+
+async function countedWrite(call: Call, next: Handler, done: () => void): Promise<Reply> {
+  try {
+    return whenReplyDone(await next(call), done);
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+function isResourceCall(call: Call): call is ResourceCall {
+  return call.info.kind === "resource";
+}
+
+// The frames of a tunnel cannot be filtered. fabric8 falls back from WebSocket to plain HTTP upon a 503.
+function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
+  if (upgrade === undefined || (info.verb !== "list" && info.verb !== "watch")) return;
+  record.decision = "refused";
+  throw new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
+}
+
+function needsScope(info: ResourceInfo, session: Session): boolean {
+  if (info.namespace !== "" || (info.group === "" && info.resource === "namespaces")) return false;
+  if (info.verb !== "list" && info.verb !== "watch" && info.verb !== "deletecollection") return false;
+  return !enforcedNow(session).view(info.group, info.resource).whole;
+}
+
+function collectionOf({ info, headers }: ResourceCall): Collection {
+  const { group, version, resource, namespace, query } = info;
+  const agent = headers["user-agent"] ?? "";
+  const shape = JSON.stringify([
+    group,
+    version,
+    resource,
+    namespace,
+    query.get("labelSelector"),
+    query.get("fieldSelector"),
+    agent,
+  ]);
+  // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
+  const isNamespaces = group === "" && resource === "namespaces";
+  return { group, resource, namespace: isNamespaces ? "" : namespace, shape };
+}
+
+function scopeOfWatch(call: ResourceCall, collection: Collection) {
+  return { collection, continues: call.info.verb === "watch" && continuesFromList(call.info.query) };
+}
+
+// Without a resourceVersion, or with "0", or as a WatchList, a watch sends the whole state first.
+function continuesFromList(query: URLSearchParams): boolean {
+  const version = query.get("resourceVersion") ?? "";
+  const sendsState = (query.get("sendInitialEvents") ?? "false").toLowerCase();
+  return version !== "" && version !== "0" && (sendsState === "false" || sendsState === "0");
+}

@@ -1,0 +1,13 @@
+// The end of the pipeline: sends the call to the API server as the layers before have left it. An upgrade (exec, attach,
+// port-forward) is answered by the intent to connect the two sockets, which the server then does: so an upgrade passes
+// exactly the same decisions as every other request.
+import type { Upstream } from "../upstream/upstream.ts";
+import type { Handler } from "./handler.ts";
+
+/** The terminal handler. */
+export function upstreamHandler(upstream: Pick<Upstream, "send">): Handler {
+  return async (call) => {
+    if (call.upgrade === undefined) return upstream.send(call);
+    return { status: 101, headers: {}, body: null, tunnel: call };
+  };
+}

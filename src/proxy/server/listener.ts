@@ -1,0 +1,54 @@
+// Binding and closing of an HTTP(S) server and all its sockets, shared by the traffic and the health listener. Invariant:
+// after `close` no socket is left, upgraded ones included, which Node's own bookkeeping forgets.
+import type { Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { MeshError } from "../../base/errors.ts";
+
+/** Where to listen; port 0 takes a free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Listener {
+  /** @throws MeshError `LISTEN_FAILED` */
+  listen(address: ListenAddress): Promise<AddressInfo>;
+  /** No new connections; those between two requests are closed. */
+  stopAccepting(): void;
+  /** Destroys what is left. */
+  close(): Promise<void>;
+}
+
+/** Takes the server over. `connectionEvent` is `secureConnection` for TLS, else `connection`. */
+export function createListener(server: Server, connectionEvent: "connection" | "secureConnection"): Listener {
+  const sockets = new Set<Socket>();
+  const track = (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  };
+  server.on("connection", track);
+  if (connectionEvent !== "connection") server.on(connectionEvent, track);
+  let closed: Promise<void> | undefined;
+  const stop = () => {
+    closed ??= server.listening ? new Promise((resolve) => server.close(() => resolve())) : Promise.resolve();
+    server.closeIdleConnections();
+  };
+  return {
+    listen({ host, port }) {
+      return new Promise((resolve, reject) => {
+        const failed = (cause: Error) => reject(new MeshError("LISTEN_FAILED", `listening on ${host}:${port}`, { cause }));
+        server.once("error", failed);
+        server.listen({ host, port }, () => {
+          server.off("error", failed);
+          resolve(server.address() as AddressInfo);
+        });
+      });
+    },
+    stopAccepting: stop,
+    async close() {
+      stop();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+// Writes a Reply to the client. Invariant: a body that broke off destroys the connection, so that it never looks complete;
+// a full socket pauses the source; the head leaves at once where bytes may be long in coming. (`ServerResponse.cork` with a
+// deferred `uncork` lost data at `end`: not used.) Called by the server for requests and refused upgrades.
+import type { ServerResponse } from "node:http";
+import { MeshError } from "../../base/errors.ts";
+import type { ByteSink, ByteSource } from "../pipeline/byte-stream.ts";
+import type { Reply } from "../pipeline/handler.ts";
+
+/** Starts sending; the response's own events tell when it is done. */
+export function sendReply(res: ServerResponse, reply: Reply): void {
+  const { body } = reply;
+  if (res.destroyed || res.closed) {
+    if (body !== null && !(body instanceof Uint8Array)) body.cancel(clientGone());
+    return;
+  }
+  try {
+    res.writeHead(reply.status, reply.headers as Record<string, string | string[]>);
+  } catch (error) {
+    if (body !== null && !(body instanceof Uint8Array)) body.cancel(clientGone());
+    throw error;
+  }
+  if (body === null) res.end();
+  else if (body instanceof Uint8Array) res.end(body);
+  else pump(res, body);
+}
+
+function pump(res: ServerResponse, body: ByteSource): void {
+  let over = false;
+  let wrote = false;
+  let waiting = false;
+  const drained = () => {
+    waiting = false;
+    if (!over) control.resume();
+  };
+  const sink: ByteSink = {
+    write(chunk) {
+      wrote = true;
+      const wanted = res.write(chunk);
+      if (!wanted && !waiting) {
+        waiting = true;
+        res.once("drain", drained);
+      }
+      return wanted;
+    },
+    end() {
+      over = true;
+      res.end();
+    },
+    abort() {
+      over = true;
+      res.destroy();
+    },
+  };
+  const control = body.open(sink);
+  res.once("close", () => {
+    if (over) return;
+    over = true;
+    control.cancel(clientGone());
+  });
+  // What was already there is written in the source's microtask, together with the head. Else the head goes alone.
+  queueMicrotask(() => {
+    if (!wrote && !over && !res.destroyed) res.flushHeaders();
+  });
+}
+
+function clientGone(): MeshError {
+  return new MeshError("ABORTED", "sending a response: the client is gone");
+}

@@ -1,0 +1,67 @@
+// Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY and WebSocket
+// of exec, attach and port-forward). Invariant: target, method and headers are those that the pipeline let through, never
+// the client's own. Uses the package http-proxy, loaded at the first upgrade, since most operators never make one.
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Logger } from "../../base/log.ts";
+import type { Call } from "../pipeline/handler.ts";
+import type { TrustStore } from "../upstream/connector.ts";
+import { forwardedHeaders } from "../upstream/headers.ts";
+
+export interface TunnelOptions {
+  readonly origin: URL;
+  readonly trust: TrustStore;
+  readonly log: Logger;
+}
+
+/** Opens a tunnel; when it fails, the client's socket is closed. */
+export type Tunnel = (call: Call, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Makes the opener. */
+export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
+  let loading: ReturnType<typeof loadProxy> | undefined;
+  return async (call, req, socket, head) => {
+    loading ??= loadProxy();
+    const [proxy, { caPem }] = await Promise.all([loading, trust.current()]);
+    if (socket.destroyed) return;
+    // http-proxy only connects GETs for WebSockets; the options then say what is really sent.
+    req.method = "GET";
+    req.url = call.target;
+    req.headers = { upgrade: "websocket" };
+    const options = {
+      target: origin,
+      ca: caPem,
+      secure: true,
+      toProxy: true,
+      prependPath: false,
+      method: call.method,
+      headers: tunnelHeaders(call, origin),
+      connectTimeout: CONNECT_TIMEOUT_MS,
+    };
+    proxy.ws(req, socket, head, options, (error) => {
+      log.debug({ err: error }, "a tunnel ended with an error");
+      socket.destroy();
+    });
+  };
+}
+
+async function loadProxy() {
+  const { createProxyServer } = await import("http-proxy");
+  const proxy = createProxyServer({});
+  proxy.on("error", () => undefined); // each tunnel's own callback is told as well
+  return proxy;
+}
+
+function tunnelHeaders(call: Call, origin: URL): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  const flat = forwardedHeaders(call.headers, true);
+  for (let index = 0; index + 1 < flat.length; index += 2) {
+    const name = flat[index] as string;
+    const value = flat[index + 1] as string;
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
+  }
+  return { ...headers, host: origin.host, connection: "Upgrade", upgrade: call.upgrade ?? "" };
+}

@@ -1,0 +1,115 @@
+// Keeps a stream to the leading manager replica for ever: connects, says hello, hands snapshots to the intake, reports,
+// follows redirects, and comes back after any failure with backoff. Invariant: its failures never touch what is in force.
+import type { ChannelCredentials, ServiceDefinition } from "@grpc/grpc-js";
+import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { HelloMessage, ManagerMessage } from "../../wire/messages.ts";
+import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import type { SessionMetrics } from "./session-metrics.ts";
+import type { SnapshotIntake } from "./snapshot-intake.ts";
+
+export interface MeshClientDeps {
+  /** host:port of the manager's service. */
+  readonly manager: string;
+  readonly credentials: ChannelCredentials;
+  readonly service: ServiceDefinition;
+  readonly intake: SnapshotIntake;
+  /** What to say first, asked anew for each stream. */
+  hello(): HelloMessage;
+  readonly metrics: SessionMetrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly backoff?: BackoffOptions;
+}
+
+export interface MeshClient {
+  /** Runs until the signal fires. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Reports the leader state, now if a stream is up, and at the start of every later one. */
+  report(leader: boolean): void;
+}
+
+// Thousands of proxies come back after a manager's restart: half a second to half a minute apart.
+const BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 30_000 };
+
+interface Outcome {
+  readonly error: Error | undefined;
+  readonly redirect: string | undefined;
+  /** A snapshot came: the endpoint is good. */
+  readonly served: boolean;
+}
+
+export function createMeshClient(deps: MeshClientDeps): MeshClient {
+  let stream: MeshStream | undefined;
+  let leader = false;
+
+  const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<Outcome> => {
+    let redirect: string | undefined;
+    let served = false;
+    const onMessage = (message: ManagerMessage) => {
+      if ("snapshot" in message && message.snapshot) {
+        served = true;
+        deps.intake.take(message.snapshot, answersOn(opened));
+      } else if ("redirect" in message && message.redirect) {
+        redirect = message.redirect.endpoint;
+        opened.close();
+      }
+    };
+    const opened = openMeshStream({
+      endpoint,
+      credentials: deps.credentials,
+      service: deps.service,
+      hello: { hello: deps.hello() },
+      onConnected: () => deps.metrics.managerConnected.set(1),
+      onMessage,
+    });
+    stream = opened;
+    if (leader) opened.send({ report: { leader } });
+    const stop = () => opened.close();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      return { error: await opened.ended, redirect, served };
+    } finally {
+      signal.removeEventListener("abort", stop);
+      stream = undefined;
+      deps.metrics.managerConnected.set(0);
+    }
+  };
+
+  return {
+    report(value) {
+      leader = value;
+      stream?.send({ report: { leader } });
+    },
+    async run(signal) {
+      let endpoint = deps.manager;
+      let attempt = 0;
+      const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      while (!signal.aborted) {
+        await Promise.race([deps.intake.settled(), aborted]);
+        if (signal.aborted) return;
+        const { error, redirect, served } = await connectOnce(endpoint, signal);
+        if (signal.aborted) return;
+        if (served) attempt = 0;
+        const isFirstRedirect = redirect !== undefined && attempt === 0;
+        deps.log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
+        // Without a redirect back to the service, which knows the living replicas.
+        endpoint = redirect ?? deps.manager;
+        // One redirect is followed at once; replicas that send each other's proxies around are not hammered.
+        const delayMs = isFirstRedirect ? 0 : backoffMs(attempt, deps.backoff ?? BACKOFF, deps.random);
+        attempt++;
+        if (delayMs > 0) await sleep(deps.clock, delayMs, signal).catch(() => undefined);
+      }
+    },
+  };
+}
+
+function answersOn(stream: MeshStream): Parameters<SnapshotIntake["take"]>[1] {
+  return {
+    ack: (nonce, version) => stream.send({ ack: { nonce, version } }),
+    nack: (nonce, version, problems) => stream.send({ nack: { nonce, version, problems } }),
+  };
+}

@@ -1,0 +1,32 @@
+// The session's metrics, in one place so that their names can be read off.
+import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
+
+export interface SessionMetrics {
+  readonly routeVersion: Gauge;
+  readonly managerConnected: Gauge;
+  readonly snapshotRejected: Counter<"reason">;
+  readonly leader: Gauge;
+}
+
+export function createSessionMetrics(registry: Registry): SessionMetrics {
+  const registers = [registry];
+  return {
+    routeVersion: new Gauge({
+      name: "ctrlmesh_proxy_route_version",
+      help: "Version of the route snapshot in force; 0 before the first.",
+      registers,
+    }),
+    managerConnected: new Gauge({
+      name: "ctrlmesh_proxy_manager_connected",
+      help: "1 while the stream to the manager is up.",
+      registers,
+    }),
+    snapshotRejected: new Counter({
+      name: "ctrlmesh_proxy_snapshot_rejected_total",
+      help: "Snapshots that were refused, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    leader: new Gauge({ name: "ctrlmesh_proxy_leader", help: "1 while this pod holds its subset's lock.", registers }),
+  };
+}

@@ -1,0 +1,89 @@
+// What a new snapshot changes for one resource: did the subset gain or lose namespaces? Pure. The cost for a resource does
+// not depend on the number of namespaces: those that fell into the same class before and after are judged once.
+import type { Standing } from "../../route/snapshot.ts";
+import type { Enforced } from "./session.ts";
+
+/** How a watch is touched by a change. */
+export interface ViewChange {
+  /** Objects that existed and were not shown are the subset's now: whoever watches must list again. */
+  readonly gained: boolean;
+  /** Objects that were shown are not the subset's any more. */
+  readonly lost: boolean;
+}
+
+export interface RouteChange {
+  /** The change for a resource; `namespace` "" means in all of them. */
+  of(group: string, resource: string, namespace: string): ViewChange;
+  /** Known namespaces that the new table does not know any more: deleted ones, as a rule. */
+  readonly removed: readonly string[];
+}
+
+/**
+ * Compares two snapshots.
+ * @param unknownCounts an unknown namespace that becomes the subset's counts as gained too (when it is not known what was left
+ * out of it)
+ */
+export function changeBetween(before: Enforced, now: Enforced, unknownCounts = false): RouteChange {
+  const known = new Map<string, ViewChange>();
+  let samples: readonly string[] | undefined;
+
+  const judge = (group: string, resource: string, namespace: string): ViewChange => {
+    const old = before.view(group, resource);
+    const next = now.view(group, resource);
+    if (namespace !== "" && !isNamespaces(group, resource)) {
+      return step(old.standing(namespace), next.standing(namespace), unknownCounts);
+    }
+    samples ??= sampleNamespaces(before, now);
+    let gained = false;
+    // A resource that was whole showed namespaces that nobody knows yet; now it would not.
+    let lost = old.whole && !next.whole;
+    for (const sample of samples) {
+      const one = step(old.standing(sample), next.standing(sample), unknownCounts);
+      gained ||= one.gained;
+      lost ||= one.lost;
+    }
+    return { gained, lost };
+  };
+
+  return {
+    of(group, resource, namespace) {
+      const key = `${group}/${resource}/${namespace}`;
+      let change = known.get(key);
+      if (change === undefined) {
+        change = judge(group, resource, namespace);
+        known.set(key, change);
+      }
+      return change;
+    },
+    removed: [...before.snapshot.table.classOf.keys()].filter((name) => !now.snapshot.table.classOf.has(name)),
+  };
+}
+
+function step(before: Standing, now: Standing, unknownCounts: boolean): ViewChange {
+  // What disappears from the table was deleted: nobody else has it, and its last events are still to be shown.
+  if (before === "mine") return { gained: false, lost: now === "foreign" || now === "moving" };
+  return { gained: now === "mine" && (before !== "unknown" || unknownCounts), lost: false };
+}
+
+// One namespace for each pair of classes (fenced ones apart), the cluster scope among them.
+function sampleNamespaces(before: Enforced, now: Enforced): string[] {
+  const samples = new Map<string, string>([["cluster", ""]]);
+  const take = (namespace: string) => {
+    const pair = `${classKey(before, namespace)}>${classKey(now, namespace)}`;
+    if (!samples.has(pair)) samples.set(pair, namespace);
+  };
+  for (const { snapshot } of [before, now]) {
+    for (const namespace of snapshot.table.classOf.keys()) take(namespace);
+    for (const namespace of snapshot.table.fenced) take(namespace);
+  }
+  return [...samples.values()];
+}
+
+function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
+  if (table.fenced.has(namespace)) return "fenced";
+  return String(table.classOf.get(namespace) ?? "unknown");
+}
+
+function isNamespaces(group: string, resource: string): boolean {
+  return group === "" && resource === "namespaces";
+}

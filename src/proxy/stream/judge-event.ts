@@ -1,0 +1,40 @@
+// What to do with one watch event, by whose the objects in it are. Pure. Invariant: an event is shown only if every object
+// in it (every row of a Table) is the subset's; what carries no readable object is dropped. Called by the watch stream.
+import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
+import { governingNamespace, type ResourceView, type Standing } from "../../route/snapshot.ts";
+
+export type Verdict =
+  | { readonly kind: "show" }
+  | { readonly kind: "drop" }
+  /** A Table of which only the rows that are mine may be shown. */
+  | { readonly kind: "show-part" }
+  /** Nobody has said yet who owns these namespaces. */
+  | { readonly kind: "hold"; readonly namespaces: readonly string[] };
+
+export interface Judgement {
+  readonly verdict: Verdict;
+  /** Namespaces of objects that are not shown now and may be the subset's later. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Judges an event.
+ * @param givenUp true for an unknown namespace that is not waited for any more
+ */
+export function judgeEvent(view: ResourceView, event: WatchFrame, givenUp: (namespace: string) => boolean): Judgement {
+  const { objects, unreadable, isTable } = event;
+  let mine = 0;
+  const unknown: string[] = [];
+  const leftOut: string[] = [];
+  for (const object of objects) {
+    const namespace = governingNamespace(view.group, view.resource, object);
+    const standing: Standing = view.standing(namespace);
+    if (standing === "mine") mine++;
+    else if (standing === "moving" || (standing === "unknown" && givenUp(namespace))) leftOut.push(namespace);
+    else if (standing === "unknown") unknown.push(namespace);
+  }
+  if (unknown.length > 0) return { verdict: { kind: "hold", namespaces: unknown }, leftOut };
+  const isWhole = mine === objects.length && unreadable === 0;
+  if (mine === 0 || !(isWhole || isTable)) return { verdict: { kind: "drop" }, leftOut };
+  return { verdict: { kind: isWhole ? "show" : "show-part" }, leftOut };
+}

@@ -1,0 +1,77 @@
+// How TCP and TLS connections to the API server are made. Invariant: no byte is sent to a server whose certificate does
+// not verify against the CA file as it is now; the file is looked at before every new connection, so a rotated CA needs
+// neither a restart nor a timer. Used by the pools and by tunnels.
+import { readFile, stat } from "node:fs/promises";
+import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { buildConnector } from "undici";
+import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+
+type Connect = ReturnType<typeof buildConnector>;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+// A peer that vanished is noticed after 15 + 3 * 10 = 45 seconds, as the field's clients do with HTTP/2 pings.
+const KEEP_ALIVE = { enable: true, initialDelay: 15_000, interval: 10_000, count: 3 } as const;
+
+/** A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session outlives it. */
+export interface Trust {
+  readonly caPem: string;
+  readonly context: SecureContext;
+  readonly connect: Connect;
+}
+
+export interface TrustStore {
+  /**
+   * The trust of this moment. Keeps the last good one while the file cannot be read.
+   * @throws MeshError `CA_UNREADABLE` if there has never been a good one
+   */
+  current(): Promise<Trust>;
+}
+
+/** Reads the CA file, and again whenever it has changed. */
+export function createTrustStore(caFile: string, log: Logger): TrustStore {
+  let trust: Trust | undefined;
+  let seen = "";
+  let warned = false;
+  return {
+    async current() {
+      try {
+        const { mtimeMs, size, ino } = await stat(caFile);
+        const now = `${mtimeMs}/${size}/${ino}`;
+        if (trust === undefined || now !== seen) {
+          const caPem = await readFile(caFile, "utf8");
+          if (trust === undefined || caPem !== trust.caPem) trust = createTrust(caPem);
+          seen = now;
+        }
+        warned = false;
+      } catch (cause) {
+        if (trust === undefined) throw new MeshError("CA_UNREADABLE", `reading the API server's CA from ${caFile}`, { cause });
+        if (!warned)
+          log.warn({ err: cause, file: caFile }, "the API server's CA file is not readable; keeping the last good one");
+        warned = true;
+      }
+      return trust;
+    },
+  };
+}
+
+function createTrust(caPem: string): Trust {
+  if (!caPem.includes("-----BEGIN CERTIFICATE-----"))
+    throw new MeshError("CA_UNREADABLE", "reading a CA: no PEM certificate in it");
+  const context = createSecureContext({ ca: caPem, minVersion: "TLSv1.2" });
+  const connect = buildConnector({ secureContext: context, allowH2: false, timeout: CONNECT_TIMEOUT_MS, keepAlive: false });
+  return { caPem, context, connect };
+}
+
+/** The connector for undici pools: looks the trust up, connects, and turns TCP keepalive on. */
+export function createConnector(store: TrustStore): Connect {
+  return (options, callback) => {
+    store.current().then(
+      ({ connect }) => {
+        const socket = connect(options, callback) as unknown as TLSSocket | undefined;
+        socket?.setKeepAlive(KEEP_ALIVE);
+      },
+      (error: Error) => callback(error, null),
+    );
+  };
+}

@@ -1,0 +1,60 @@
+// Sources of a controller: a store whose changes become requests. Pure but for the subscription. Invariant: an update
+// queues what the object mapped to before as well as what it maps to now, so that nothing is forgotten when a
+// reference moves.
+import type { Resource } from "../kube/client/resource.ts";
+import type { KubeObject } from "../kube/types.ts";
+import type { Predicate } from "./predicates.ts";
+import type { Request } from "./reconciler.ts";
+import type { Change, Store } from "./store.ts";
+
+/** Which requests an object stands for. */
+export type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
+
+/** A source, its object type hidden. */
+export interface Source {
+  readonly synced: Promise<void>;
+  /** Begins to queue requests; returns the way to end it. */
+  connect(enqueue: (request: Request) => void): () => void;
+}
+
+/** Joins a store, a map and predicates (all must pass). */
+export function createSource<T extends KubeObject>(source: {
+  readonly store: Store<T>;
+  readonly map: MapFunction<T>;
+  readonly predicates: readonly Predicate<T>[];
+}): Source {
+  const { store, map, predicates } = source;
+  return {
+    synced: store.synced,
+    connect: (enqueue) =>
+      store.onChange((change) => {
+        if (!predicates.every((predicate) => predicate(change))) return;
+        for (const object of objectsOf(change)) for (const request of map(object)) enqueue(request);
+      }),
+  };
+}
+
+function objectsOf<T extends KubeObject>(change: Change<T>): readonly T[] {
+  return change.type === "updated" ? [change.previous, change.object] : [change.object];
+}
+
+/** The object itself. */
+export function selfRequest({ metadata }: KubeObject): readonly Request[] {
+  return [{ namespace: metadata.namespace ?? "", name: metadata.name ?? "" }];
+}
+
+/** The object's controller, if it is of this kind. Any version counts: an owner reference keeps the one it was made with. */
+export function ownerRequests(owner: Resource): MapFunction<KubeObject> {
+  return ({ metadata }) =>
+    (metadata.ownerReferences ?? [])
+      .filter(
+        (reference) =>
+          reference.controller === true && reference.kind === owner.kind && groupOf(reference.apiVersion) === owner.group,
+      )
+      .map(({ name }) => ({ namespace: owner.namespaced ? (metadata.namespace ?? "") : "", name }));
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0 ? "" : apiVersion.slice(0, slash);
+}

@@ -1,0 +1,210 @@
+import { expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
+import { MeshError } from "../base/errors.ts";
+import { silentLogger } from "../base/log.ts";
+import { CONFIG_MAPS, LEASES, NAMESPACES, PODS } from "../kube/client/resources.ts";
+import { type ControllerBuilder, type ControllerOptions, controllerOf } from "./controller.ts";
+import { createInformers } from "./informers.ts";
+import { generationChanged } from "./predicates.ts";
+import { type Reconciler, type Request, TerminalError } from "./reconciler.ts";
+
+type Reconcile = Reconciler["reconcile"];
+type Build = (builder: ControllerBuilder) => ControllerBuilder;
+
+const map = (name: string, more: object = {}) => ({ metadata: { namespace: "a", name, ...more } });
+
+async function setUp(reconcile: Reconcile = async () => ({}), options: Partial<ControllerOptions> = {}, build?: Build) {
+  const clock = createFakeClock();
+  const client = createFakeKubeClient();
+  const random = () => 1;
+  const log = silentLogger();
+  const informers = createInformers({ client, clock, random, log });
+  const seen: string[] = [];
+  const reconciler: Reconciler = {
+    reconcile(request, signal) {
+      seen.push(`${request.namespace}/${request.name}`);
+      return reconcile(request, signal);
+    },
+  };
+  const builder = controllerOf({ name: "test", informers, log, clock, random, ...options });
+  const controller = (build ?? ((begun) => begun.for(CONFIG_MAPS)))(builder).withReconciler(reconciler);
+  const lifetime = new AbortController();
+  return {
+    clock,
+    client,
+    informers,
+    controller,
+    lifetime,
+    take: () => seen.splice(0),
+    start: async () => {
+      await informers.start(lifetime.signal);
+      await controller.start(lifetime.signal);
+      await clock.flush();
+    },
+  };
+}
+
+test("every object is reconciled at the start and whenever it changes", async () => {
+  const { client, clock, take, start } = await setUp();
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  expect(take()).toEqual(["a/x"]);
+  client.put(CONFIG_MAPS, map("y"));
+  client.remove(CONFIG_MAPS, { namespace: "a", name: "x" });
+  await clock.flush();
+  expect(take()).toEqual(["a/y", "a/x"]);
+});
+
+test("no reconcile before every store has synced", async () => {
+  const { client, clock, take, start } = await setUp(undefined, {}, (builder) =>
+    builder.for(CONFIG_MAPS).watches(PODS, () => []),
+  );
+  client.put(CONFIG_MAPS, map("x"));
+  client.before = ({ verb, resource }) => {
+    if (verb === "list" && resource === "pods") throw new MeshError("KUBE_UNREACHABLE", "not yet");
+  };
+  await start();
+  expect(take()).toEqual([]);
+  client.before = () => {};
+  await clock.advance(1_000);
+  expect(take()).toEqual(["a/x"]);
+});
+
+test("a change of an owned object reconciles its controller, if that is of the kind", async () => {
+  const { client, take, start } = await setUp(undefined, {}, (builder) => builder.for(CONFIG_MAPS).owns(PODS));
+  const owner = (kind: string, name: string, controller = true) => ({ apiVersion: "v1", kind, name, uid: "u", controller });
+  client.put(PODS, map("one", { ownerReferences: [owner("ConfigMap", "x")] }));
+  client.put(PODS, map("two", { ownerReferences: [owner("Secret", "y"), owner("ConfigMap", "z", false)] }));
+  await start();
+  expect(take()).toEqual(["a/x"]);
+});
+
+test("a mapped source queues what the object meant before and what it means now", async () => {
+  const toLabel = (object: { metadata: { labels?: Readonly<Record<string, string>> } }): Request[] => [
+    { namespace: "", name: object.metadata.labels?.of ?? "" },
+  ];
+  const { client, clock, take, start } = await setUp(undefined, {}, (builder) => builder.for(NAMESPACES).watches(PODS, toLabel));
+  client.put(PODS, map("x", { labels: { of: "one" } }));
+  await start();
+  take();
+  client.put(PODS, map("x", { labels: { of: "two" } }));
+  await clock.flush();
+  expect(take()).toEqual(["/one", "/two"]);
+});
+
+test("predicates keep away what does not matter", async () => {
+  const { client, clock, take, start } = await setUp(undefined, {}, (builder) =>
+    builder.for(CONFIG_MAPS, { predicates: [generationChanged] }),
+  );
+  client.put(CONFIG_MAPS, map("x", { generation: 1 }));
+  await start();
+  take();
+  client.put(CONFIG_MAPS, map("x", { generation: 1, labels: { l: "1" } }));
+  await clock.flush();
+  expect(take()).toEqual([]);
+  client.put(CONFIG_MAPS, map("x", { generation: 2 }));
+  await clock.flush();
+  expect(take()).toEqual(["a/x"]);
+});
+
+test("an error, thrown or rejected, is retried with backoff until it works", async () => {
+  let left = 3;
+  const { client, clock, take, start } = await setUp((): ReturnType<Reconcile> => {
+    if (--left === 2) throw new Error("thrown");
+    return left > 0 ? Promise.reject(new Error("rejected")) : Promise.resolve({});
+  });
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  await clock.advance(50);
+  expect(take()).toHaveLength(2);
+  await clock.advance(99);
+  expect(take()).toHaveLength(0);
+  await clock.advance(1);
+  expect(take()).toHaveLength(1);
+  await clock.advance(600_000);
+  expect(take()).toHaveLength(0);
+});
+
+test("a terminal error waits for a change", async () => {
+  const { client, clock, take, start } = await setUp(async () => {
+    throw new TerminalError("spec is wrong");
+  });
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  await clock.advance(600_000);
+  expect(take()).toHaveLength(1);
+  client.put(CONFIG_MAPS, map("x", { labels: { l: "1" } }));
+  await clock.flush();
+  expect(take()).toHaveLength(1);
+});
+
+test("requeueAfterMs comes back in time", async () => {
+  const { client, clock, take, start } = await setUp(async () => ({ requeueAfterMs: 1_000 }));
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  take();
+  await clock.advance(3_500);
+  expect(take()).toHaveLength(3);
+});
+
+test("a burst of changes is one reconcile with a debounce, which waits from the first of them", async () => {
+  const { client, clock, take, start, controller } = await setUp(undefined, { debounceMs: 100 });
+  await start();
+  for (let index = 0; index < 5; index++) {
+    client.put(CONFIG_MAPS, map("x", { labels: { l: String(index) } }));
+    await clock.advance(19);
+  }
+  controller.enqueue({ namespace: "a", name: "x" });
+  expect(take()).toEqual([]);
+  await clock.advance(5);
+  expect(take()).toEqual(["a/x"]);
+  await clock.advance(1_000);
+  expect(take()).toEqual([]);
+});
+
+test("a stop waits for running reconciles, drops the rest, and in the end fires their signal", async () => {
+  const signals: AbortSignal[] = [];
+  const untilAborted: Reconcile = (_, signal) => {
+    signals.push(signal);
+    return new Promise((resolve) => signal.addEventListener("abort", () => resolve({ requeueAfterMs: 1 })));
+  };
+  const { client, clock, take, start, controller } = await setUp(untilAborted);
+  client.put(CONFIG_MAPS, map("x"));
+  client.put(CONFIG_MAPS, map("y"));
+  await start();
+  let stopped = false;
+  const stop = controller.stop().then(() => (stopped = true));
+  await clock.advance(4_999);
+  expect([signals[0]?.aborted, stopped]).toEqual([false, false]);
+  await clock.advance(1);
+  await stop;
+  expect(take()).toEqual(["a/x"]);
+});
+
+test("lost leadership ends running reconciles at once", async () => {
+  const untilAborted: Reconcile = (_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve({})));
+  const { client, start, controller, lifetime } = await setUp(untilAborted);
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  lifetime.abort(new MeshError("LEADERSHIP_LOST", "lost"));
+  await controller.stop();
+});
+
+test("a controller whose stores never synced stops all the same", async () => {
+  const { client, start, controller } = await setUp();
+  client.before = () => {
+    throw new MeshError("KUBE_UNREACHABLE", "never");
+  };
+  await start();
+  await controller.stop();
+});
+
+test("owns() without for() is a mistake in the program", () => {
+  const informers = {
+    store: () => {
+      throw new Error("not asked");
+    },
+  };
+  expect(() => controllerOf({ name: "test", informers, log: silentLogger() }).owns(LEASES)).toThrow(TypeError);
+});

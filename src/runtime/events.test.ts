@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
+import { MeshError } from "../base/errors.ts";
+import { silentLogger } from "../base/log.ts";
+import { EVENTS } from "../kube/client/resources.ts";
+import { createEventRecorder } from "./events.ts";
+
+const object = (name = "x") => ({ apiVersion: "v1", kind: "Pod", metadata: { namespace: "a", name, uid: `uid-${name}` } });
+
+function setUp() {
+  const clock = createFakeClock();
+  const client = createFakeKubeClient();
+  let random = 0;
+  const recorder = createEventRecorder({
+    client,
+    component: "test",
+    clock,
+    random: () => {
+      random += 0.001;
+      return random % 1;
+    },
+    log: silentLogger(),
+  });
+  return {
+    clock,
+    client,
+    recorder,
+    events: async (namespace = "a") => (await client.list(EVENTS, { namespace })).items,
+    writes: () => client.calls.filter(({ verb }) => verb !== "list").map(({ verb }) => verb),
+  };
+}
+
+test("an event says what happened to which object", async () => {
+  const { recorder, clock, events } = setUp();
+  recorder.event(object(), "Warning", "Held", "waits for pod b");
+  await clock.advance(0);
+  expect(await events()).toMatchObject([
+    {
+      involvedObject: { apiVersion: "v1", kind: "Pod", namespace: "a", name: "x", uid: "uid-x" },
+      type: "Warning",
+      reason: "Held",
+      message: "waits for pod b",
+      count: 1,
+      firstTimestamp: "2026-01-01T00:00:00Z",
+      source: { component: "test" },
+    },
+  ]);
+});
+
+test("the same event again is counted, at most every ten seconds", async () => {
+  const { recorder, clock, events, writes } = setUp();
+  for (let second = 0; second < 20; second++) {
+    recorder.event(object(), "Normal", "Same", "same");
+    await clock.advance(1_000);
+  }
+  await clock.advance(10_000);
+  expect((await events()).map(({ count }) => count)).toEqual([20]);
+  expect(writes()).toEqual(["create", "patch", "patch"]);
+});
+
+test("an event that the server has forgotten is made anew", async () => {
+  const { recorder, clock, client, events } = setUp();
+  recorder.event(object(), "Normal", "Same", "same");
+  await clock.advance(0);
+  const [first] = await events();
+  client.remove(EVENTS, { namespace: "a", name: first?.metadata.name ?? "" });
+  recorder.event(object(), "Normal", "Same", "same");
+  await clock.advance(10_000);
+  expect(await events()).toHaveLength(1);
+});
+
+test("a server that fails or hangs neither throws nor lets memory grow", async () => {
+  const { recorder, clock, client, writes } = setUp();
+  let hang = () => {};
+  client.before = () => new Promise((_, reject) => (hang = () => reject(new MeshError("KUBE_UNREACHABLE", "away"))));
+  for (let index = 0; index < 1_000; index++) recorder.event(object(`x${index}`), "Normal", "Many", "many");
+  await clock.advance(0);
+  hang();
+  await clock.flush();
+  client.before = () => {};
+  hang();
+  await clock.flush();
+  expect(writes().length).toBeLessThanOrEqual(257);
+});
+
+test("events of cluster-scoped objects live in default, and a stop writes what waits", async () => {
+  const { recorder, events, client, clock } = setUp();
+  recorder.event({ kind: "Namespace", metadata: { name: "n" } }, "Normal", "Made", "made");
+  await recorder.stop();
+  expect(await events("default")).toHaveLength(1);
+  recorder.event(object(), "Normal", "Late", "late");
+  await clock.advance(60_000);
+  expect(client.calls.filter(({ verb }) => verb === "create")).toHaveLength(1);
+});

@@ -1,0 +1,100 @@
+// Shared reflectors: whoever asks for the same kind with the same selectors gets the same store. Invariant: one list and
+// one watch a (resource, selectors), from the first acquire to the last release. One Informers a process.
+import type { Clock, Random } from "../base/clock.ts";
+import type { Runnable } from "../base/lifecycle.ts";
+import type { Logger } from "../base/log.ts";
+import { type Resource, resourceName } from "../kube/client/resource.ts";
+import type { KubeClient, SelectorOptions } from "../kube/client/types.ts";
+import type { KubeObject } from "../kube/types.ts";
+import { createReflector, type Reflector } from "./reflector.ts";
+import type { Store } from "./store.ts";
+
+export interface InformersOptions {
+  readonly client: Pick<KubeClient, "list" | "watch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** See WatchOptions. */
+  readonly silenceMs?: number;
+}
+
+/** A share in a reflector. */
+export interface Informer<T extends KubeObject> {
+  readonly store: Store<T>;
+  /** Gives the share back; the last one stops the reflector. */
+  release(): Promise<void>;
+}
+
+export interface Informers extends Runnable {
+  /** The store of a kind, for as long as the process lives. */
+  store<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Store<T>;
+  /** The same for a time: for what comes and goes, as the pods of an app do. */
+  acquire<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Informer<T>;
+  /** Resolves once every store that was asked for has synced. */
+  readonly synced: Promise<void>;
+}
+
+interface Shared {
+  readonly reflector: Reflector<KubeObject>;
+  shares: number;
+}
+
+/**
+ * Informers that run once started; those asked for later start at once. `start` does not wait for the first lists (a
+ * kind whose CRD is missing would hold everything up): controllers wait for their own stores.
+ */
+export function createInformers(options: InformersOptions): Informers {
+  const shared = new Map<string, Shared>();
+  let running: AbortSignal | undefined;
+
+  function acquire<T extends KubeObject>(resource: Resource<T>, selectors: SelectorOptions = {}): Informer<T> {
+    const key = keyOfShare(resource, selectors);
+    let entry = shared.get(key);
+    if (entry === undefined) {
+      entry = { reflector: createReflector({ ...options, resource: resource as Resource, selectors }), shares: 0 };
+      shared.set(key, entry);
+      if (running !== undefined) void entry.reflector.start(running);
+    }
+    const held = entry;
+    held.shares++;
+    let released = false;
+    return {
+      store: held.reflector.store as unknown as Store<T>, // the key holds the resource, and so the type
+      async release() {
+        if (released) return;
+        released = true;
+        if (--held.shares > 0) return;
+        shared.delete(key);
+        await held.reflector.stop();
+      },
+    };
+  }
+
+  return {
+    name: "informers",
+    acquire,
+    store: (resource, selectors) => acquire(resource, selectors).store,
+    get synced() {
+      return Promise.all([...shared.values()].map(({ reflector }) => reflector.store.synced)).then(() => {});
+    },
+    async start(signal) {
+      running = signal;
+      await Promise.all([...shared.values()].map(({ reflector }) => reflector.start(signal)));
+    },
+    async stop() {
+      await Promise.all([...shared.values()].map(({ reflector }) => reflector.stop()));
+      shared.clear();
+    },
+  };
+}
+
+function keyOfShare(resource: Resource, { namespace = "", labelSelector = "", fieldSelector = "" }: SelectorOptions): string {
+  return JSON.stringify([
+    resourceName(resource),
+    resource.version,
+    resource.metadataOnly === true,
+    namespace,
+    labelSelector,
+    fieldSelector,
+  ]);
+}

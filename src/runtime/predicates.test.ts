@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { KubeObject, ObjectMeta } from "../kube/types.ts";
+import { allOf, annotationsChanged, anyOf, changed, generationChanged, labelsChanged } from "./predicates.ts";
+import type { Change } from "./store.ts";
+
+const updated = (previous: ObjectMeta, object: ObjectMeta): Change<KubeObject> => ({
+  type: "updated",
+  previous: { metadata: previous },
+  object: { metadata: object },
+});
+
+test("each looks at its own part of an update", () => {
+  const change = updated({ generation: 1, labels: { a: "1" }, annotations: {} }, { generation: 1, labels: { a: "2" } });
+  expect([generationChanged, labelsChanged, annotationsChanged].map((predicate) => predicate(change))).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  expect(generationChanged(updated({ generation: 1 }, { generation: 2 }))).toBe(true);
+  expect(generationChanged(updated({ generation: 1 }, { generation: 1, deletionTimestamp: "now" }))).toBe(true);
+  expect(changed(({ metadata }) => metadata.labels)(change)).toBe(true);
+});
+
+test("additions and deletions always pass", () => {
+  for (const type of ["added", "deleted"] as const) {
+    const change: Change<KubeObject> = { type, object: { metadata: {} } };
+    expect(
+      allOf(
+        generationChanged,
+        labelsChanged,
+        annotationsChanged,
+        changed(() => 1),
+      )(change),
+    ).toBe(true);
+  }
+});
+
+test("anyOf and allOf combine", () => {
+  const change = updated({ generation: 1, labels: { a: "1" } }, { generation: 1, labels: { a: "2" } });
+  expect([anyOf(generationChanged, labelsChanged)(change), allOf(generationChanged, labelsChanged)(change)]).toEqual([
+    true,
+    false,
+  ]);
+});

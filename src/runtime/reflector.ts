@@ -1,0 +1,147 @@
+// Keeps a store equal to a collection of the API server: list, then watch from there, for ever. Invariant: no event is
+// lost and none is made up; after every list the store is exactly the list. Decisions are in reflector-state.ts; here is
+// the I/O. One reflector a (resource, selectors), made by informers.ts.
+import { backoffMs } from "../base/backoff.ts";
+import { type Clock, type Random, sleep } from "../base/clock.ts";
+import { isMeshError, MeshError } from "../base/errors.ts";
+import type { Runnable } from "../base/lifecycle.ts";
+import type { Logger } from "../base/log.ts";
+import { type Resource, resourceName } from "../kube/client/resource.ts";
+import type { KubeClient, SelectorOptions } from "../kube/client/types.ts";
+import { isStatus } from "../kube/status.ts";
+import type { KubeObject } from "../kube/types.ts";
+import { initialReflectorState, nextReflectorState, type ReflectorInput, type ReflectorState } from "./reflector-state.ts";
+import { createStore, type Store } from "./store.ts";
+
+export interface ReflectorOptions<T extends KubeObject> {
+  readonly client: Pick<KubeClient, "list" | "watch">;
+  readonly resource: Resource<T>;
+  readonly selectors?: SelectorOptions;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Applied to each object before it is stored; default dropManagedFields. */
+  readonly transform?: (object: T) => T;
+  /** See WatchOptions. */
+  readonly silenceMs?: number;
+}
+
+export interface Reflector<T extends KubeObject> extends Runnable {
+  readonly store: Store<T>;
+}
+
+const BACKOFF = { baseMs: 800, maxMs: 30_000 };
+// Between these, at random, so that the watches of a process do not all end together (client-go: 5 to 10 minutes).
+const MIN_WATCH_SECONDS = 300;
+// A watch that held this long worked, even if nothing happened.
+const HEALTHY_AFTER_MS = 10_000;
+
+/** A reflector that is not running yet; `start` resolves at once, wait for `store.synced`. */
+export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
+  const { resource, clock, random } = options;
+  const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
+  const transform = options.transform ?? dropManagedFields;
+  const store = createStore<T>((error) => log.error({ err: error }, "store handler failed"));
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+
+  async function step(state: ReflectorState, signal: AbortSignal): Promise<ReflectorInput> {
+    switch (state.kind) {
+      case "listing":
+        return list(signal);
+      case "watching":
+        return watch(state.resourceVersion, signal);
+      case "waiting":
+        await sleep(clock, backoffMs(state.failures - 1, BACKOFF, random), signal).catch(() => {});
+        return { kind: "waited" };
+      case "stopped":
+        return { kind: "stop" };
+      default:
+        return state satisfies never;
+    }
+  }
+
+  async function list(signal: AbortSignal): Promise<ReflectorInput> {
+    try {
+      const { items, metadata } = await options.client.list(resource, { ...options.selectors, signal });
+      if (signal.aborted) return { kind: "stop" };
+      // Without a version there is nothing to watch from without losing what happens in between.
+      if (!metadata.resourceVersion) throw new MeshError("KUBE_MALFORMED", "listing: the list has no resourceVersion");
+      store.replace(items.map(transform));
+      return { kind: "listed", resourceVersion: metadata.resourceVersion };
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, "list failed");
+      return { kind: "list-failed" };
+    }
+  }
+
+  async function watch(from: string, signal: AbortSignal): Promise<ReflectorInput> {
+    const startedMs = clock.monotonicMs();
+    const progress = { resourceVersion: from, useful: false };
+    const healthy = () => progress.useful || clock.monotonicMs() - startedMs >= HEALTHY_AFTER_MS;
+    try {
+      await consume(from, progress, signal);
+      return { kind: "watch-ended", resourceVersion: progress.resourceVersion, healthy: healthy(), clean: true };
+    } catch (error) {
+      if (needsList(error)) {
+        log.info({ err: error, resourceVersion: progress.resourceVersion }, "watch expired, listing again");
+        return { kind: "watch-expired", healthy: healthy() };
+      }
+      if (!signal.aborted) log.warn({ err: error }, "watch failed");
+      return { kind: "watch-ended", resourceVersion: progress.resourceVersion, healthy: healthy(), clean: false };
+    }
+  }
+
+  async function consume(
+    from: string,
+    progress: { resourceVersion: string; useful: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const events = options.client.watch(resource, {
+      ...options.selectors,
+      resourceVersion: from,
+      timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + random())),
+      ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
+      signal,
+    });
+    for await (const { type, object } of events) {
+      if (signal.aborted) return;
+      if (type === "DELETED") store.remove(transform(object));
+      else if (type !== "BOOKMARK") store.upsert(transform(object));
+      progress.resourceVersion = object.metadata.resourceVersion ?? progress.resourceVersion;
+      progress.useful = true;
+    }
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    let state: ReflectorState = initialReflectorState;
+    while (state.kind !== "stopped") {
+      const input: ReflectorInput = await step(state, signal);
+      state = nextReflectorState(state, signal.aborted ? { kind: "stop" } : input);
+    }
+  }
+
+  return {
+    name: `reflector ${resourceName(resource)}`,
+    store,
+    async start(signal) {
+      running ??= run(AbortSignal.any([signal, stopping.signal]));
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+// The version is gone or refused, or the stream holds what cannot be read: the same watch again would end the same way.
+function needsList(error: unknown): boolean {
+  return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
+}
+
+/** The object without metadata.managedFields, which nobody here reads and which is a fifth of an operator's cache. */
+export function dropManagedFields<T extends KubeObject>(object: T): T {
+  if (!("managedFields" in object.metadata)) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,173 @@
+// The indexed cache of one kind, filled by a reflector and read by everybody else. Invariant: objects are deeply frozen
+// and shared; the content changes first, then the handlers are told, so that a handler sees a state at least as new as
+// its change. The writing half stays with the reflector.
+import type { KubeObject } from "../kube/types.ts";
+import { deepFreeze } from "./deep-freeze.ts";
+
+/** What happened to one object. */
+export type Change<T extends KubeObject> =
+  | { readonly type: "added"; readonly object: T }
+  | { readonly type: "updated"; readonly object: T; readonly previous: T }
+  | { readonly type: "deleted"; readonly object: T };
+
+export type ChangeHandler<T extends KubeObject> = (change: Change<T>) => void;
+
+/** The values under which an object is found in an index. */
+export type IndexFunction<T extends KubeObject> = (object: T) => readonly string[];
+
+export interface Store<T extends KubeObject> {
+  /** Resolves once the first list is in the store and its handlers have been told. */
+  readonly synced: Promise<void>;
+  readonly hasSynced: boolean;
+  readonly size: number;
+  /** @param namespace left out for cluster-scoped kinds */
+  get(name: string, namespace?: string): T | undefined;
+  /** All objects, or those of one namespace. */
+  list(namespace?: string): readonly T[];
+  /** Adds an index, or does nothing if one of this name is there. */
+  addIndex(name: string, values: IndexFunction<T>): void;
+  /** The objects with this value in the index; none for an index that does not exist. */
+  byIndex(name: string, value: string): readonly T[];
+  /** Calls the handler for every object that is there, as added, and then for every change. Returns the way to end it. */
+  onChange(handler: ChangeHandler<T>): () => void;
+}
+
+/** The half that only a reflector has. */
+export interface WritableStore<T extends KubeObject> extends Store<T> {
+  /** Puts this content in place of the old, with changes for the differences; then the store is synced. */
+  replace(objects: readonly T[]): void;
+  upsert(object: T): void;
+  remove(object: T): void;
+}
+
+/** "namespace/name", or "name" for cluster-scoped objects. */
+export function keyOf(name: string, namespace: string | undefined): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** @param onHandlerError told of what a handler threw; the other handlers are called all the same */
+export function createStore<T extends KubeObject>(onHandlerError: (error: unknown) => void): WritableStore<T> {
+  let objects = new Map<string, T>();
+  const indexes = new Map<string, Index<T>>();
+  const handlers = new Set<ChangeHandler<T>>();
+  const { promise: synced, resolve } = Promise.withResolvers<void>();
+  let hasSynced = false;
+  const key = ({ metadata }: T) => keyOf(metadata.name ?? "", metadata.namespace);
+
+  const call = (handler: ChangeHandler<T>, change: Change<T>) => {
+    try {
+      handler(change);
+    } catch (error) {
+      onHandlerError(error);
+    }
+  };
+  const publish = (changes: readonly Change<T>[]) => {
+    for (const change of changes) for (const handler of [...handlers]) call(handler, change);
+  };
+  const apply = (previous: T | undefined, object: T | undefined): Change<T>[] => {
+    if (previous !== undefined && object !== undefined && isSame(previous, object)) return [];
+    for (const index of indexes.values()) index.move(previous, object);
+    return changesBetween(previous, object);
+  };
+
+  return {
+    synced,
+    get hasSynced() {
+      return hasSynced;
+    },
+    get size() {
+      return objects.size;
+    },
+    get: (name, namespace) => objects.get(keyOf(name, namespace)),
+    list: (namespace) => {
+      const all = [...objects.values()];
+      return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
+    },
+    addIndex(name, values) {
+      if (indexes.has(name)) return;
+      const index = createIndex(values);
+      for (const object of objects.values()) index.move(undefined, object);
+      indexes.set(name, index);
+    },
+    byIndex: (name, value) => indexes.get(name)?.get(value) ?? [],
+    onChange(handler) {
+      const own: ChangeHandler<T> = (change) => handler(change); // the same function may be registered twice
+      for (const object of [...objects.values()]) call(own, { type: "added", object });
+      handlers.add(own);
+      return () => void handlers.delete(own);
+    },
+    replace(next) {
+      const old = objects;
+      objects = new Map();
+      for (const object of next) {
+        const known = old.get(key(object));
+        objects.set(key(object), known !== undefined && isSame(known, object) ? known : deepFreeze(object));
+      }
+      const changes: Change<T>[] = [];
+      for (const [name, previous] of old) if (!objects.has(name)) changes.push(...apply(previous, undefined));
+      for (const [name, object] of objects) changes.push(...apply(old.get(name), object));
+      publish(changes);
+      hasSynced = true;
+      resolve();
+    },
+    upsert(object) {
+      const previous = objects.get(key(object));
+      if (previous !== undefined && isSame(previous, object)) return;
+      objects.set(key(object), deepFreeze(object));
+      publish(apply(previous, object));
+    },
+    remove(object) {
+      const previous = objects.get(key(object));
+      if (previous === undefined) return;
+      objects.delete(key(object));
+      for (const index of indexes.values()) index.move(previous, undefined);
+      publish([{ type: "deleted", object: deepFreeze(object) }]); // the event's object is the newest state there was
+    },
+  };
+}
+
+function isSame(a: KubeObject, b: KubeObject): boolean {
+  return (
+    a === b ||
+    (a.metadata.resourceVersion !== undefined && a.metadata.resourceVersion === b.metadata.resourceVersion && sameUid(a, b))
+  );
+}
+
+function sameUid(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.uid === b.metadata.uid;
+}
+
+// An object of the same name with another uid is another object: the old one was deleted while nobody looked.
+function changesBetween<T extends KubeObject>(previous: T | undefined, object: T | undefined): Change<T>[] {
+  if (object === undefined) return previous === undefined ? [] : [{ type: "deleted", object: previous }];
+  if (previous === undefined) return [{ type: "added", object }];
+  if (sameUid(previous, object)) return [{ type: "updated", object, previous }];
+  return [
+    { type: "deleted", object: previous },
+    { type: "added", object },
+  ];
+}
+
+interface Index<T> {
+  move(previous: T | undefined, object: T | undefined): void;
+  get(value: string): readonly T[];
+}
+
+function createIndex<T extends KubeObject>(values: IndexFunction<T>): Index<T> {
+  const found = new Map<string, Set<T>>();
+  return {
+    move(previous, object) {
+      for (const value of previous === undefined ? [] : values(previous)) {
+        const set = found.get(value);
+        set?.delete(previous as T);
+        if (set?.size === 0) found.delete(value);
+      }
+      for (const value of object === undefined ? [] : values(object)) {
+        const set = found.get(value);
+        if (set === undefined) found.set(value, new Set([object as T]));
+        else set.add(object as T);
+      }
+    },
+    get: (value) => [...(found.get(value) ?? [])],
+  };
+}

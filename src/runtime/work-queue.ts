@@ -1,0 +1,155 @@
+// A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and is worked on by at
+// most one worker; a key that is added while it is worked on comes again afterwards, so no change is missed.
+import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
+import type { Clock, Random, Timer } from "../base/clock.ts";
+import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
+
+export interface WorkQueueOptions {
+  /** The label `name` of its metrics. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Backoff of a failing key; default 50 ms to 2 min. */
+  readonly backoff?: BackoffOptions;
+  readonly metrics?: WorkQueueMetrics | undefined;
+}
+
+export interface WorkQueue {
+  /** Keys that wait, without the delayed ones. */
+  readonly depth: number;
+  /** Queues the key, unless it waits already. */
+  add(key: string): void;
+  /** Queues the key later. Of several delays for a key the earliest wins. */
+  addAfter(key: string, delayMs: number): void;
+  /** Queues the key after its backoff, which grows with every call until `forget`. Returns the delay in milliseconds. */
+  addRateLimited(key: string): number;
+  /** The key works again: its next backoff is the shortest. */
+  forget(key: string): void;
+  /** Works off keys, `concurrency` at a time, until the shutdown is complete. `work` must not throw. */
+  run(concurrency: number, work: (key: string) => Promise<void>): Promise<void>;
+  /** Drops everything that waits. */
+  clear(): void;
+  /** Takes no more keys; resolves when those that wait have been worked off. Delayed ones are dropped. */
+  shutdown(): Promise<void>;
+}
+
+const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
+
+/** An empty queue. */
+export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
+  const waiting = new Map<string, number>(); // key -> when it was added; a Map keeps the order of arrival
+  const processing = new Set<string>();
+  const dirty = new Set<string>(); // to be queued again when their worker is done
+  const delayed = new Map<string, { dueMs: number; timer: Timer }>();
+  const failures = new Map<string, number>();
+  const wakeups: (() => void)[] = [];
+  const { promise: drained, resolve: setDrained } = Promise.withResolvers<void>();
+  let closed = false;
+
+  function push(key: string): void {
+    waiting.set(key, clock.monotonicMs());
+    metrics?.depth.set({ name }, waiting.size);
+    wakeups.shift()?.();
+  }
+
+  function add(key: string): void {
+    if (closed || waiting.has(key) || dirty.has(key)) return;
+    metrics?.adds.inc({ name });
+    if (processing.has(key)) dirty.add(key);
+    else push(key);
+  }
+
+  function addAfter(key: string, delayMs: number): void {
+    if (closed) return;
+    if (delayMs <= 0) {
+      add(key);
+      return;
+    }
+    const dueMs = clock.monotonicMs() + delayMs;
+    const planned = delayed.get(key);
+    if (planned !== undefined && planned.dueMs <= dueMs) return;
+    planned?.timer.cancel();
+    const timer = clock.after(delayMs, () => {
+      delayed.delete(key);
+      add(key);
+    });
+    delayed.set(key, { dueMs, timer });
+  }
+
+  function take(): string | undefined {
+    for (const [key, addedMs] of waiting) {
+      waiting.delete(key);
+      processing.add(key);
+      metrics?.depth.set({ name }, waiting.size);
+      metrics?.queueDuration.observe({ name }, (clock.monotonicMs() - addedMs) / 1000);
+      return key;
+    }
+    return undefined;
+  }
+
+  function done(key: string): void {
+    processing.delete(key);
+    if (dirty.delete(key)) push(key);
+    checkDrained();
+  }
+
+  function checkDrained(): void {
+    if (!closed || waiting.size > 0 || processing.size > 0) return;
+    setDrained();
+    for (const wake of wakeups.splice(0)) wake();
+  }
+
+  async function worker(work: (key: string) => Promise<void>): Promise<void> {
+    for (;;) {
+      const key = take();
+      if (key === undefined) {
+        if (closed && processing.size === 0) return;
+        await new Promise<void>((resolve) => wakeups.push(resolve));
+        continue;
+      }
+      const startedMs = clock.monotonicMs();
+      try {
+        await work(key);
+      } finally {
+        metrics?.workDuration.observe({ name }, (clock.monotonicMs() - startedMs) / 1000);
+        done(key);
+      }
+    }
+  }
+
+  return {
+    get depth() {
+      return waiting.size;
+    },
+    add,
+    addAfter,
+    addRateLimited(key) {
+      const attempt = failures.get(key) ?? 0;
+      failures.set(key, attempt + 1);
+      metrics?.retries.inc({ name });
+      const delayMs = backoffMs(attempt, backoff, random);
+      addAfter(key, delayMs);
+      return delayMs;
+    },
+    forget: (key) => void failures.delete(key),
+    async run(concurrency, work) {
+      await Promise.all(Array.from({ length: concurrency }, () => worker(work)));
+    },
+    clear() {
+      waiting.clear();
+      dirty.clear();
+      for (const { timer } of delayed.values()) timer.cancel();
+      delayed.clear();
+      metrics?.depth.set({ name }, 0);
+      checkDrained();
+    },
+    shutdown() {
+      closed = true;
+      for (const { timer } of delayed.values()) timer.cancel();
+      delayed.clear();
+      checkDrained();
+      return drained;
+    },
+  };
+}

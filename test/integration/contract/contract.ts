@@ -1,0 +1,69 @@
+// The contract of the Kubernetes API as far as localkube claims it: one suite that runs against localkube and against the
+// real control plane (with its controllers, which collect garbage and empty namespaces). Each assertion must be true of
+// the real one.
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe } from "vitest";
+import { describeAuth } from "./auth.ts";
+import { type Client, createClient, type Target } from "./client.ts";
+import { type Context, definition, install } from "./context.ts";
+import { describeCustomResources } from "./custom-resources.ts";
+import { describeDeletion } from "./deletion.ts";
+import { describeDiscovery } from "./discovery.ts";
+import { describeLists } from "./lists.ts";
+import { describeObjects } from "./objects.ts";
+import { describePatches } from "./patches.ts";
+import { describeApply } from "./server-side-apply.ts";
+import { describeTables } from "./tables.ts";
+import { describeWatches } from "./watches.ts";
+
+export type { Target } from "./client.ts";
+
+/** Declares the suite for one API server, which is started before the first test and stopped after the last. */
+export function describeKubeContract(name: string, getTarget: () => Promise<Target>): void {
+  describe(name, () => {
+    let target: Target | undefined;
+    let client: Client | undefined;
+    let count = 0;
+    const run = randomBytes(3).toString("hex");
+
+    beforeAll(async () => {
+      target = await getTarget();
+      client = createClient(target);
+      await install(client, definition());
+    });
+    afterAll(async () => {
+      await client?.close();
+      await target?.stop();
+    });
+
+    const context: Context = {
+      get client() {
+        if (client === undefined) throw new Error("the API server did not start");
+        return client;
+      },
+      get token() {
+        return target?.token ?? "";
+      },
+      async namespace() {
+        const own = `contract-${run}-${++count}`;
+        const { code, body } = await context.client.post("/api/v1/namespaces", {
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: { name: own },
+        });
+        if (code !== 201) throw new Error(`creating a namespace: ${JSON.stringify(body)}`);
+        return own;
+      },
+    };
+    describeDiscovery(context);
+    describeObjects(context);
+    describePatches(context);
+    describeApply(context);
+    describeDeletion(context);
+    describeLists(context);
+    describeWatches(context);
+    describeTables(context);
+    describeCustomResources(context);
+    describeAuth(context);
+  });
+}

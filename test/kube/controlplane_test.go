@@ -1,0 +1,42 @@
+package main
+
+import (
+	"testing"
+
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// The flags are text to the compiler: an upgrade of Kubernetes that drops one would show only at the next start.
+func TestTheComponentsKnowTheirFlags(t *testing.T) {
+	opts, err := parseOptions([]string{"--dir", t.TempDir(), "--audit", "--controller-manager", "--scheduler",
+		"--feature-gates", "ShardedListAndWatch=true", "--apiserver-arg=--max-requests-inflight=7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openState(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := configure(opts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !utilfeature.DefaultFeatureGate.Enabled(features.ShardedListAndWatch) {
+		t.Error("the feature gate is not set")
+	}
+	if got := plane.apiServer.GenericServerRunOptions.MaxRequestsInFlight; got != 7 {
+		t.Errorf("--apiserver-arg: got %d requests in flight, want 7", got)
+	}
+}
+
+func TestAllProblemsOfTheCommandLineAreReported(t *testing.T) {
+	_, err := parseOptions([]string{"--port", "70000", "surplus"})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	const want = "unexpected argument \"surplus\"\n--dir is required\n--port: 70000 is not a port"
+	if err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}

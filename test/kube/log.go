@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// logTo sends the logs of all components to one file, appended to across restarts. stdout is taken from them as well,
+// since it carries the announcement and nothing else. A crash still shows on stderr, and in the file.
+func logTo(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := debug.SetCrashOutput(file, debug.CrashOptions{}); err != nil {
+		return err
+	}
+	klog.SetLoggerWithOptions(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file))), klog.ContextualLogger(true))
+	os.Stdout = file
+	return nil
+}

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	demov1 "ctrlmesh.io/test/operators/go-foo/api/v1"
+)
+
+// staleRetry is how long the cache gets to catch up with what the API server already knows.
+const staleRetry = 100 * time.Millisecond
+
+// Reconciler makes the ConfigMap <foo>-data say what the Foo says. It writes only when something differs, so that a
+// second run on the same state is silent.
+type Reconciler struct {
+	Client  client.Client
+	Scheme  *runtime.Scheme
+	PodName string
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	foo := &demov1.Foo{}
+	if err := r.Client.Get(ctx, req.NamespacedName, foo); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !foo.DeletionTimestamp.IsZero() {
+		// The garbage collector takes the ConfigMap along.
+		return ctrl.Result{}, nil
+	}
+	err := r.writeConfigMap(ctx, foo)
+	if err == nil {
+		err = r.writeStatus(ctx, foo)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// The cache is behind: no failure, the next look will see what we or someone else just wrote.
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
+func (r *Reconciler) writeConfigMap(ctx context.Context, foo *demov1.Foo) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: foo.Namespace, Name: foo.Name + "-data"}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, cm, func() error {
+		if cm.Data == nil {
+			cm.Data = map[string]string{}
+		}
+		cm.Data["message"] = foo.Spec.Message
+		return controllerutil.SetControllerReference(foo, cm, r.Scheme)
+	})
+	if err != nil {
+		return fmt.Errorf("writing configmap %s: %w", cm.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, foo *demov1.Foo) error {
+	if foo.Status.ObservedGeneration == foo.Generation && foo.Status.ReconciledBy == r.PodName {
+		return nil
+	}
+	// The resource version sent along lets no two writers count the same work.
+	foo.Status.Count++
+	foo.Status.ObservedGeneration = foo.Generation
+	foo.Status.ReconciledBy = r.PodName
+	if err := r.Client.Status().Update(ctx, foo); err != nil {
+		return fmt.Errorf("writing status: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("reconciled", "generation", foo.Generation, "count", foo.Status.Count)
+	return nil
+}

@@ -1,0 +1,104 @@
+// Command go-foo is an operator as anyone would write it with controller-runtime: a CRD, a reconciler, leader election.
+// It knows nothing of a mesh, and that is its purpose: whatever the mesh's tests see it do, any operator would do.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	demov1 "ctrlmesh.io/test/operators/go-foo/api/v1"
+	"ctrlmesh.io/test/operators/go-foo/controller"
+)
+
+type options struct {
+	podName       string
+	userAgent     string
+	metrics       string
+	health        string
+	election      election
+	leaseDuration time.Duration
+	retryPeriod   time.Duration
+}
+
+func main() {
+	opts := options{podName: os.Getenv("POD_NAME")}
+	flag.StringVar(&opts.election.id, "leader-election-id", "foo-operator", "name of the lease")
+	flag.StringVar(&opts.election.namespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the lease; by default $POD_NAMESPACE, or else that of the pod's service account")
+	flag.DurationVar(&opts.leaseDuration, "lease-duration", 15*time.Second, "how long others wait for a leader that is silent")
+	flag.DurationVar(&opts.election.renewDeadline, "renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
+	flag.DurationVar(&opts.retryPeriod, "retry-period", 2*time.Second, "how often the lease is tried or renewed")
+	flag.StringVar(&opts.metrics, "metrics-bind-address", "0", "address of the metrics; 0 is none")
+	flag.StringVar(&opts.health, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 is none")
+	flag.StringVar(&opts.userAgent, "user-agent", "", "User-Agent of all requests; client-go's own by default")
+	flag.Parse()
+
+	// JSON lines on stderr, client-go's own included.
+	log := zap.New()
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	if err := run(opts); err != nil {
+		log.Error(err, "ended")
+		os.Exit(1)
+	}
+}
+
+func run(opts options) error {
+	if opts.podName == "" {
+		hostname, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		opts.podName = hostname
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the cluster: %w", err)
+	}
+	config.UserAgent = opts.userAgent
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := demov1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	lock, err := opts.election.lock(config, scheme, opts.podName)
+	if err != nil {
+		return fmt.Errorf("making the leader election lock: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                              scheme,
+		Metrics:                             metricsserver.Options{BindAddress: opts.metrics},
+		HealthProbeBindAddress:              opts.health,
+		LeaderElection:                      true,
+		LeaderElectionResourceLockInterface: lock,
+		// Allowed because nothing runs after Start has returned.
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &opts.leaseDuration,
+		RenewDeadline:                 &opts.election.renewDeadline,
+		RetryPeriod:                   &opts.retryPeriod,
+	})
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := controller.AddToManager(mgr, opts.podName); err != nil {
+		return fmt.Errorf("adding the controller: %w", err)
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}

@@ -1,0 +1,19 @@
+// Splitting bytes and running byte filters over the parts, for tests of stream code.
+import type { ByteFilter } from "../../src/kube/codec/types.ts";
+
+/** The bytes cut at these positions, which may be in any order. */
+export function cutAt(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
+  const sorted = [...new Set(positions.map((position) => position % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [0, ...sorted].map((start, index) => bytes.slice(start, sorted[index] ?? bytes.length));
+}
+
+/** Everything that the filter emits for these chunks. */
+export function runFilter(filter: ByteFilter, chunks: readonly Uint8Array[]): Buffer {
+  const slices: Uint8Array[] = [];
+  const emit = (slice: Uint8Array): void => {
+    slices.push(slice);
+  };
+  for (const chunk of chunks) filter.push(chunk, emit);
+  filter.end(emit);
+  return Buffer.concat(slices);
+}

@@ -1,0 +1,24 @@
+// The VirtualApp of examples/demo, under other names where a test needs them.
+import { readFileSync } from "node:fs";
+import { parse, stringify } from "yaml";
+
+const FILE = new URL("../../examples/demo/virtualapp.yaml", import.meta.url);
+
+export interface DemoAppOptions {
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** YAML of the app: subset v2 serves namespaces labelled ns-type=canary-1 or named canary*. */
+export function demoVirtualApp({ namespace = "foo-system", name = "foo-operator" }: DemoAppOptions = {}): string {
+  const app = parse(readFileSync(FILE, "utf8")) as { metadata: object; spec: { selector: object; configuration: object } };
+  return stringify({
+    ...app,
+    metadata: { name, namespace },
+    spec: {
+      ...app.spec,
+      selector: { matchLabels: { component: name } },
+      configuration: { controller: { leaderElectionName: name } },
+    },
+  });
+}

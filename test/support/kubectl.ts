@@ -1,0 +1,31 @@
+// kubectl, as a user runs it. Output is returned, failures throw with what kubectl said.
+import { execFile } from "node:child_process";
+
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs kubectl to its end; never throws for an exit code. */
+export function tryKubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<KubectlResult> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      "kubectl",
+      ["--kubeconfig", kubeconfig, ...args],
+      { maxBuffer: 512 * 1024 * 1024, timeout: 60_000 },
+      (error, stdout, stderr) => {
+        if (error !== null && typeof error.code !== "number") reject(error);
+        else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+      },
+    );
+    child.stdin?.end(input ?? "");
+  });
+}
+
+/** Runs kubectl and returns its output. @throws Error with kubectl's own words if it fails */
+export async function kubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<string> {
+  const { code, stdout, stderr } = await tryKubectl(kubeconfig, args, input);
+  if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: exit ${code}\n${stderr}`);
+  return stdout;
+}

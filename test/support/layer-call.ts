@@ -1,0 +1,60 @@
+// Calls through one layer in tests: a request line in, the reply out, and what the layer sent on.
+import { type Call, type Handler, type Layer, type Reply } from "../../src/proxy/pipeline/handler.ts";
+import { readBody } from "../../src/proxy/pipeline/read-body.ts";
+import { parseRequestInfo } from "../../src/kube/request-info.ts";
+
+export interface CallOptions {
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly upgrade?: string;
+}
+
+export function callOf(method: string, target: string, options: CallOptions = {}): Call {
+  const { headers = {}, body, signal = new AbortController().signal, upgrade } = options;
+  return {
+    method,
+    target,
+    headers,
+    info: parseRequestInfo(method, target),
+    body: body === undefined ? null : Buffer.from(body),
+    signal,
+    record: { decision: "forwarded", lock: false },
+    ...(upgrade === undefined ? {} : { upgrade }),
+  };
+}
+
+export interface FakeUpstream extends Handler {
+  /** The calls that came, oldest first. */
+  readonly calls: Call[];
+}
+
+/** An upstream that answers every call with what `answer` gives. */
+export function fakeUpstream(answer: (call: Call) => Reply | Promise<Reply>): FakeUpstream {
+  const calls: Call[] = [];
+  const handler: Handler = async (call) => {
+    calls.push(call);
+    return answer(call);
+  };
+  return Object.assign(handler, { calls });
+}
+
+export function jsonReply(value: unknown, status = 200): Reply {
+  const body = Buffer.from(JSON.stringify(value));
+  return { status, headers: { "content-type": "application/json", "content-length": String(body.length) }, body };
+}
+
+/** The reply's body as text. */
+export async function textOf(reply: Reply): Promise<string> {
+  return Buffer.from(await readBody(reply.body, 1 << 24)).toString("utf8");
+}
+
+/** The names in a JSON list or of a single object. */
+export async function namesOf(reply: Reply): Promise<string[]> {
+  const value = JSON.parse(await textOf(reply)) as { items?: { metadata: { name: string } }[]; metadata?: { name: string } };
+  return value.items?.map((item) => item.metadata.name) ?? [value.metadata?.name ?? ""];
+}
+
+export function through(layer: Layer, upstream: Handler): Handler {
+  return layer(upstream);
+}

@@ -1,5 +1,5 @@
-// Three projects, from the least powerful to the most: unit (beside the code, no network), integration (real
-// processes and sockets against localkube), e2e (the real control plane; one file at a time, each with its own).
+// Three projects, from the least powerful to the most, one after the other: unit (beside the code, no network), integration
+// (real processes and sockets against localkube), e2e (the real control plane; one file at a time, each with its own).
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -8,11 +8,20 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "test/golden/**/*.test.ts", "test/fuzz/**/*.test.ts"],
+          include: ["{src,scripts,lint}/**/*.test.ts", "test/{golden,fuzz,docs,support}/**/*.test.ts"],
           testTimeout: 20_000,
+          sequence: { groupOrder: 0 },
         },
       },
-      { test: { name: "integration", include: ["test/integration/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
       {
         test: {
           name: "e2e",
@@ -20,6 +29,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 900_000,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

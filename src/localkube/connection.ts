@@ -11,6 +11,7 @@ import { readBody } from "./body.ts";
 import { decodeBody, mediaType, type Negotiated, negotiate, PROTOBUF } from "./content.ts";
 import { describeOpenApi, discover } from "./discovery.ts";
 import { noSuchResource } from "./failures.ts";
+import { asString, fieldAt } from "./object.ts";
 import type { ResourceType } from "./registry.ts";
 import { type Representation, representEvent, representList, representObject } from "./represent.ts";
 import { handleResource, type Outcome, resolveType, scopeOf } from "./resource-handler.ts";
@@ -28,6 +29,14 @@ export interface Services {
   address(): string;
 }
 
+/** What became known of a request before it succeeded or failed, for the audit. */
+interface Seen {
+  user: User;
+  info?: RequestInfo;
+  /** metadata.name of the body: the path of a create names nobody. */
+  bodyName: string;
+}
+
 const PUBLIC_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
 const BODY_TYPES = new Set(["", "application/json", "application/yaml", PROTOBUF]);
 const ANONYMOUS: User = { username: "system:anonymous", groups: ["system:unauthenticated"] };
@@ -35,18 +44,18 @@ const ANONYMOUS: User = { username: "system:anonymous", groups: ["system:unauthe
 /** Answers one request. Never rejects. */
 export async function serve(services: Services, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const receivedAt = services.backend.clock.now();
-  const who: { user: User; info?: RequestInfo } = { user: ANONYMOUS };
+  const seen: Seen = { user: ANONYMOUS, bodyName: "" };
   try {
     const user = services.auth.authenticate(request.headers.authorization);
-    if (user !== undefined) who.user = user;
-    who.info = readInfo(request);
-    if (user === undefined && !PUBLIC_PATHS.has(who.info.path.replace(/(?<=z)\/.*$/, "")))
+    if (user !== undefined) seen.user = user;
+    seen.info = readInfo(request);
+    if (user === undefined && !PUBLIC_PATHS.has(seen.info.path.replace(/(?<=z)\/.*$/, "")))
       throw new StatusError("Unauthorized", "Unauthorized");
-    await dispatch(services, request, response, who.info, who.user);
+    await dispatch(services, request, response, seen.info, seen);
   } catch (error) {
     fail(request, response, error);
   }
-  record(services.audit, request, response, who.user, who.info, receivedAt);
+  record(services.audit, request, response, seen, receivedAt);
 }
 
 function readInfo(request: IncomingMessage): RequestInfo {
@@ -63,7 +72,7 @@ async function dispatch(
   request: IncomingMessage,
   response: ServerResponse,
   info: RequestInfo,
-  user: User,
+  seen: Seen,
 ): Promise<void> {
   if (info.kind === "non-resource") {
     serveNonResource(services, response, info);
@@ -85,10 +94,11 @@ async function dispatch(
     );
   }
   const body = decodeBody(bytes, contentType);
+  seen.bodyName = asString(fieldAt(body, "metadata.name"));
   const outcome = handleResource(backend, auth, {
     info,
     type,
-    user,
+    user: seen.user,
     userAgent: request.headers["user-agent"] ?? "",
     mediaType: contentType,
     body,
@@ -186,8 +196,7 @@ function record(
   audit: AuditLog,
   request: IncomingMessage,
   response: ServerResponse,
-  user: User,
-  info: RequestInfo | undefined,
+  { user, info, bodyName }: Seen,
   receivedAt: number,
 ): void {
   const place =
@@ -200,7 +209,7 @@ function record(
     version: place.version,
     resource: place.resource,
     namespace: place.namespace,
-    name: place.name,
+    name: place.name || bodyName,
     subresource: place.subresource,
     requestURI: request.url ?? "",
     code: response.statusCode,

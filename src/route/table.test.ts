@@ -48,6 +48,10 @@ describe("public resources", () => {
       Array(4).fill({ kind: "everyone" }),
     );
   });
+  it("do not move with a namespace", () => {
+    const secrets = ownersOf({ ...open, fenced: new Set(["pilot"]) }, "", "secrets");
+    expect([secrets.ownerOf("pilot"), secrets.sole]).toEqual(Array(2).fill({ kind: "everyone" }));
+  });
   it("still obey a rule that names them", () => {
     const named = { ...open, publicResources: [group("", "configmaps")] };
     expect(ownersOf(named, "", "configmaps").ownerOf("data")).toEqual({ kind: "subset", subset: "db" });

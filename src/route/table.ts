@@ -82,12 +82,13 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
     return fallback;
   });
   return {
-    sole: applies.includes(true) || table.fenced.size > 0 ? undefined : fallback,
+    sole: applies.includes(true) || (table.fenced.size > 0 && !isPublic) ? undefined : fallback,
     ownerOf(namespace) {
       if (namespace === "") return fallback;
-      if (table.fenced.has(namespace)) return MOVING;
       const index = table.classOf.get(namespace);
-      return index === undefined ? unknownOwner(applies, fallback) : (owners[index] ?? UNKNOWN);
+      const owner = index === undefined ? unknownOwner(applies, fallback) : (owners[index] ?? UNKNOWN);
+      // What everybody sees does not move.
+      return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
     },
   };
 }

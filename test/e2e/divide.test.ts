@@ -48,7 +48,9 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     }
     expect(writesOutsideOfSlice()).toEqual([]);
     const writers = new Set(mesh.podWrites().map(({ pod, resource }) => `${pod} ${resource}`));
-    expect([...writers]).toEqual(expect.arrayContaining(["foo-canary-0 foos/status", "foo-canary-0 configmaps", "foo-canary-0 leases"]));
+    expect([...writers]).toEqual(
+      expect.arrayContaining(["foo-canary-0 foos/status", "foo-canary-0 configmaps", "foo-canary-0 leases"]),
+    );
   });
 
   it("two leaders at once hold two Leases, NAME and NAME---v2", async () => {

@@ -2,33 +2,48 @@
 // under the hash of its folder, so a fresh clone of the same sources finds it built.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const BUILD_TIMEOUT_MS = 20 * 60_000;
+const KEEP_MS = 3 * 24 * 60 * 60_000;
 
-export type GoProgram = "test/kube" | "test/operators/go-foo";
+export const GO_PROGRAMS = ["test/operators/go-foo", "test/kube"] as const;
+export type GoProgram = (typeof GO_PROGRAMS)[number];
+
+/** The same for build, vet and test: with other flags Go compiles all of Kubernetes once more. */
+export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
 /** The folder that built programs are kept in. */
 export function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ctrlmesh");
 }
 
-/** Path of the built program; builds it first if need be, which takes minutes on a cold cache. */
+/**
+ * Path of the built program; builds it first if need be, which takes minutes on a cold cache.
+ * @throws Error with the compiler's words
+ */
 export async function goProgram(program: GoProgram): Promise<string> {
   const folder = join(ROOT, program);
-  const name = program.split("/").at(-1) ?? program;
-  const binary = join(cacheDir(), `${name}-${hashOf(folder)}`);
-  if (existsSync(binary)) return binary;
+  const binary = join(cacheDir(), `${basename(program)}-${hashOf(folder)}`);
+  if (existsSync(binary)) {
+    const now = new Date();
+    utimesSync(binary, now, now);
+    return binary;
+  }
   mkdirSync(cacheDir(), { recursive: true });
+  removeOld();
   const partial = `${binary}.${process.pid}`;
   process.stderr.write(`building ${program} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
   try {
-    await run("go", ["build", "-trimpath", "-o", partial, "."], { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+    // Without symbols the control plane takes 60 MB less.
+    const args = ["build", ...GO_FLAGS, "-ldflags=-s -w", "-o", partial, "."];
+    await run("go", args, { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_TIMEOUT_MS });
     renameSync(partial, binary);
   } finally {
     rmSync(partial, { force: true });
@@ -36,7 +51,7 @@ export async function goProgram(program: GoProgram): Promise<string> {
   return binary;
 }
 
-/** Why the Go programs cannot be had here; undefined if they can. */
+/** Why the Go programs cannot be built here; undefined if they can. */
 export async function whyNoGo(): Promise<string | undefined> {
   try {
     await run("go", ["version"]);
@@ -46,12 +61,24 @@ export async function whyNoGo(): Promise<string | undefined> {
   }
 }
 
+// What nobody asked for in days was built from other sources.
+function removeOld(): void {
+  for (const name of readdirSync(cacheDir())) {
+    const path = join(cacheDir(), name);
+    if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > KEEP_MS) rmSync(path, { force: true });
+  }
+}
+
 function hashOf(folder: string): string {
   const hash = createHash("sha256");
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !/\.go$|^go\.(mod|sum)$/.test(entry.name)) continue;
-    const path = join(entry.parentPath, entry.name);
-    hash.update(path.slice(folder.length)).update("\0").update(readFileSync(path)).update("\0");
-  }
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && isSource(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  for (const path of files) hash.update(path.slice(folder.length)).update("\0").update(readFileSync(path)).update("\0");
   return hash.digest("hex").slice(0, 16);
+}
+
+function isSource(name: string): boolean {
+  return (name.endsWith(".go") && !name.endsWith("_test.go")) || name === "go.mod" || name === "go.sum";
 }

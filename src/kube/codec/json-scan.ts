@@ -58,13 +58,15 @@ export class ValueSkipper {
       at = skipString(bytes, at, end);
       if (at < 0) return this.#pause(-at, depth, true);
       if (depth === 0) return at;
-    } else if (depth > 0 && at < end && bytes[at - 1] === QUOTE) checkAfterString(bytes[at] as number);
+    } else if (depth > 0 && at < end && bytes[at - 1] === QUOTE && AFTER_STRING[bytes[at] as number] === 0)
+      throw textAfterString();
     while (at < end) {
       const byte = bytes[at++] as number;
       if (byte === QUOTE) {
         at = skipString(bytes, at, end);
         if (at < 0) return this.#pause(-at, depth, true);
         if (depth === 0) return at;
+        if (at < end && AFTER_STRING[bytes[at] as number] === 0) throw textAfterString();
       } else if ((byte & 0xdf) === OPEN_BRACKET) {
         if (depth === stack.length) stack = this.#grow();
         stack[depth++] = byte;
@@ -101,13 +103,10 @@ export class ValueSkipper {
 export function skipString(bytes: Buffer, position: number, end: number): number {
   let at = position;
   for (;;) {
-    const limit = Math.min(end, at + LONG_STRING);
+    const limit = Math.min(at + LONG_STRING, end);
     while (at < limit) {
       const byte = bytes[at++] as number;
-      if (byte === QUOTE) {
-        if (at < end) checkAfterString(bytes[at] as number);
-        return at;
-      }
+      if (byte === QUOTE) return at;
       if (byte === BACKSLASH) at++;
     }
     if (at >= end) return -at;
@@ -115,9 +114,9 @@ export function skipString(bytes: Buffer, position: number, end: number): number
   }
 }
 
-// Without this a lost quote would turn the text inside out: strings into structure, and other objects into strings.
-function checkAfterString(byte: number): void {
-  if (AFTER_STRING[byte] === 0) throw codecError("CODEC_MALFORMED", "reading JSON: a string is followed by text");
+// Without this check a lost quote would turn the text inside out: strings into structure, other objects into strings.
+function textAfterString(): Error {
+  return codecError("CODEC_MALFORMED", "reading JSON: a string is followed by text");
 }
 
 // Jumps over the plain part of a long string: to the next quote if it closes the string, behind it if it is escaped.

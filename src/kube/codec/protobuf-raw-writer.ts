@@ -20,6 +20,8 @@ export class ProtobufRawWriter {
   #used = 0;
   #held = 0;
   #promised = false;
+  /** Bytes that filler still has to stand in for: neighbours are joined into one field. */
+  #owed = 0;
 
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes;
@@ -36,6 +38,7 @@ export class ProtobufRawWriter {
    */
   keep(bytes: Uint8Array, remaining: number, emit: Emit): void {
     if (this.#promised) {
+      this.#fill(emit);
       emit(bytes);
       return;
     }
@@ -48,12 +51,20 @@ export class ProtobufRawWriter {
 
   /** Stands in for `size` bytes of whole fields that do not pass; `size` is at least 2, as no field is smaller. */
   drop(size: number, emit: Emit): void {
-    if (this.#promised) emitFiller(size, emit);
+    if (!this.#promised) return;
+    this.#owed += size;
+    if (this.#owed >= ZEROS.length) this.#fill(emit);
   }
 
   /** Ends the message. */
   close(emit: Emit): void {
     if (!this.#promised) this.#emitHeld(this.#held, emit);
+    this.#fill(emit);
+  }
+
+  #fill(emit: Emit): void {
+    if (this.#owed > 0) emitFiller(this.#owed, emit);
+    this.#owed = 0;
   }
 
   // Copied, since a slice of a chunk would keep the whole chunk alive.

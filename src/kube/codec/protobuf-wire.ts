@@ -131,12 +131,12 @@ export function varintLength(value: number): number {
   return length;
 }
 
-/** A number as a varint; negative ones as 64-bit two's complement. */
+/** A number from 0 on as a varint. */
 export function encodeVarint(value: number): Buffer {
   const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
-  bytes.push(Number(rest));
+  let rest = value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
+  bytes.push(rest);
   return Buffer.from(bytes);
 }
 

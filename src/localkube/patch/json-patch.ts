@@ -42,8 +42,10 @@ function applyOperation(root: unknown, { op, path, from, value }: Operation): un
     case "replace":
       read(root, path);
       return path === "" ? value : add(remove(root, path), path, structuredClone(value));
-    case "move":
-      return add(remove(root, from ?? ""), path, read(root, from ?? ""));
+    case "move": {
+      const moved = read(root, from ?? "");
+      return add(remove(root, from ?? ""), path, moved);
+    }
     case "copy":
       return add(root, path, structuredClone(read(root, from ?? "")));
     case "test":

@@ -44,10 +44,12 @@ beforeEach(() => {
 });
 
 describe("what a proxy is sent", () => {
-  it("is the published snapshot, whichever comes first, the stream or the snapshot", () => {
+  it("is never a snapshot from before its hello: that was decided without knowing what it holds", () => {
     registry.publish(POD, version(1));
     registry.connected(POD, hello(), proxy);
-    expect(proxy.sent).toEqual([[1, 1]]);
+    expect(proxy.sent).toEqual([]);
+    registry.publish(POD, version(2));
+    expect(proxy.sent).toEqual([[2, 1]]);
   });
   it("is one snapshot at a time, coalesced to the newest", () => {
     registry.connected(POD, hello(), proxy);
@@ -86,6 +88,7 @@ describe("what is known of a proxy", () => {
     registry.connected(POD, hello(version(1)), again);
     expect(registry.facts(POD)).toMatchObject({ enforced: { version: 1 }, unresolved: false });
     expect(proxy.ended).toEqual(["the pod has opened a newer stream"]);
+    registry.publish(POD, version(2));
     expect(again.sent).toEqual([[2, 2]]);
   });
   it("stays when the stream breaks: a lost connection is not a lost claim", () => {

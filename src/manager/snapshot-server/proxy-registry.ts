@@ -96,8 +96,7 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
       state.stream = stream;
       state.leader = false;
       takeHello(state, hello);
-      flush(state);
-      changed(pod);
+      changed(pod); // what it is sent is decided anew, now that it is known what it holds
     },
     disconnected(pod, stream) {
       const state = current(pod, stream);
@@ -183,6 +182,7 @@ function takeHello(state: ProxyState, hello: HelloMessage): void {
   const sameUid = uid === state.uid;
   state.uid = uid;
   state.outstanding = undefined;
+  state.wanted = undefined;
   state.refusedDigest = "";
   state.version = Math.max(sameUid ? state.version : 0, hello.version);
   state.enforced = enforcedAt(hello);

@@ -52,16 +52,24 @@ export function isolate(deps: IsolateDeps): Layer {
     const { query, verb } = call.info;
     if (verb === "watch" && continuesFromList(query)) {
       if (!resync.mustListAgain(collection)) return collection;
+      call.record.decision = "fenced";
       throw new StatusError("Expired", "ctrlmesh: the namespaces of this subset have changed since the last list, list again");
     }
     if (!query.get("continue")) resync.listBegun(collection);
     return collection;
   };
 
+  const scopeOf = async (call: ResourceCall): Promise<Scope> => {
+    const startedMs = clock.monotonicMs();
+    const scope = await deps.discovery.scopeOf(call);
+    call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - startedMs;
+    return scope;
+  };
+
   return (next) => async (call) => {
     if (!isResourceCall(call) || call.record.lock) return next(call);
     refuseUpgrade(call);
-    const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
+    const scope = needsScope(call.info, session) ? await scopeOf(call) : "unknown";
     return admit(call, scope, admission, (admitted) => {
       if (admitted.kind === "narrow") {
         const collection = beginCollection(call);

@@ -10,7 +10,8 @@ import { governingNamespace } from "../../route/snapshot.ts";
 import type { Collection } from "../session/resync.ts";
 import { listStream } from "../stream/list-stream.ts";
 import { rawWatch } from "../stream/raw-watch.ts";
-import { type PushedDown, type WatchDeps, type WatchScope, watchStream } from "../stream/watch-stream.ts";
+import type { PushedDown, WatchScope } from "../stream/watch-scope.ts";
+import { type WatchDeps, watchStream } from "../stream/watch-stream.ts";
 import { enforcedNow } from "./admission.ts";
 import { asSource } from "./byte-source.ts";
 import type { Call, Handler, Reply } from "./handler.ts";
@@ -109,10 +110,17 @@ function filterReply(reply: Reply, call: Call, scope: WatchScope, deps: NarrowDe
 
 function filterList(body: ReturnType<typeof asSource>, encoding: Encoding, collection: Collection, deps: NarrowDeps) {
   const { group, resource } = collection;
-  // The view of the instant: what is lost while the list runs is not shown any more.
+  let enforced = enforcedNow(deps.session);
+  let view = enforced.view(group, resource);
   const keep = (meta: ItemMeta) => {
+    // The view of the instant: what is lost while the list runs is not shown any more.
+    const now = enforcedNow(deps.session);
+    if (now !== enforced) {
+      enforced = now;
+      view = now.view(group, resource);
+    }
     const namespace = governingNamespace(group, resource, meta);
-    const standing = enforcedNow(deps.session).view(group, resource).standing(namespace);
+    const standing = view.standing(namespace);
     if (standing === "unknown" || standing === "moving") deps.resync.leftOut.note(collection, namespace);
     return standing === "mine";
   };

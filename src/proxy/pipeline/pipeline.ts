@@ -30,11 +30,12 @@ export function createPipeline(deps: PipelineDeps): RawHandler {
   const rescued = rescue(deps.log);
   // Before everything that may refuse, so that refusals are counted and timed like answers.
   const observed = observe(deps);
-  // Before anything looks at the request: without routes nothing may pass, not even what needs no decision.
+  // (requestInfo) What cannot be read with certainty is refused before anybody decides about it.
+  // Before all decisions: without routes nothing may pass, not even what needs none.
   const ready = requireSnapshot(deps.session);
   // Renames the lock before isolate sees it, and marks its calls, which isolate must neither narrow nor refuse.
   const { election } = deps;
   // Last before the wire, so that no later layer can widen what it has narrowed.
   const { isolate } = deps;
-  return rescued(observed(ready(requestInfo(election(isolate(upstreamHandler(deps.upstream)))))));
+  return rescued(observed(requestInfo(ready(election(isolate(upstreamHandler(deps.upstream)))))));
 }

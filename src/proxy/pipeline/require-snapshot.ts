@@ -2,14 +2,14 @@
 // answer that they retry by themselves; /readyz says the same to the kubelet.
 import { StatusError } from "../../kube/status.ts";
 import type { Session } from "../session/session.ts";
-import type { RawLayer } from "./handler.ts";
+import type { Layer } from "./handler.ts";
 
 const MESSAGE =
   "ctrlmesh: this proxy has no routes from the manager yet, so it serves nothing; " +
   "see `ctrlmesh proxies` or the manager's log if this lasts longer than a few seconds";
 
 /** Answers 503 while the session has no snapshot. */
-export function requireSnapshot(session: Pick<Session, "current">): RawLayer {
+export function requireSnapshot(session: Pick<Session, "current">): Layer {
   return (next) => async (call) => {
     if (session.current === undefined) throw new StatusError("ServiceUnavailable", MESSAGE, { retryAfterSeconds: 1 });
     return next(call);

@@ -1,18 +1,16 @@
 // The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by default.
 // Turns each request into a RawCall for the pipeline and its Reply into bytes, and drains at the end. Invariant: no timeout
 // of Node's cuts a watch; a call's signal fires as soon as its client is gone.
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { ServerResponse } from "node:http";
+import { type IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
-import { parseRequestInfo } from "../../kube/request-info.ts";
-import type { RawCall, RawHandler, Reply } from "../pipeline/handler.ts";
-import { isLongRunning } from "../upstream/pools.ts";
+import type { RawHandler, Reply } from "../pipeline/handler.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
+import { headersOf, upgradeOf } from "./incoming.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
 import { hasBody, requestSource } from "./request-source.ts";
 import { sendReply } from "./send-reply.ts";
@@ -42,77 +40,19 @@ const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
 const KEEP_ALIVE_MS = 120_000;
-const UPGRADED_SUBRESOURCES = new Set(["exec", "attach", "portforward", "proxy"]);
-
-interface InFlight {
-  readonly call: RawCall;
-  readonly abort: AbortController;
-}
+/** At most one line a minute about clients that do not trust us. */
+const TLS_WARN_MS = 60_000;
 
 /** Makes the server. */
 export function createTrafficServer(options: TrafficServerOptions): TrafficServer {
-  const { certificate, pipeline, tunnel, clock, log, drainMs = 8_000 } = options;
-  const inFlight = new Set<InFlight>();
-  let draining: (() => void) | undefined;
-  let port = 0;
-  let listening = false;
-
-  const server: Server = createServer({
-    ALPNProtocols: ["http/1.1"],
-    minVersion: "TLSv1.2",
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    noDelay: true,
-    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req) !== undefined,
-  });
+  const { certificate, clock, log, drainMs = 8_000 } = options;
+  const inFlight = createInFlight(clock);
+  const server = createHttpsServer();
   const listener = createListener(server, "secureConnection");
   const useCertificate = (now: TlsPair) => server.setSecureContext({ ...now, minVersion: "TLSv1.2" });
   const unsubscribe = certificate.onChange(useCertificate);
-
-  const begin = (req: IncomingMessage, body: RawCall["body"], upgrade?: string): InFlight => {
-    const abort = new AbortController();
-    const call: RawCall = {
-      method: req.method ?? "GET",
-      target: req.url ?? "",
-      headers: headersOf(req),
-      body,
-      signal: abort.signal,
-      record: { decision: "forwarded", lock: false },
-      ...(upgrade === undefined ? {} : { upgrade }),
-    };
-    const entry = { call, abort };
-    inFlight.add(entry);
-    return entry;
-  };
-  const end = (entry: InFlight) => {
-    inFlight.delete(entry);
-    draining?.();
-  };
-
-  const serve = async (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean) => {
-    const source = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
-    const entry = begin(req, source);
-    res.once("close", () => {
-      if (!res.writableFinished) entry.abort.abort(new MeshError("ABORTED", "serving a request: the client is gone"));
-      end(entry);
-    });
-    const reply = await pipeline(entry.call);
-    if (draining !== undefined) res.shouldKeepAlive = false;
-    sendReply(res, reply);
-  };
-
-  const serveUpgrade = async (req: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const entry = begin(req, null, upgradeOf(req));
-    socket.once("close", () => {
-      entry.abort.abort(new MeshError("ABORTED", "serving an upgrade: the client is gone"));
-      end(entry);
-    });
-    const reply = await pipeline(entry.call);
-    if (reply.tunnel !== undefined) await tunnel(reply.tunnel, req, socket, head);
-    else refuseUpgrade(req, socket as Socket, reply);
-  };
+  let port = 0;
+  let listening = false;
 
   // `rescue` has answered everything that a layer can throw; what is left is a broken reply, of which nothing was sent.
   const guarded = (work: Promise<void>, socket: Duplex) => {
@@ -121,26 +61,13 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
       socket.destroy();
     });
   };
-  server.on("request", (req, res) => guarded(serve(req, res, false), req.socket));
-  server.on("checkContinue", (req, res) => guarded(serve(req, res, true), req.socket));
+  server.on("request", (req, res) => guarded(serve(req, res, false, options, inFlight), req.socket));
+  server.on("checkContinue", (req, res) => guarded(serve(req, res, true, options, inFlight), req.socket));
   server.on("upgrade", (req, socket, head) => {
     socket.on("error", () => undefined); // Node takes its own listener away; the close event says the same
-    guarded(serveUpgrade(req, socket, head), socket);
+    guarded(serveUpgrade(req, socket, head, options, inFlight), socket);
   });
-
-  const drained = () => {
-    const isShort = ({ call }: InFlight) => call.record.info === undefined || !isLongRunning(call.record.info);
-    return new Promise<void>((resolve) => {
-      const check = () => {
-        if ([...inFlight].some(isShort)) return;
-        timer.cancel();
-        resolve();
-      };
-      const timer = clock.after(drainMs, resolve);
-      draining = check;
-      check();
-    });
-  };
+  warnOfTlsErrors(server, clock, log);
 
   return {
     name: "traffic",
@@ -158,41 +85,61 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
     async stop() {
       listening = false;
       unsubscribe();
-      draining = () => undefined;
+      const drained = inFlight.drain(drainMs);
       listener.stopAccepting();
-      await drained();
-      const shutdown = new MeshError("ABORTED", "draining: the proxy is shutting down");
-      for (const { abort } of [...inFlight]) abort.abort(shutdown);
+      await drained;
+      inFlight.abortAll();
       await listener.close();
     },
   };
 }
 
-/**
- * The protocol of a request that must be served as a tunnel. Every other upgrade is ignored, as RFC 9110 allows: a watch
- * over WebSocket is so answered by the filtered HTTP stream, and a client that cannot read that fails or falls back.
- */
-function upgradeOf({ method = "GET", url = "", headers }: IncomingMessage): string | undefined {
-  const { upgrade } = headers;
-  if (upgrade === undefined || !/^(websocket|spdy\/3\.1)$/i.test(upgrade)) return undefined;
-  try {
-    const info = parseRequestInfo(method, url);
-    if (info.kind !== "resource" || !UPGRADED_SUBRESOURCES.has(info.subresource.split("/")[0] ?? "")) return undefined;
-    return upgrade;
-  } catch {
-    return undefined; // the pipeline answers 400
-  }
+function createHttpsServer(): Server {
+  return createServer({
+    ALPNProtocols: ["http/1.1"],
+    minVersion: "TLSv1.2",
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req) !== undefined,
+  });
 }
 
-// Node joins repeated headers with commas, but two Impersonate-Group lines are two groups: those keep their lines.
-function headersOf(req: IncomingMessage): IncomingHttpHeaders {
-  const { headers } = req;
-  if (headers["impersonate-user"] === undefined) return headers;
-  const out: IncomingHttpHeaders = { ...headers };
-  for (const [name, values] of Object.entries(req.headersDistinct)) {
-    if (name.startsWith("impersonate-") && values !== undefined) out[name] = values;
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  expectsContinue: boolean,
+  { pipeline }: TrafficServerOptions,
+  inFlight: InFlight,
+): Promise<void> {
+  if (req.httpVersion !== "1.1") {
+    // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
+    res.writeHead(505, { connection: "close" }).end();
+    return;
   }
-  return out;
+  const body = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
+  const running = inFlight.begin({ method: req.method ?? "GET", target: req.url ?? "", headers: headersOf(req), body });
+  res.once("close", () => running.end(!res.writableFinished));
+  const reply = await pipeline(running.call);
+  if (inFlight.draining) res.shouldKeepAlive = false;
+  sendReply(res, reply);
+}
+
+async function serveUpgrade(
+  req: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { pipeline, tunnel }: TrafficServerOptions,
+  inFlight: InFlight,
+): Promise<void> {
+  const { method = "GET", url = "" } = req;
+  const running = inFlight.begin({ method, target: url, headers: headersOf(req), body: null, upgrade: upgradeOf(req) ?? "" });
+  socket.once("close", () => running.end(true));
+  const reply = await pipeline(running.call);
+  if (reply.tunnel !== undefined) await tunnel(reply.tunnel, req, socket, head);
+  else refuseUpgrade(req, socket as Socket, reply);
 }
 
 function refuseUpgrade(req: IncomingMessage, socket: Socket, reply: Reply): void {
@@ -201,4 +148,14 @@ function refuseUpgrade(req: IncomingMessage, socket: Socket, reply: Reply): void
   res.assignSocket(socket);
   res.once("finish", () => socket.destroySoon());
   sendReply(res, reply);
+}
+
+// An operator that does not trust our CA says nothing useful itself; this line is then the only trace.
+function warnOfTlsErrors(server: Server, clock: Clock, log: Logger): void {
+  let warnedMs = Number.NEGATIVE_INFINITY;
+  server.on("tlsClientError", (error) => {
+    if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
+    warnedMs = clock.monotonicMs();
+    log.warn({ err: error }, "a client broke off the TLS handshake: does it trust the CA of this proxy?");
+  });
 }

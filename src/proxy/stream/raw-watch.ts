@@ -2,7 +2,8 @@
 // it any more, or has gained something, the connection breaks: there is no boundary at which an event could be put in.
 // Clients then watch again and are decided upon anew. Called by the isolate layer.
 import type { ByteSource } from "../pipeline/byte-stream.ts";
-import type { WatchDeps, WatchScope } from "./watch-stream.ts";
+import type { WatchScope } from "./watch-scope.ts";
+import type { WatchDeps } from "./watch-stream.ts";
 
 /** The source, cut off by the first route change that touches the collection. */
 export function rawWatch(source: ByteSource, scope: WatchScope, deps: Pick<WatchDeps, "resync">): ByteSource {

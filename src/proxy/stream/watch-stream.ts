@@ -11,7 +11,7 @@ import { createFrameSplitter, type FrameSplitter, filterTableFrame, readFrame } 
 import { createStatus } from "../../kube/status.ts";
 import { governingNamespace, type ResourceView } from "../../route/snapshot.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../pipeline/byte-stream.ts";
-import type { Collection, Resync } from "../session/resync.ts";
+import type { Resync } from "../session/resync.ts";
 import type { Enforced, Session } from "../session/session.ts";
 import type { ViewChange } from "../session/view-change.ts";
 import { HeldFrames } from "./held-frames.ts";
@@ -19,6 +19,7 @@ import { judgeEvent } from "./judge-event.ts";
 import { asError } from "./list-stream.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { type EventDecision, resourceLabel, type StreamMetrics } from "./stream-metrics.ts";
+import { isAllMine, isPushdownStale, type WatchScope } from "./watch-scope.ts";
 
 export interface WatchDeps {
   readonly session: Session;
@@ -34,21 +35,6 @@ export interface WatchDeps {
   readonly maxHeldBytes?: number;
 }
 
-/** What one watch asked for. */
-export interface WatchScope {
-  readonly collection: Collection;
-  /** What the API server was asked to leave out; both empty if nothing was pushed down. */
-  readonly pushed: PushedDown;
-  /** The watch goes on from an earlier list's resourceVersion. */
-  readonly continues: boolean;
-}
-
-export interface PushedDown {
-  /** The one namespace that the answer can hold. */
-  readonly only: string | undefined;
-  readonly excluded: readonly string[];
-}
-
 const EXPIRED = createStatus("Expired", "ctrlmesh: the namespaces of this subset have changed, list again");
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
@@ -58,18 +44,6 @@ export function watchStream(source: ByteSource, encoding: Encoding, scope: Watch
     open: (sink) => new WatchStream(source, sink, encoding, scope, deps),
     cancel: (error) => source.cancel(error),
   };
-}
-
-/** True if what was pushed down hides something that is the subset's now. */
-export function isPushdownStale(view: ResourceView, { only, excluded }: PushedDown): boolean {
-  if (excluded.some((namespace) => view.standing(namespace) === "mine")) return true;
-  return only !== undefined && (view.whole || view.namespaces().mine.some((namespace) => namespace !== only));
-}
-
-/** True if nothing of the collection needs a look: the resource is whole, or its one namespace is the subset's. */
-export function isAllMine(view: ResourceView, { group, resource, namespace }: Collection): boolean {
-  if (view.whole) return true;
-  return namespace !== "" && !(group === "" && resource === "namespaces") && view.standing(namespace) === "mine";
 }
 
 class WatchStream implements ByteSink, SourceControl {

@@ -3,7 +3,7 @@
 // neither a restart nor a timer. Used by the pools and by tunnels.
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
-import { buildConnector } from "undici";
+import buildConnector from "undici/lib/core/connect.js";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 

@@ -62,7 +62,10 @@ export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
         running = ask(path, call).finally(() => asking.delete(path));
         asking.set(path, running);
       }
-      return (await running).scopes.get(info.resource) ?? "unknown";
+      const started = clock.monotonicMs();
+      const { scopes } = await running;
+      call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+      return scopes.get(info.resource) ?? "unknown";
     },
   };
 }

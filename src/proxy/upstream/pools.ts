@@ -1,6 +1,7 @@
 // The connections to the API server, in three pools that never wait for each other: a list of 100,000 objects or fifty
 // watches must not delay the renewal of a lease. HTTP/1.1, where one connection carries one request at a time.
-import { Pool } from "undici";
+import type { Dispatcher } from "undici";
+import Pool from "undici/lib/dispatcher/pool.js";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CallRecord } from "../pipeline/handler.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
@@ -23,7 +24,7 @@ export interface Timeouts {
 export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };
 
 export interface Pools {
-  for(record: CallRecord): Pool;
+  for(record: CallRecord): Dispatcher;
   /** Ends every connection. */
   destroy(): Promise<void>;
 }

@@ -310,6 +310,11 @@ describe("forwarding", () => {
     expect(api.seen).toHaveLength(0);
   });
 
+  it("does not speak HTTP/1.0, where a broken answer would look complete", async () => {
+    expect(await raw("GET /api/v1/pods HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1.1 505 /);
+    expect(api.seen).toHaveLength(0);
+  });
+
   it("keeps repeated Impersonate-Group lines apart", async () => {
     await proxy.fetch(LIST, { headers: { "Impersonate-User": "u", "Impersonate-Group": ["g1", "g2"] } });
     const { rawHeaders = [] } = api.seen[0] ?? {};

@@ -17,6 +17,7 @@ import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { type AppPod, appPods, podKey } from "../../translate/app-pods.ts";
 import { appStatus, rejectedStatus } from "../../translate/app-status.ts";
 import { type AppPlan, planApp } from "../../translate/plan-app.ts";
+import { type Issue, nextIssue } from "./issue.ts";
 
 export interface VirtualAppReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
@@ -28,15 +29,9 @@ export interface VirtualAppReconcilerOptions {
   readonly log: Logger;
 }
 
-/** The route that was last handed out for an app. */
-interface IssuedRoute {
-  readonly version: number;
-  readonly digest: string;
-}
-
 export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions): Reconciler {
   const { apps, pods, namespaces, registry, clock, log } = options;
-  const issued = new Map<string, IssuedRoute>();
+  const issued = new Map<string, Issue>();
   return {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
       const object = apps.get(request.name, request.namespace);
@@ -60,13 +55,13 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         namespaces: namespaces.list().map(({ metadata }) => ({ name: metadata.name ?? "", labels: metadata.labels ?? {} })),
         claims: podClaims(facts, registry.facts),
       });
-      const route = nextRoute(issued.get(podKey(request)) ?? issuedBefore(object.status), plan.digest, facts, registry);
-      if (route.version !== issued.get(podKey(request))?.version) {
-        log.info({ app: podKey(request), version: route.version, waits: plan.waits.length }, "route changed");
+      const issue = nextIssue(issued.get(podKey(request)), object.status?.routeVersion ?? 0, plan, facts, registry);
+      if (issue.version !== issued.get(podKey(request))?.version) {
+        log.info({ app: podKey(request), version: issue.version, waits: plan.waits.length }, "route issued");
       }
-      issued.set(podKey(request), route);
-      publish(registry, facts, plan, route.version);
-      const { version } = route;
+      issued.set(podKey(request), issue);
+      publish(registry, facts, plan, issue);
+      const { version } = issue;
       const lockName = lockNameOf(spec);
       const status = appStatus({ ...common, pods: facts, factsOf: registry.facts, plan, version, lockName });
       await write(options, object, status, signal);
@@ -75,22 +70,12 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
   };
 }
 
-function publish(registry: ProxyRegistry, pods: readonly AppPod[], { rules }: AppPlan, version: number): void {
+function publish(registry: ProxyRegistry, pods: readonly AppPod[], { rules }: AppPlan, issue: Issue): void {
   for (const pod of pods) {
     const own = rules.get(pod.subset);
-    if (pod.meshed && own !== undefined) registry.publish(podKey(pod), { ...own, version });
+    const version = issue.subsets.get(pod.subset)?.version;
+    if (pod.meshed && own !== undefined && version !== undefined) registry.publish(podKey(pod), { ...own, version });
   }
-}
-
-function issuedBefore(status: VirtualAppStatus | undefined): IssuedRoute {
-  return { version: status?.routeVersion ?? 0, digest: status?.routeDigest ?? "" };
-}
-
-// Versions only grow, also for a proxy that has heard of a higher one from a manager whose status write was lost.
-function nextRoute(before: IssuedRoute, digest: string, pods: readonly AppPod[], registry: ProxyRegistry): IssuedRoute {
-  const highest = pods.reduce((version, pod) => Math.max(version, registry.facts(podKey(pod))?.version ?? 0), before.version);
-  const isSame = digest === before.digest && highest === before.version;
-  return { digest, version: isSame ? before.version : highest + 1 };
 }
 
 async function write(

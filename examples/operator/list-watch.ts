@@ -1,0 +1,118 @@
+// A cache of one kind, kept by list and watch. Invariant: whatever happens to the stream, no change is missed for good:
+// after anything but a plain end or the library's own timeout it lists again. (The library's Watch gives a stream up after
+// 30 s of silence and drops a line that was cut in two; both come again from the last version seen.)
+import { setTimeout as delay } from "node:timers/promises";
+import type { KubernetesListObject, KubernetesObject, Watch } from "@kubernetes/client-node";
+import { keyOf } from "./foo.ts";
+import type { Log } from "./log.ts";
+
+export interface ListWatchOptions<T extends KubernetesObject> {
+  readonly watch: Pick<Watch, "watch">;
+  /** "/api/v1/configmaps" */
+  readonly path: string;
+  list(): Promise<KubernetesListObject<T>>;
+  /** Called for every object that is new, changed or gone, after the cache holds it so. Must not throw. */
+  onChange(object: T): void;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+const RETRY_BASE_MS = 200;
+const RETRY_MAX_MS = 10_000;
+
+/** Fills `cache` by key and keeps it true until the signal fires. */
+export async function listWatch<T extends KubernetesObject>(cache: Map<string, T>, options: ListWatchOptions<T>): Promise<void> {
+  const { path, log, signal } = options;
+  let failures = 0;
+  // Empty: list first.
+  let version = "";
+  while (!signal.aborted) {
+    const startedAt = performance.now();
+    try {
+      if (version === "") version = await relist(cache, options);
+      version = await follow(cache, version, options);
+      failures = isShort(startedAt) ? failures + 1 : 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      version = "";
+      // An expired version is no trouble, unless the next one has expired at once.
+      failures = isGone(error) && !isShort(startedAt) ? 0 : failures + 1;
+      log.error("watch ended, listing again", error, { path });
+    }
+    // A server that refuses or ends every stream at once must not be asked in a tight loop.
+    const delayMs = failures === 0 ? 0 : Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+    await delay(delayMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function isShort(startedAt: number): boolean {
+  return performance.now() - startedAt < 1000;
+}
+
+async function relist<T extends KubernetesObject>(
+  cache: Map<string, T>,
+  { list, onChange }: ListWatchOptions<T>,
+): Promise<string> {
+  const { metadata, items } = await list();
+  const gone = new Map(cache);
+  for (const object of items) {
+    const key = keyOf(object);
+    const isNew = gone.get(key)?.metadata?.resourceVersion !== object.metadata?.resourceVersion;
+    gone.delete(key);
+    cache.set(key, object);
+    if (isNew) onChange(object);
+  }
+  for (const [key, object] of gone) {
+    cache.delete(key);
+    onChange(object);
+  }
+  return metadata?.resourceVersion ?? "";
+}
+
+// One stream, to its end. Resolves with the version to go on from.
+function follow<T extends KubernetesObject>(
+  cache: Map<string, T>,
+  from: string,
+  { watch, path, onChange, signal }: ListWatchOptions<T>,
+): Promise<string> {
+  let version = from;
+  let failure: unknown;
+  const onEvent = (type: string, object: T) => {
+    if (type === "ERROR") {
+      failure = object;
+      return;
+    }
+    version = object.metadata?.resourceVersion ?? version;
+    if (type === "BOOKMARK") return;
+    if (type === "DELETED") cache.delete(keyOf(object));
+    else cache.set(keyOf(object), object);
+    onChange(object);
+  };
+  return new Promise((resolve, reject) => {
+    const done = (error: unknown) => {
+      if (failure !== undefined) reject(statusError(failure));
+      else if (error && !isTimeout(error)) reject(error);
+      else resolve(version);
+    };
+    const stop = (controller: AbortController) => {
+      if (signal.aborted) controller.abort();
+      else signal.addEventListener("abort", () => controller.abort(), { once: true });
+    };
+    watch.watch(path, { resourceVersion: from, allowWatchBookmarks: true }, onEvent, done).then(stop, reject);
+  });
+}
+
+// The object of an ERROR event is a Status.
+function statusError(object: unknown): Error & { statusCode?: number } {
+  const { code, message } = object as { readonly code?: number; readonly message?: string };
+  return Object.assign(new Error(message ?? "watch error"), code === undefined ? {} : { statusCode: code });
+}
+
+function isGone(error: unknown): boolean {
+  const { statusCode, code } = error as { readonly statusCode?: number; readonly code?: number };
+  return statusCode === 410 || code === 410;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === "TimeoutError";
+}

@@ -1,0 +1,89 @@
+// What the operator runs with: flags, and the two variables that a pod gets from the downward API.
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { parseArgs } from "node:util";
+
+/** Exit code for wrong usage (sysexits.h EX_USAGE). */
+export const EXIT_USAGE = 64;
+
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+export interface Settings {
+  readonly podName: string;
+  readonly lease: { readonly name: string; readonly namespace: string };
+  /** How long others wait for a leader that is silent. */
+  readonly leaseDurationMs: number;
+  /** How long the leader tries to renew before it gives up. */
+  readonly renewDeadlineMs: number;
+  /** How often the lease is tried or renewed. */
+  readonly retryPeriodMs: number;
+}
+
+/** Wrong usage; the message says what is wrong. */
+export class UsageError extends Error {}
+
+export const HELP = `foo-operator: keeps a ConfigMap for each Foo
+  --leader-election-id NAME         name of the lease (default: foo-operator)
+  --leader-election-namespace NAME  its namespace (default: $POD_NAMESPACE, else the service account's)
+  --lease-duration-ms N             how long others wait for a silent leader (default: 15000)
+  --renew-deadline-ms N             how long the leader tries to renew (default: 10000)
+  --retry-period-ms N               how often the lease is tried or renewed (default: 2000)
+  --help                            print this
+The cluster is that of $KUBECONFIG, of ~/.kube/config or the pod's own. $POD_NAME names the pod (default: the host's name).
+`;
+
+/**
+ * Reads flags and environment. Undefined if help is asked for.
+ * @throws UsageError
+ */
+export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): Settings | undefined {
+  const flags = readFlags(argv);
+  if (flags.help === true) return undefined;
+  const settings = {
+    podName: env.POD_NAME || hostname(),
+    lease: {
+      name: flags["leader-election-id"] ?? "foo-operator",
+      namespace: flags["leader-election-namespace"] ?? (env.POD_NAMESPACE || ownNamespace()),
+    },
+    leaseDurationMs: milliseconds("lease-duration-ms", flags["lease-duration-ms"], 15_000),
+    renewDeadlineMs: milliseconds("renew-deadline-ms", flags["renew-deadline-ms"], 10_000),
+    retryPeriodMs: milliseconds("retry-period-ms", flags["retry-period-ms"], 2_000),
+  };
+  if (settings.leaseDurationMs <= settings.renewDeadlineMs || settings.renewDeadlineMs <= settings.retryPeriodMs) {
+    throw new UsageError("--lease-duration-ms must be above --renew-deadline-ms, and that above --retry-period-ms");
+  }
+  return settings;
+}
+
+function readFlags(argv: readonly string[]) {
+  const text = { type: "string" } as const;
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: {
+        "leader-election-id": text,
+        "leader-election-namespace": text,
+        "lease-duration-ms": text,
+        "renew-deadline-ms": text,
+        "retry-period-ms": text,
+        help: { type: "boolean" },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function milliseconds(flag: string, text: string | undefined, fallback: number): number {
+  const value = text === undefined ? fallback : Number(text);
+  if (!Number.isInteger(value) || value <= 0) throw new UsageError(`--${flag} must be a number of milliseconds`);
+  return value;
+}
+
+function ownNamespace(): string {
+  try {
+    return readFileSync(NAMESPACE_FILE, "utf8").trim();
+  } catch {
+    throw new UsageError("neither --leader-election-namespace nor $POD_NAMESPACE is set");
+  }
+}

@@ -1,0 +1,302 @@
+import { describe, expect, it } from "vitest";
+import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../test/support/layer-call.ts";
+import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
+import { routes } from "../../../test/support/test-routes.ts";
+import { ENVELOPE_PREFIX, encodeBytes, encodeString } from "../../kube/codec/protobuf-wire.ts";
+import { createStatus, StatusError } from "../../kube/status.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import { createEnforcer } from "../session/enforcer.ts";
+import { election } from "./election.ts";
+import type { Call, Reply } from "./handler.ts";
+
+const LEASES = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
+const CONFIGMAPS = "/api/v1/namespaces/shop/configmaps";
+const lease = (name: string, holder = "pod-1", namespace = "shop") => ({
+  kind: "Lease",
+  apiVersion: "coordination.k8s.io/v1",
+  metadata: { name, namespace, resourceVersion: "9007199254740993" },
+  spec: { holderIdentity: holder },
+});
+const json = (value: unknown): CallOptions => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
+
+// Answers as the API server does: what is written comes back, a read gives a lock of the name asked for.
+function echo(call: Call): Reply {
+  if (call.body instanceof Uint8Array && call.body.length > 0) {
+    return { status: 200, headers: { "content-type": call.headers["content-type"] ?? "" }, body: call.body };
+  }
+  return jsonReply(lease(decodeURIComponent(call.info.segments.at(-1) ?? "")));
+}
+
+function setup(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
+  const enforcer = createEnforcer();
+  enforcer.enforce(routes(1, {}, more));
+  const leader: boolean[] = [];
+  const session = {
+    get current() {
+      return enforcer.current;
+    },
+    onChange: enforcer.onChange,
+    beginWrite: enforcer.beginWrite,
+    setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
+  };
+  const upstream = fakeUpstream(answer);
+  const handler = election({ session })(upstream);
+  const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
+  const refusal = async (method: string, target: string, options?: CallOptions) => {
+    const error = await send(method, target, options).catch((thrown: unknown) => thrown);
+    if (!(error instanceof StatusError)) throw new Error(`not refused: ${String(error)}`);
+    return error.status;
+  };
+  const sent = () => upstream.calls.at(-1);
+  const sentBody = () => JSON.parse(Buffer.from(sent()?.body as Uint8Array).toString("utf8"));
+  return { enforcer, leader, upstream, handler, send, refusal, sent, sentBody };
+}
+
+describe("the subset's own lock", () => {
+  it.each(["GET", "DELETE"])("%s is renamed in the path, and the answer back", async (method) => {
+    const { send, sent } = setup();
+    const reply = await send(method, `${LEASES}/shop-lock?timeout=5s`);
+    expect(sent()?.target).toBe(`${LEASES}/shop-lock---blue?timeout=5s`);
+    expect(sent()?.info.segments.at(-1)).toBe("shop-lock---blue");
+    expect(sent()?.record.lock).toBe(true);
+    expect(await namesOf(reply)).toEqual(["shop-lock"]);
+    expect(reply.headers["content-length"]).toBe(String((reply.body as Uint8Array).length));
+  });
+
+  it("named like its namespace leaves the namespace alone", async () => {
+    const { send, sent } = setup({ lockName: "shop" });
+    await send("GET", `${LEASES}/shop`);
+    expect(sent()?.target).toBe(`${LEASES}/shop---blue`);
+  });
+
+  it.each(["PUT", "PATCH"])("%s is renamed in the body too, every other byte staying", async (method) => {
+    const { send, sent } = setup();
+    const body = '{ "metadata": {"name":"shop-lock","generation":9007199254740993}, "spec": {"holderIdentity":"shop-lock"} }';
+    const reply = await send(method, `${LEASES}/shop-lock`, {
+      headers: { "content-type": "application/merge-patch+json" },
+      body,
+    });
+    expect(Buffer.from(sent()?.body as Uint8Array).toString()).toBe(
+      body.replace('"name":"shop-lock"', '"name":"shop-lock---blue"'),
+    );
+    expect(await textOf(reply)).toBe(body);
+  });
+
+  it("is created under its own name", async () => {
+    const { send, sentBody, sent } = setup();
+    const reply = await send("POST", LEASES, json(lease("shop-lock")));
+    expect(sentBody().metadata.name).toBe("shop-lock---blue");
+    expect(sent()?.record.lock).toBe(true);
+    expect(await namesOf(reply)).toEqual(["shop-lock"]);
+  });
+
+  it("is translated in protobuf as well", async () => {
+    const { send, sent } = setup();
+    const body = protobufLease("shop-lock", "pod-1");
+    const reply = await send("PUT", `${LEASES}/shop-lock`, {
+      headers: { "content-type": "application/vnd.kubernetes.protobuf" },
+      body,
+    });
+    expect(sent()?.body).toEqual(protobufLease("shop-lock---blue", "pod-1"));
+    expect(reply.body).toEqual(protobufLease("shop-lock", "pod-1"));
+  });
+
+  it("is translated in the server's errors", async () => {
+    const { send } = setup({}, () =>
+      jsonReply(createStatus("NotFound", 'leases "shop-lock---blue" not found', { name: "shop-lock---blue" }), 404),
+    );
+    const status = JSON.parse(await textOf(await send("GET", `${LEASES}/shop-lock`)));
+    expect(status.message).toBe('leases "shop-lock" not found');
+    expect(status.details.name).toBe("shop-lock");
+  });
+
+  it("keeps its name in the default subset, and is lock traffic all the same", async () => {
+    const { send, sent } = setup({ subset: "" });
+    await send("PUT", `${LEASES}/shop-lock`, json(lease("shop-lock")));
+    expect(sent()?.target).toBe(`${LEASES}/shop-lock`);
+    expect(sent()?.record.lock).toBe(true);
+  });
+
+  it.each([
+    ["an apply in JSON", "application/apply-patch+yaml", '{"metadata":{"name":"shop-lock"}}', "shop-lock---blue"],
+    ["a JSON Patch", "application/json-patch+json", '[{"op":"test","path":"/metadata/name","value":"shop-lock"}]', undefined],
+  ])("takes %s", async (_, type, body, name) => {
+    const { send, sentBody } = setup();
+    await send("PATCH", `${LEASES}/shop-lock`, { headers: { "content-type": type }, body }).catch(() => undefined);
+    if (name === undefined) expect(JSON.stringify(sentBody())).toBe(body);
+    else expect(sentBody().metadata.name).toBe(name);
+  });
+
+  it("in a body that nobody can read is refused", async () => {
+    const { refusal, upstream } = setup();
+    const yaml = { headers: { "content-type": "application/apply-patch+yaml" }, body: "metadata:\n  name: shop-lock\n" };
+    expect((await refusal("PATCH", `${LEASES}/shop-lock`, yaml)).code).toBe(415);
+    expect((await refusal("POST", LEASES, { headers: { "content-type": "application/cbor" }, body: "x" })).code).toBe(415);
+    expect(upstream.calls).toEqual([]);
+  });
+
+  it("passes as bytes when a create turns out to be for something else", async () => {
+    const { send, sent } = setup();
+    await send("POST", CONFIGMAPS, json({ metadata: { name: "settings" } }));
+    expect(sent()?.record.lock).toBe(false);
+    expect(Buffer.from(sent()?.body as Uint8Array).toString()).toBe('{"metadata":{"name":"settings"}}');
+  });
+
+  it("with a body over the bound is refused", async () => {
+    const { refusal } = setup();
+    const body = JSON.stringify({ metadata: { name: "shop-lock" }, filler: "x".repeat(1024 * 1024) });
+    expect((await refusal("POST", LEASES, { headers: { "content-type": "application/json" }, body })).code).toBe(413);
+  });
+
+  it("in another namespace or of another kind is nobody's lock", async () => {
+    const { send, sent } = setup();
+    await send("GET", "/apis/coordination.k8s.io/v1/namespaces/other/leases/shop-lock");
+    expect(sent()?.target).toContain("other/leases/shop-lock");
+    await send("GET", "/api/v1/namespaces/shop/secrets/shop-lock");
+    expect(sent()?.target).toContain("secrets/shop-lock");
+    expect(sent()?.record.lock).toBe(false);
+  });
+});
+
+describe("another subset's lock", () => {
+  it.each(["GET", "PUT", "PATCH", "DELETE"])("cannot be reached by name (%s)", async (method) => {
+    const { refusal, upstream } = setup();
+    expect((await refusal(method, `${LEASES}/shop-lock---green`)).code).toBe(403);
+    expect(upstream.calls).toEqual([]);
+  });
+
+  it("cannot be reached by an escaped name", async () => {
+    const { refusal } = setup();
+    expect((await refusal("GET", `${LEASES}/shop-lock%2D%2D-green`)).code).toBe(403);
+  });
+
+  it("cannot be created", async () => {
+    const { refusal } = setup();
+    expect((await refusal("POST", LEASES, json(lease("shop-lock---green")))).code).toBe(403);
+  });
+
+  it("cannot be smuggled into a create by a second name", async () => {
+    const { refusal } = setup();
+    const body = '{"metadata":{"name":"harmless","name":"shop-lock---green"}}';
+    expect((await refusal("POST", LEASES, { headers: { "content-type": "application/json" }, body })).code).toBe(400);
+  });
+
+  it("cannot be selected", async () => {
+    const { refusal } = setup();
+    expect((await refusal("GET", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock---green`)).code).toBe(403);
+  });
+
+  it("cannot be deleted by a deletecollection", async () => {
+    const { refusal, send, sent } = setup({ table: { ...routes(1, {}).table } });
+    expect((await refusal("DELETE", `${LEASES}?labelSelector=x`)).code).toBe(403);
+    await send("DELETE", `${CONFIGMAPS}?labelSelector=x`);
+    expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name!=shop-lock");
+  });
+
+  it("is not seen in a list, where the own one has the operator's name", async () => {
+    const items = ["other", "shop-lock", "shop-lock---blue", "shop-lock---green"].map((name) => lease(name));
+    const list = { kind: "LeaseList", apiVersion: "coordination.k8s.io/v1", metadata: { resourceVersion: "1" }, items };
+    const blue = setup({}, () => jsonReply(list));
+    expect(await namesOf(await blue.send("GET", LEASES))).toEqual(["other", "shop-lock"]);
+    expect(blue.sent()?.record.lock).toBe(false);
+    const rest = setup({ subset: "" }, () => jsonReply(list));
+    expect(await namesOf(await rest.send("GET", LEASES))).toEqual(["other", "shop-lock"]);
+    const everywhere = await blue.send("GET", "/apis/coordination.k8s.io/v1/leases");
+    expect(await namesOf(everywhere)).toEqual(["other", "shop-lock---blue"]);
+  });
+
+  it("is not seen in a watch, where the own one has the operator's name", async () => {
+    const source = scriptedSource();
+    const { send, enforcer } = setup({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
+    const { body } = await send("GET", `${LEASES}?watch=true`);
+    const sink = recordingSink();
+    if (body === null || body instanceof Uint8Array) throw new Error("no source");
+    body.open(sink);
+    for (const name of ["shop-lock", "shop-lock---blue", "shop-lock---green"]) {
+      source.write(`${JSON.stringify({ type: "ADDED", object: lease(name) })}\n`);
+    }
+    expect(sink.text).toBe(`${JSON.stringify({ type: "ADDED", object: lease("shop-lock") })}\n`);
+    enforcer.enforce(routes(2, {}, { subset: "green" }));
+    expect(sink.state).toBe("ended");
+    expect(source.cancelled).toBe(true);
+  });
+});
+
+it("renames the lock in field selectors and leaves their other terms", async () => {
+  const list = { kind: "LeaseList", apiVersion: "v1", metadata: {}, items: [lease("shop-lock---blue")] };
+  const { send, sent } = setup({}, () => jsonReply(list));
+  const reply = await send("GET", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock,metadata.namespace%3Dshop-lock`);
+  expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name=shop-lock---blue,metadata.namespace=shop-lock");
+  expect(sent()?.record.lock).toBe(true);
+  expect(await namesOf(reply)).toEqual(["shop-lock"]);
+});
+
+describe("who leads", () => {
+  const put = (holder: string): [string, string, CallOptions] => ["PUT", `${LEASES}/shop-lock`, json(lease("shop-lock", holder))];
+
+  it("is known from the own successful renewal, and from the release", async () => {
+    const { send, leader } = setup();
+    await send(...put("pod-1"));
+    await send("GET", `${LEASES}/shop-lock`);
+    expect(leader).toEqual([true]);
+    await send(...put(""));
+    expect(leader).toEqual([true, false]);
+  });
+
+  it("is not this pod after a failed renewal", async () => {
+    let status = 200;
+    const { send, leader } = setup({}, (call) =>
+      status === 200 ? echo(call) : jsonReply(createStatus("Conflict", "no"), status),
+    );
+    await send(...put("pod-1"));
+    status = 409;
+    await send(...put("pod-1"));
+    expect(leader).toEqual([true, false]);
+  });
+
+  it("is not this pod once it reads another holder", async () => {
+    let holder = "pod-1";
+    const { send, leader } = setup({}, (call) =>
+      call.method === "GET" ? jsonReply(lease("shop-lock---blue", holder)) : echo(call),
+    );
+    await send(...put("pod-1"));
+    holder = "pod-2";
+    await send("GET", `${LEASES}/shop-lock`);
+    expect(leader).toEqual([true, false]);
+  });
+
+  it("is not told from dry runs, nor from what others hold", async () => {
+    const { send, leader } = setup({}, (call) =>
+      call.method === "GET" ? jsonReply(lease("shop-lock---blue", "pod-2")) : echo(call),
+    );
+    await send("PUT", `${LEASES}/shop-lock?dryRun=All`, json(lease("shop-lock", "pod-1")));
+    await send("GET", `${LEASES}/shop-lock`);
+    expect(leader).not.toContain(true);
+  });
+
+  it("is read from protobuf and from the old ConfigMap locks", async () => {
+    const { send, leader } = setup();
+    await send("PUT", `${LEASES}/shop-lock`, {
+      headers: { "content-type": "application/vnd.kubernetes.protobuf" },
+      body: protobufLease("shop-lock", "pod-1"),
+    });
+    expect(leader).toEqual([true]);
+    const annotations = { "control-plane.alpha.kubernetes.io/leader": JSON.stringify({ holderIdentity: "" }) };
+    await send("PUT", `${CONFIGMAPS}/shop-lock`, json({ metadata: { name: "shop-lock", annotations } }));
+    expect(leader).toEqual([true, false]);
+  });
+
+  it("ends when the pod comes into another subset", async () => {
+    const { send, leader, enforcer } = setup();
+    await send(...put("pod-1"));
+    enforcer.enforce(routes(2, {}, { subset: "green" }));
+    expect(leader).toEqual([true, false]);
+  });
+});
+
+function protobufLease(name: string, holder: string): Buffer {
+  const type = Buffer.concat([encodeString(1, "coordination.k8s.io/v1"), encodeString(2, "Lease")]);
+  const metadata = Buffer.concat([encodeString(1, name), encodeString(3, "shop")]);
+  const raw = Buffer.concat([encodeBytes(1, metadata), encodeBytes(2, encodeString(1, holder))]);
+  return Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type), encodeBytes(2, raw)]);
+}

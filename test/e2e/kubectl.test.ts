@@ -1,0 +1,113 @@
+// kubectl through a proxy, as a person would look around in a pod: the slice and nothing else, and refusals that help.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse } from "yaml";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { tryKubectl } from "../support/kubectl.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+describeWithKube("kubectl through a proxy", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let pod: MeshPod;
+  const run = (args: string, input?: string) => tryKubectl(pod.adminKubeconfig, args.split(" "), input);
+  const ok = async (args: string, input?: string) => {
+    const { code, stdout, stderr } = await run(args, input);
+    expect(code, `kubectl ${args}: ${stderr}`).toBe(0);
+    return stdout;
+  };
+  const fooYaml = (namespace: string, name: string) =>
+    `{"apiVersion":"demo.ctrlmesh.io/v1","kind":"Foo","metadata":{"namespace":"${namespace}","name":"${name}"},"spec":{"message":"hello"}}`;
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube });
+    for (const name of ["team-a", "canary-eu", "canary-us"]) await mesh.createNamespace(name);
+    await mesh.apply(demoVirtualApp());
+    for (const namespace of ["team-a", "canary-eu", "canary-us"]) await mesh.createFoo(namespace, `foo-of-${namespace}`, "x");
+    pod = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
+  });
+  afterAll(async () => {
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  it("get -A shows exactly the slice as table, yaml, json and name", async () => {
+    const table = await ok("get foos -A");
+    expect(
+      table
+        .split("\n")
+        .filter((line) => line.includes("foo-of-"))
+        .map((line) => line.split(/\s+/)[0]),
+    ).toEqual(["canary-eu", "canary-us"]);
+    for (const text of [await ok("get foos -A -o yaml"), await ok("get foos -A -o json")]) {
+      const { items } = parse(text) as { items: { metadata: { namespace: string } }[] };
+      expect(items.map(({ metadata }) => metadata.namespace)).toEqual(["canary-eu", "canary-us"]);
+    }
+    expect(await ok("get foos -A -o name")).toBe(
+      "foo.demo.ctrlmesh.io/foo-of-canary-eu\nfoo.demo.ctrlmesh.io/foo-of-canary-us\n",
+    );
+    expect(await ok("get foos -A -o wide")).not.toContain("team-a");
+  });
+
+  it("get namespaces shows the owned ones", async () => {
+    expect(await ok("get namespaces -o name")).toBe("namespace/canary-eu\nnamespace/canary-us\n");
+  });
+
+  it("a foreign object is refused by a 403 that names the owner", async () => {
+    for (const args of [
+      "get foo foo-of-team-a -n team-a",
+      "delete foo foo-of-team-a -n team-a",
+      "describe foo foo-of-team-a -n team-a",
+    ]) {
+      const { code, stderr } = await run(args);
+      expect(code).toBe(1);
+      expect(stderr).toContain("Forbidden");
+      expect(stderr).toContain('namespace "team-a" belongs to the default subset');
+    }
+    const applied = await run("apply -f -", fooYaml("team-a", "new"));
+    expect(applied.code).toBe(1);
+    expect(applied.stderr).toContain('namespace "team-a" belongs to the default subset');
+    expect((await mesh.foo("team-a", "foo-of-team-a")).metadata.name).toBe("foo-of-team-a");
+  });
+
+  it("a foreign namespace lists as empty, not as an error", async () => {
+    const { code, stderr } = await run("get foos -n team-a");
+    expect(code).toBe(0);
+    expect(stderr).toContain("No resources found");
+  });
+
+  it("apply (client and server side), describe, patch and delete work in the slice", async () => {
+    expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("created");
+    expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("unchanged");
+    expect(await ok("apply --server-side -f -", fooYaml("canary-eu", "ssa"))).toContain("serverside-applied");
+    expect(await ok("apply --dry-run=server -f -", fooYaml("canary-eu", "dry"))).toContain("server dry run");
+    expect(await ok("describe foo applied -n canary-eu")).toContain("Message:  hello");
+    expect(await ok(`patch foo applied -n canary-eu --type merge -p {"spec":{"message":"bye"}}`)).toContain("patched");
+    expect(await ok("delete foo applied ssa -n canary-eu")).toContain("deleted");
+    await expect(mesh.foo("canary-eu", "applied")).rejects.toThrow(/not found/);
+  });
+
+  it("get -w follows the slice, with a namespace that is born meanwhile", async () => {
+    const child = spawn("kubectl", ["--kubeconfig", pod.adminKubeconfig, "get", "foos", "-A", "-w"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let seen = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      seen += chunk.toString();
+    });
+    await eventually(() => expect(seen).toContain("foo-of-canary-us"));
+    await mesh.createFoo("team-a", "watched-foreign", "x");
+    await mesh.createNamespace("canary-born");
+    await mesh.createFoo("canary-born", "watched-own", "x");
+    await eventually(() => expect(seen).toContain("watched-own"));
+    expect(seen).not.toContain("watched-foreign");
+    const gone = once(child, "exit");
+    child.kill("SIGTERM");
+    await gone;
+  });
+});

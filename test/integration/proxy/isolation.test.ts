@@ -1,0 +1,124 @@
+// The real layers in the real pipeline over real sockets: what a pod of one subset sees of a scripted API server.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { createRegistry } from "../../../src/base/metrics.ts";
+import { election } from "../../../src/proxy/pipeline/election.ts";
+import { isolate } from "../../../src/proxy/pipeline/isolate.ts";
+import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
+import { eventually } from "../../support/eventually.ts";
+import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
+import { startProxy } from "../../support/proxy-harness.ts";
+import { routes } from "../../support/test-routes.ts";
+
+let stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.reverse()) await stop();
+  stops = [];
+});
+
+async function setup(script: Script) {
+  const session = createEnforcer();
+  session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+  const leader: boolean[] = [];
+  const sessionOfLayers = {
+    get current() {
+      return session.current;
+    },
+    onChange: session.onChange,
+    beginWrite: session.beginWrite,
+    setLeader: (value: boolean) => void leader.push(value),
+  };
+  const api = await startFakeApi(script);
+  stops.push(() => api.close());
+  const proxy = await startProxy({
+    api,
+    election: election({ session: sessionOfLayers }),
+    isolate: isolate({
+      session,
+      discovery: { scopeOf: async () => "namespaced" },
+      clock: systemClock,
+      random: () => 0,
+      registry: createRegistry("proxy", "test"),
+    }),
+  });
+  stops.push(() => proxy.stop());
+  return { session, api, proxy, leader };
+}
+
+const pod = (namespace: string, name: string) => ({ metadata: { namespace, name } });
+const frame = (namespace: string, name: string) => `${JSON.stringify({ type: "ADDED", object: pod(namespace, name) })}\n`;
+
+describe("a pod of one subset", () => {
+  it("lists its own objects of a large list only", async () => {
+    const items = Array.from({ length: 5_000 }, (_, index) => pod(index % 10 === 0 ? "a" : "b", `p${index}`));
+    const { proxy } = await setup((_req, res) =>
+      answerJson(res, 200, { kind: "PodList", apiVersion: "v1", metadata: {}, items }),
+    );
+    const { body } = await proxy.fetch("/api/v1/pods");
+    expect(JSON.parse(body.toString()).items).toEqual(items.filter(({ metadata }) => metadata.namespace === "a"));
+  });
+
+  it("never gets a short list when the API server breaks off", async () => {
+    const { proxy } = await setup((_req, res) => {
+      res.writeHead(200, { "content-type": "application/json" });
+      res.write('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[');
+      setImmediate(() => res.destroy());
+    });
+    await expect(proxy.fetch("/api/v1/pods")).rejects.toThrow();
+  });
+
+  it("sees its own events at once, and lists again after a gain", async () => {
+    let events: ServerResponse | undefined;
+    const { proxy, session, api } = await setup((_req: IncomingMessage, res) => {
+      res.writeHead(200, { "content-type": "application/json" });
+      res.flushHeaders();
+      events = res;
+    });
+    const response = await proxy.open("/api/v1/pods?watch=true&resourceVersion=5");
+    let text = "";
+    let ended = false;
+    response.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    response.on("end", () => {
+      ended = true;
+    });
+    events?.write(frame("b", "secret") + frame("a", "mine"));
+    await eventually(() => text === frame("a", "mine"));
+    session.enforce(routes(2, { blue: ["a", "b"] }));
+    await eventually(() => ended);
+    expect(text).toContain('"code":410');
+    expect(text).not.toContain("secret");
+    await eventually(() => events?.destroyed === true);
+    const again = await proxy.fetch("/api/v1/pods?watch=true&resourceVersion=5");
+    expect(again.status).toBe(410);
+    expect(api.seen).toHaveLength(1);
+  });
+
+  it("renews its lock under the subset's name without knowing it", async () => {
+    const { proxy, api, leader } = await setup((req, res) => {
+      const chunks: Buffer[] = [];
+      req.on("data", (chunk: Buffer) => chunks.push(chunk));
+      req.on("end", () => answerJson(res, 200, JSON.parse(Buffer.concat(chunks).toString())));
+    });
+    const path = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/shop-lock";
+    const lease = { metadata: { name: "shop-lock", namespace: "shop" }, spec: { holderIdentity: "pod-1" } };
+    const answer = await proxy.fetch(path, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: Buffer.from(JSON.stringify(lease)),
+    });
+    expect(JSON.parse(answer.body.toString())).toEqual(lease);
+    expect(api.seen[0]?.url).toBe(`${path}---blue`);
+    expect(leader).toEqual([true]);
+  });
+
+  it("is refused a write in a namespace of another subset, which never reaches the API server", async () => {
+    const { proxy, api } = await setup((_req, res) => answerJson(res, 200, {}));
+    const answer = await proxy.fetch("/api/v1/namespaces/b/pods/x", { method: "PUT", body: Buffer.from("{}") });
+    expect(answer.status).toBe(403);
+    expect(JSON.parse(answer.body.toString()).message).toMatch(/^ctrlmesh: /);
+    expect(api.seen).toEqual([]);
+  });
+});

@@ -1,0 +1,235 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
+import { createRegistry } from "../../../src/base/metrics.ts";
+import { createSession } from "../../../src/proxy/session/create-session.ts";
+import type { Snapshot } from "../../../src/route/snapshot.ts";
+import type { SnapshotMessage } from "../../../src/wire/messages.ts";
+import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
+import { routes } from "../../support/test-routes.ts";
+
+let dataDir = "";
+let stops: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "session-"));
+  stops = [];
+});
+afterEach(async () => {
+  for (const stop of stops.reverse()) await stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function manager(port?: number): Promise<ScriptedManager> {
+  const started = await startManager(port);
+  stops.push(() => started.stop());
+  return started;
+}
+
+async function proxy(endpoint: string, more: { podUid?: string } = {}) {
+  const registry = createRegistry("proxy", "test");
+  const session = createSession({
+    config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir, ...more },
+    log: silentLogger(),
+    clock: systemClock,
+    random: () => 0.5,
+    registry,
+    proxyVersion: "9.9.9",
+    backoff: { baseMs: 20, maxMs: 50 },
+  });
+  let stopped = false;
+  const stop = async () => {
+    if (!stopped) await session.stop();
+    stopped = true;
+  };
+  stops.push(stop);
+  await session.start(new AbortController().signal);
+  const metric = async (name: string) =>
+    (await registry.getSingleMetricAsString(name)).split("\n").filter((line) => !line.startsWith("#"));
+  return { session, stop, metric };
+}
+
+const send = (to: ScriptedManager, snapshot: Snapshot, nonce: number, spoil: Partial<SnapshotMessage> = {}) =>
+  to.send({ snapshot: { ...snapshotToWire(snapshot, nonce), ...spoil } });
+const acks = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("ack" in message && message.ack ? [message.ack.nonce] : []));
+const nacks = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("nack" in message && message.nack ? [message.nack] : []));
+const hellos = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("hello" in message && message.hello ? [message.hello] : []));
+const reports = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("report" in message && message.report ? [message.report.leader] : []));
+
+describe("a proxy's session", () => {
+  it("says hello first, enforces what it is sent, and acknowledges it", async () => {
+    const boss = await manager();
+    const { session, metric } = await proxy(boss.endpoint);
+    expect(session.current).toBeUndefined();
+    await eventually(() => boss.streams.length === 1 && hellos(boss).length === 1);
+    expect(boss.received[0]).toMatchObject({
+      hello: {
+        pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
+        version: 0,
+        digest: "",
+        proxyVersion: "9.9.9",
+        enforced: null,
+      },
+    });
+    send(boss, routes(3, { blue: ["a"] }), 11);
+    await eventually(() => acks(boss).length === 1);
+    expect(acks(boss)).toEqual([11]);
+    expect(session.current?.snapshot).toEqual(routes(3, { blue: ["a"] }));
+    expect(await metric("ctrlmesh_proxy_route_version")).toContain("ctrlmesh_proxy_route_version 3");
+    expect(await metric("ctrlmesh_proxy_manager_connected")).toContain("ctrlmesh_proxy_manager_connected 1");
+  });
+
+  it("refuses an invalid snapshot with every problem and keeps the last good one", async () => {
+    const boss = await manager();
+    const { session, metric } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    send(boss, routes(1, { blue: ["a"] }), 1);
+    send(boss, routes(2, {}), 2, { digest: "", table: null });
+    send(boss, routes(3, {}, { podNamespace: "elsewhere" }), 3);
+    await eventually(() => nacks(boss).length === 2);
+    expect(nacks(boss)[0]?.problems.join()).toMatch(/digest.*table/);
+    expect(nacks(boss)[1]?.problems.join()).toContain("elsewhere");
+    expect(session.current?.snapshot.version).toBe(1);
+    expect(await metric("ctrlmesh_proxy_snapshot_rejected_total")).toContain(
+      'ctrlmesh_proxy_snapshot_rejected_total{reason="invalid"} 2',
+    );
+  });
+
+  it("never goes back to an older version, but takes equal rules under any number", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    let changes = 0;
+    session.onChange(() => changes++);
+    send(boss, routes(5, { blue: ["a"] }), 1);
+    send(boss, routes(4, { blue: ["b"] }), 2);
+    send(boss, routes(5, { blue: ["a"] }, { version: 4 }), 3);
+    send(boss, routes(5, { blue: ["a"] }, { version: 9 }), 4);
+    await eventually(() => acks(boss).includes(4));
+    expect(nacks(boss).map(({ nonce }) => nonce)).toEqual([2]);
+    expect([changes, session.current?.snapshot.version]).toEqual([1, 9]);
+  });
+
+  it("acknowledges a loss only after the writes in flight there are done", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    send(boss, routes(1, { blue: ["a", "b"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    const done = session.beginWrite("a", { group: "", resource: "pods" });
+    session.beginWrite("b", { group: "", resource: "pods" });
+    send(boss, routes(2, { blue: ["b"], fenced: ["a"] }), 2);
+    await eventually(() => session.current?.snapshot.version === 2);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(acks(boss)).toEqual([1]);
+    done();
+    await eventually(() => acks(boss).length === 2);
+    expect(acks(boss)).toEqual([1, 2]);
+  });
+
+  it("does not say hello with a loss whose writes are still in flight: a hello is as good as an ACK", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    send(boss, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    const done = session.beginWrite("a", { group: "", resource: "pods" });
+    send(boss, routes(2, { rest: ["a"] }), 2);
+    await eventually(() => session.current?.snapshot.version === 2);
+    boss.streams.at(-1)?.end();
+    await eventually(() => boss.streams.length === 0);
+    expect(hellos(boss)).toHaveLength(1);
+    done();
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ version: 2, digest: "digest-2", enforced: { version: 2, subset: "blue" } });
+  });
+
+  it("serves on while the manager is away, and comes back to it", async () => {
+    const first = await manager();
+    const port = Number(first.endpoint.split(":")[1]);
+    const { session, metric } = await proxy(first.endpoint);
+    await eventually(() => first.streams.length === 1);
+    send(first, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(first).length === 1);
+    first.stop();
+    await eventually(async () =>
+      (await metric("ctrlmesh_proxy_manager_connected")).includes("ctrlmesh_proxy_manager_connected 0"),
+    );
+    expect(session.current?.snapshot.version).toBe(1);
+    const second = await manager(port);
+    await eventually(() => hellos(second).length === 1);
+    expect(hellos(second)[0]).toMatchObject({ version: 1, digest: "digest-1" });
+  });
+
+  it("follows a redirect to the leading replica", async () => {
+    const [follower, leader] = [await manager(), await manager()];
+    const { session } = await proxy(follower.endpoint);
+    await eventually(() => follower.streams.length === 1);
+    follower.send({ redirect: { endpoint: leader.endpoint } });
+    await eventually(() => leader.streams.length === 1);
+    send(leader, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => session.current?.snapshot.version === 1);
+    expect(follower.streams).toHaveLength(0);
+  });
+
+  it("reports who leads when that changes, and again to a new manager", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    session.setLeader(true);
+    session.setLeader(true);
+    await eventually(() => reports(boss).length === 1);
+    boss.streams.at(-1)?.end();
+    await eventually(() => reports(boss).length === 2);
+    session.setLeader(false);
+    await eventually(() => reports(boss).length === 3);
+    expect(reports(boss)).toEqual([true, true, false]);
+  });
+
+  it("restarted without a manager, enforces what it had stored", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    send(boss, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    await first.stop();
+    boss.stop();
+    const second = await proxy(boss.endpoint);
+    expect(second.session.current?.snapshot).toEqual(routes(6, { blue: ["a"] }));
+    await second.stop();
+    const other = await proxy(boss.endpoint, { podUid: "uid-2" });
+    expect(other.session.current).toBeUndefined();
+  });
+
+  it("restarted with a half-written file, has no routes rather than wrong ones", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    send(boss, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    await first.stop();
+    const path = join(dataDir, "snapshot.json");
+    const text = await readFile(path, "utf8");
+    await writeFile(path, text.slice(0, text.length - 20));
+    const second = await proxy(boss.endpoint);
+    expect(second.session.current).toBeUndefined();
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ version: 0, enforced: null });
+  });
+
+  it("stops at once while the manager cannot be reached", async () => {
+    const boss = await manager();
+    boss.stop();
+    const { stop } = await proxy(boss.endpoint);
+    await stop();
+  });
+});

@@ -1,0 +1,79 @@
+// A probe client: speaks plain HTTPS to a proxy (or to the API server) and keeps every byte that it receives, so that a test
+// can prove what did not come through.
+import { Agent, request } from "undici";
+
+export interface ProbeTarget {
+  readonly url: string;
+  readonly caPem: string;
+  readonly token: string;
+}
+
+export interface ProbeAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** A stream that stays open and keeps what it gets. */
+export interface ProbeStream {
+  readonly status: number;
+  readonly contentType: string;
+  readonly bytes: () => Buffer;
+  readonly ended: () => boolean;
+}
+
+export interface Probe {
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<ProbeAnswer>;
+  send(
+    method: "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ProbeAnswer>;
+  stream(path: string, headers?: Readonly<Record<string, string>>): Promise<ProbeStream>;
+  /** Everything that was ever received, for searching. */
+  received(): Buffer;
+  close(): Promise<void>;
+}
+
+export function createProbe({ url, caPem, token }: ProbeTarget): Probe {
+  const dispatcher = new Agent({ connect: { ca: caPem }, headersTimeout: 60_000, bodyTimeout: 0 });
+  const kept: Buffer[] = [];
+  const ask = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string) =>
+    request(`${url}${path}`, {
+      method: method as "GET",
+      dispatcher,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+  const whole = async (answer: Awaited<ReturnType<typeof request>>): Promise<ProbeAnswer> => {
+    const body = Buffer.from(await answer.body.arrayBuffer());
+    kept.push(body);
+    return { status: answer.statusCode, headers: answer.headers, body };
+  };
+  return {
+    get: async (path, headers = {}) => whole(await ask("GET", path, headers)),
+    send: async (method, path, body, headers = {}) => {
+      const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      return whole(await ask(method, path, { ...(text === undefined ? {} : { "content-type": type }), ...headers }, text));
+    },
+    async stream(path, headers = {}) {
+      const answer = await ask("GET", path, headers);
+      const chunks: Buffer[] = [];
+      let ended = false;
+      const done = () => {
+        ended = true;
+      };
+      answer.body.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        kept.push(chunk);
+      });
+      answer.body.on("end", done).on("error", done);
+      const contentType = String(answer.headers["content-type"]);
+      return { status: answer.statusCode, contentType, bytes: () => Buffer.concat(chunks), ended: () => ended };
+    },
+    received: () => Buffer.concat(kept),
+    close: () => dispatcher.destroy(),
+  };
+}

@@ -11,7 +11,9 @@ const NONE: Results = { passed: 0, failures: [], skipped: [] };
 
 describe("vitest's report", () => {
   it("is counted test by test", () => {
-    const report = { testResults: [file("failed", { a: "passed", b: "failed", c: "skipped", d: "todo" }), file("passed", { e: "passed" })] };
+    const report = {
+      testResults: [file("failed", { a: "passed", b: "failed", c: "skipped", d: "todo" }), file("passed", { e: "passed" })],
+    };
     expect(vitestResults(report)).toEqual({ passed: 2, failures: ["/a.test.ts: b"], skipped: ["c", "d"] });
   });
 

@@ -35,7 +35,8 @@ async function main(vitestArgs: readonly string[]): Promise<void> {
   const parts: Results[] = [];
   const isWhole = vitestArgs.length === 0;
   const noGo = isWhole ? await whyNoGo() : undefined;
-  if (isWhole && noGo === undefined) for (const program of GO_PROGRAMS) parts.push(await timed(`build ${program}`, () => build(program)));
+  if (isWhole && noGo === undefined)
+    for (const program of GO_PROGRAMS) parts.push(await timed(`build ${program}`, () => build(program)));
   parts.push(await timed("vitest", () => runVitest(vitestArgs)));
   if (isWhole && noGo === undefined) for (const program of GO_PROGRAMS) parts.push(...(await runGo(program)));
   if (noGo !== undefined) parts.push(withoutGo(noGo));
@@ -83,9 +84,16 @@ async function runGo(program: string): Promise<Results[]> {
   const vet = await timed(`go vet ${program}`, () => run("go", ["vet", ...GO_FLAGS, "./..."], 15 * MINUTE_MS, { cwd }));
   const test = await timed(`go test ${program}`, async () => {
     const events: GoTestEvent[] = [];
-    const onLine = (line: string) => void (line.startsWith("{") ? events.push(JSON.parse(line) as GoTestEvent) : console.log(line));
+    const onLine = (line: string) =>
+      void (line.startsWith("{") ? events.push(JSON.parse(line) as GoTestEvent) : console.log(line));
     // vet has run just now
-    const code = await run("go", ["test", ...GO_FLAGS, "-ldflags=-s -w", "-vet=off", "-json", "./..."], 15 * MINUTE_MS, { cwd }, onLine);
+    const code = await run(
+      "go",
+      ["test", ...GO_FLAGS, "-ldflags=-s -w", "-vet=off", "-json", "./..."],
+      15 * MINUTE_MS,
+      { cwd },
+      onLine,
+    );
     const results = goTestResults(events);
     if (code !== 0) console.log(outputOf(events));
     if (code === 0 || results.failures.length > 0) return results;

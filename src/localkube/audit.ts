@@ -5,6 +5,8 @@ import { timestamp } from "./object.ts";
 export interface AuditEntry {
   readonly verb: string;
   readonly user: string;
+  /** As in UserInfo: of a pod-bound token, the pod's name and uid. */
+  readonly userExtra?: Readonly<Record<string, readonly string[]>>;
   readonly userAgent: string;
   readonly group: string;
   readonly version: string;
@@ -63,7 +65,7 @@ export function auditEvent(entry: AuditEntry, sequence: number): object {
     stage: entry.verb === "watch" && entry.code === 200 ? "ResponseStarted" : "ResponseComplete",
     requestURI: entry.requestURI,
     verb: entry.verb,
-    user: { username: entry.user },
+    user: { username: entry.user, ...(entry.userExtra === undefined ? {} : { extra: entry.userExtra }) },
     userAgent: entry.userAgent,
     ...(resource === "" ? {} : { objectRef: Object.fromEntries(filled) }),
     responseStatus: { metadata: {}, code: entry.code },

@@ -204,6 +204,7 @@ function record(
   audit.record({
     verb: info?.verb ?? (request.method ?? "").toLowerCase(),
     user: user.username,
+    ...(user.extra === undefined ? {} : { userExtra: user.extra }),
     userAgent: request.headers["user-agent"] ?? "",
     group: place.group,
     version: place.version,

@@ -43,14 +43,14 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, uid, ports }) => {
   it("runs on a slim Node 24 as a user without rights, with its ports", () => {
     for (const { base } of dockerfile.stages) expect(base).toBe("node:24-slim");
     expect(last?.instructions).toMatchObject({ USER: `${uid}:${uid}`, EXPOSE: ports.join(" ") });
-    const install = dockerfile.stages.find((stage) => stage.name === "dependencies")?.instructions["RUN"];
+    const install = dockerfile.stages.find((stage) => stage.name === "dependencies")?.instructions.RUN;
     expect(install).toBe("npm ci --omit=dev --ignore-scripts");
   });
 
   it("starts from nothing but what its last stage holds", async () => {
     const copies = last?.copies ?? [];
     const layout = layOut(copies, join(image, name));
-    const entry = JSON.parse(last?.instructions["ENTRYPOINT"] ?? "[]") as string[];
+    const entry = JSON.parse(last?.instructions.ENTRYPOINT ?? "[]") as string[];
     expect(entry[0]).toBe("node");
     const { stdout } = await run(process.execPath, [...entry.slice(1), "--help"], { cwd: layout });
     expect(stdout).toContain(`ctrlmesh-${name}`);

@@ -1,11 +1,13 @@
 // The real control plane for tests: etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler, on
 // free loopback ports with an audit log. Each e2e file has its own. Nothing is left behind: the program stops when its
-// parent is gone, also after kill -9 or Ctrl-C.
+// parent is gone, also after kill -9 or Ctrl-C. It is our own binary (test/kube), or the programs in KUBEBUILDER_ASSETS.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Child, startChild } from "./child-process.ts";
 import { goProgram } from "./go-build.ts";
+import { kubeAssetsFolder } from "./kube-assets/folder.ts";
 
 export interface KubeOptions {
   readonly controllerManager?: boolean;
@@ -49,23 +51,34 @@ export interface Kube {
   stop(): Promise<void>;
 }
 
+/** The line that either program prints once it is ready. */
+interface Announcement {
+  readonly server: string;
+  readonly kubeconfig: string;
+  readonly ca: string;
+  readonly token: string;
+  readonly auditLog: string;
+  readonly startupMs: number;
+}
+
+const ASSETS_LAUNCHER = fileURLToPath(new URL("./kube-assets/main.ts", import.meta.url));
+const READY_MS = 90_000;
+const LOG_LINES = 30;
+
+/** Starts a control plane; the binary is built first if need be. @throws Error with the end of its log if it does not start */
 export async function startKube(options: KubeOptions = {}): Promise<Kube> {
-  const binary = await goProgram("test/kube");
+  const program = await programFor(options);
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "ctrlmesh-kube-"));
-  const args = ["--dir", dir, "--audit", "--parent-pid", String(process.pid), "--stdin-lifetime"];
+  const args = [...program.args, "--dir", dir, "--audit", "--parent-pid", String(process.pid), "--stdin-lifetime"];
   if (options.controllerManager) args.push("--controller-manager");
   if (options.scheduler) args.push("--scheduler");
   if (options.featureGates) args.push("--feature-gates", options.featureGates);
-  const start = () => startChild({ name: "kube", command: binary, args, readyMs: 60_000 });
+  const start = () =>
+    startChild({ name: "kube", command: program.command, args, readyMs: READY_MS }).catch((cause: unknown) => {
+      throw new Error(`starting the control plane in ${dir}; its log ends with\n${endOfLog(dir)}`, { cause });
+    });
   let child: Child = await start();
-  const ready = child.ready as {
-    server: string;
-    kubeconfig: string;
-    ca: string;
-    token: string;
-    auditLog: string;
-    startupMs: number;
-  };
+  const ready = child.ready as unknown as Announcement;
   return {
     server: ready.server,
     kubeconfig: ready.kubeconfig,
@@ -76,11 +89,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     get pid() {
       return child.pid;
     },
-    audit: () =>
-      readFileSync(ready.auditLog, "utf8")
-        .split("\n")
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as AuditEvent),
+    audit: () => readAudit(ready.auditLog),
     async crash() {
       child.kill("SIGKILL");
       await child.stop();
@@ -93,4 +102,29 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function programFor({ controllerManager, scheduler }: KubeOptions): Promise<{ command: string; args: string[] }> {
+  const assets = kubeAssetsFolder([
+    ...(controllerManager ? (["kube-controller-manager"] as const) : []),
+    ...(scheduler ? (["kube-scheduler"] as const) : []),
+  ]);
+  if (assets !== undefined) return { command: process.execPath, args: [ASSETS_LAUNCHER] };
+  return { command: await goProgram("test/kube"), args: [] };
+}
+
+// The log grows while it is read: what follows the last line end is not a whole event yet.
+function readAudit(file: string): AuditEvent[] {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as AuditEvent);
+}
+
+function endOfLog(dir: string): string {
+  try {
+    return readFileSync(join(dir, "kube.log"), "utf8").split("\n").slice(-LOG_LINES).join("\n");
+  } catch {
+    return "(no log)";
+  }
 }

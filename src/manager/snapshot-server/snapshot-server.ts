@@ -1,6 +1,6 @@
 // The gRPC side of the manager: one bidirectional stream a proxy, turned into calls of the registry. Invariant: a stream
 // says nothing before its hello, is told only about its own pod, and is ended at the first message out of order.
-import { Server, type ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import { Metadata, Server, type ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -92,6 +92,7 @@ function serveStream(stream: MeshStream, { registry, admit, log }: SnapshotServe
       }
       pod = `${message.hello.pod.namespace}/${message.hello.pod.name}`;
       log.info({ pod, version: message.hello.version }, "proxy connected");
+      stream.sendMetadata(new Metadata()); // tells the proxy that it is served, also when there is nothing to send it
       registry.connected(pod, message.hello, proxy);
     }
   });

@@ -37,7 +37,7 @@ const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 3_000 };
 interface Outcome {
   readonly error: Error | undefined;
   readonly redirect: string | undefined;
-  /** A snapshot came: the endpoint is good. */
+  /** The manager took the hello: the endpoint is good. */
   readonly served: boolean;
 }
 
@@ -50,7 +50,6 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     let served = false;
     const onMessage = (message: ManagerMessage) => {
       if ("snapshot" in message && message.snapshot) {
-        served = true;
         deps.intake.take(message.snapshot, answersOn(opened));
       } else if ("redirect" in message && message.redirect) {
         redirect = message.redirect.endpoint;
@@ -62,7 +61,10 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       credentials: deps.credentials,
       service: deps.service,
       hello: { hello: deps.hello() },
-      onConnected: () => deps.metrics.managerConnected.set(1),
+      onConnected() {
+        served = true;
+        deps.metrics.managerConnected.set(1);
+      },
       onMessage,
     });
     stream = opened;
@@ -93,7 +95,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
         if (signal.aborted) return;
         const { error, redirect, served } = await connectOnce(endpoint, signal);
         if (signal.aborted) return;
-        if (served) attempt = 0;
+        if (served && redirect === undefined) attempt = 0;
         const isFirstRedirect = redirect !== undefined && attempt === 0;
         deps.log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
         // Without a redirect back to the service, which knows the living replicas.

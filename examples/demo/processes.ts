@@ -1,0 +1,114 @@
+// The demo's processes: an API server, the manager, and for each pod a proxy and the operator. Invariant: whatever ends the
+// demo, they end with it (child-process.ts), the operators first, so that they can give their leases back.
+import { join } from "node:path";
+import { MeshError } from "../../src/base/errors.ts";
+import { type Child, startChild } from "../../test/support/child-process.ts";
+import { ROOT } from "./manifests.ts";
+
+export interface ApiServer {
+  readonly server: string;
+  readonly kubeconfig: string;
+  /** PEM file. */
+  readonly ca: string;
+  /** Of a cluster administrator. */
+  readonly token: string;
+}
+
+export interface ProxyReady {
+  readonly url: string;
+  readonly healthUrl: string;
+  /** PEM file of the CA that an operator has to trust. */
+  readonly ca: string;
+}
+
+export interface ProxyOptions {
+  readonly apiServer: ApiServer;
+  /** host:port */
+  readonly manager: string;
+  readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly dataDir: string;
+}
+
+export interface OperatorOptions {
+  readonly pod: { readonly namespace: string; readonly name: string };
+  readonly kubeconfig: string;
+  readonly lockName: string;
+}
+
+export interface Processes {
+  readonly count: number;
+  apiServer(dir: string, auditLog: string): Promise<ApiServer>;
+  /** Resolves with host:port for the proxies. */
+  manager(kubeconfig: string): Promise<string>;
+  proxy(options: ProxyOptions): Promise<ProxyReady>;
+  operator(options: OperatorOptions): Promise<void>;
+  /** @throws MeshError `CHILD_ENDED` with its last words if one has ended */
+  assertAlive(): void;
+  stop(): Promise<void>;
+}
+
+const ANY_PORT = "127.0.0.1:0";
+const LAST_WORDS = 5;
+// No leader has to be succeeded here: long enough for a busy machine.
+const OPERATOR_LEASE = ["--lease-duration-ms", "10000", "--renew-deadline-ms", "8000", "--retry-period-ms", "500"];
+
+export function createProcesses(): Processes {
+  const children: Child[] = [];
+  let stopping = false;
+
+  const start = async (name: string, script: string, args: readonly string[], env?: Readonly<Record<string, string>>) => {
+    const child = await startChild({
+      name,
+      command: process.execPath,
+      args: [join(ROOT, script), ...args],
+      readyLine: env === undefined,
+      ...(env === undefined ? {} : { env }),
+    });
+    children.push(child);
+    // Interrupted while this one was starting.
+    if (stopping) await child.stop();
+    return child;
+  };
+
+  return {
+    get count() {
+      return children.length;
+    },
+    async apiServer(dir, auditLog) {
+      const { ready } = await start("localkube", "src/localkube/main.ts", ["--dir", dir, "--audit-log", auditLog]);
+      return ready as unknown as ApiServer;
+    },
+    async manager(kubeconfig) {
+      const args = ["--print-ready", "--kubeconfig", kubeconfig, "--grpc-listen", ANY_PORT, "--health-listen", ANY_PORT];
+      const { ready } = await start("ctrlmesh-manager", "src/manager/main.ts", args);
+      return String(ready.grpc);
+    },
+    async proxy({ apiServer, manager, pod, dataDir }) {
+      const { ready } = await start(`proxy of ${pod.name}`, "src/proxy/main.ts", [
+        "--print-ready",
+        ...["--api-server", apiServer.server, "--api-server-ca", apiServer.ca, "--manager", manager],
+        ...["--pod-name", pod.name, "--pod-namespace", pod.namespace, "--pod-uid", pod.uid],
+        ...["--data-dir", dataDir, "--listen", ANY_PORT, "--health-listen", ANY_PORT],
+      ]);
+      return ready as unknown as ProxyReady;
+    },
+    async operator({ pod, kubeconfig, lockName }) {
+      const env = { KUBECONFIG: kubeconfig, POD_NAME: pod.name, POD_NAMESPACE: pod.namespace };
+      const args = ["--leader-election-id", lockName, ...OPERATOR_LEASE];
+      await start(`operator of ${pod.name}`, "examples/operator/main.ts", args, env);
+    },
+    assertAlive() {
+      const ended = stopping ? undefined : children.find(({ exited }) => exited);
+      if (ended === undefined) return;
+      const words = ended.output().split("\n").slice(-LAST_WORDS).join("\n");
+      throw new MeshError("CHILD_ENDED", `${ended.name} has ended; its last words:\n${words}`);
+    },
+    async stop() {
+      stopping = true;
+      const operators = children.filter(({ name }) => name.startsWith("operator"));
+      await Promise.all(operators.map((child) => child.stop(3_000)));
+      await Promise.all(children.slice(1).map((child) => child.stop(3_000)));
+      await children[0]?.stop(3_000);
+    },
+  };
+}

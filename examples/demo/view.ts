@@ -1,0 +1,129 @@
+// What the demo shows, as lines of text. Pure: facts in, lines out; golden tests hold it.
+import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+
+/** One served namespace with its Foos. */
+export interface NamespaceRow {
+  readonly namespace: string;
+  readonly subset: string;
+  /** The manager is still handing it over to `subset`. */
+  readonly moving: boolean;
+  /** Pods that last reconciled its Foos; empty as long as nobody has. */
+  readonly reconciledBy: readonly string[];
+  /** How often that was, all Foos together. */
+  readonly count: number;
+}
+
+export interface LockRow {
+  readonly lock: string;
+  /** "" if nobody holds it. */
+  readonly leader: string;
+}
+
+export interface Facts {
+  readonly namespaces: readonly NamespaceRow[];
+  readonly locks: readonly LockRow[];
+}
+
+export type Style = "bold" | "dim" | "cyan" | "yellow" | "green" | "red";
+
+/** Colours a text, or returns it as it is. */
+export type Paint = (style: Style, text: string) => string;
+
+const INDENT = "     ";
+const GAP = "  ";
+
+/** "default" or the subset's name. */
+export function subsetText(subset: string): string {
+  return subset === DEFAULT_SUBSET ? "default" : subset;
+}
+
+/** The tables of namespaces and locks. */
+export function factLines({ namespaces, locks }: Facts, paint: Paint): string[] {
+  return [...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint), "", ...tableLines(LOCK_HEAD, locks.map(lockCells), paint)];
+}
+
+export function stepLines(number: number, total: number, text: string, paint: Paint): string[] {
+  return ["", paint("bold", `${number}/${total}  ${text}`)];
+}
+
+/** A sentence within a step; long ones are wrapped. */
+export function noteLines(text: string, width = 110): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === "" ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line].map((text) => INDENT + text);
+}
+
+/** Writes by subset and namespace, from the audit log. */
+export interface Tally {
+  readonly writes: number;
+  /** Renewals of the subsets' own locks, not in `writes`. */
+  readonly lockWrites: number;
+  readonly bySubset: readonly { readonly subset: string; readonly namespaces: readonly { readonly name: string; readonly writes: number }[] }[];
+  readonly outside: readonly string[];
+}
+
+export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, paint: Paint): string[] {
+  const rows = bySubset.map(({ subset, namespaces }) => [
+    { text: subsetText(subset), ...styleOf(subset) },
+    { text: namespaces.map(({ name, writes }) => `${name} (${writes})`).join(", ") },
+  ]);
+  const counted =
+    `Counted in the API server's audit log: every create, update, patch and delete that succeeded with the token of one of ` +
+    `the operator's pods, ${writes} writes (and ${lockWrites} of their own locks).`;
+  const verdict = `writes outside of the writer's slice: ${outside.length}`;
+  return [
+    "",
+    ...noteLines(counted),
+    "",
+    ...tableLines(["SUBSET", "WROTE IN"], rows, paint),
+    "",
+    INDENT + paint(outside.length === 0 ? "green" : "red", verdict),
+    ...outside.map((line) => `${INDENT}${GAP}${line}`),
+  ];
+}
+
+interface Cell {
+  readonly text: string;
+  readonly style?: Style;
+}
+
+const NAMESPACE_HEAD = ["NAMESPACE", "OWNER SUBSET", "RECONCILED BY", "COUNT"];
+const LOCK_HEAD = ["LOCK", "LEADER"];
+
+function namespaceCells({ namespace, subset, moving, reconciledBy, count }: NamespaceRow): Cell[] {
+  const owner = moving ? `${subsetText(subset)} (moving)` : subsetText(subset);
+  return [
+    { text: namespace },
+    { text: owner, ...(moving ? { style: "yellow" } : styleOf(subset)) },
+    { text: reconciledBy.length === 0 ? "-" : reconciledBy.join(", ") },
+    { text: String(count) },
+  ];
+}
+
+function lockCells({ lock, leader }: LockRow): Cell[] {
+  return [{ text: lock }, { text: leader === "" ? "-" : leader }];
+}
+
+function styleOf(subset: string): { readonly style?: Style } {
+  return subset === DEFAULT_SUBSET ? {} : { style: "cyan" };
+}
+
+function tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], paint: Paint): string[] {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.text.length ?? 0)));
+  const format = (cells: readonly Cell[]) => {
+    const texts = cells.map(({ text, style }, column) => {
+      const padded = column === cells.length - 1 ? text : text.padEnd(widths[column] ?? 0);
+      return style === undefined ? padded : paint(style, padded);
+    });
+    return INDENT + texts.join(GAP);
+  };
+  return [format(head.map((text) => ({ text, style: "dim" }))), ...rows.map(format)];
+}

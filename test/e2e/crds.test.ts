@@ -1,0 +1,155 @@
+// The written CRDs on the real API server: accepted, enforced by its own validation (OpenAPI and CEL), shown by kubectl. What
+// the server cannot check is checked by the manager's webhook, and must be listed here, so that none is lost unseen.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { VirtualApp } from "../../src/api/virtual-app.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { MANAGER_STATES, VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+import { problemsOf } from "../support/virtual-app.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const NAMESPACE = "crds";
+const COLLECTION = `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`;
+
+/** What the server says to each file of examples/invalid; null: only validateVirtualApp knows. */
+const SERVER_SAYS: Readonly<Record<string, string | null>> = {
+  "bad-regex.yaml": "spec.route.subRules[0].match[0].namespaceRegex: Invalid value",
+  "duplicate-subset.yaml": 'spec.subsets[1]: Duplicate value: {"name":"v2"}',
+  "empty-selector.yaml": "spec.selector: Invalid value: must have at least one term",
+  "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
+  "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
+  "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule belongs to one subset only",
+  "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
+  "two-selector-kinds.yaml": "spec.route.globalLimits[0]: Invalid value: exactly one of namespaceSelector, objectSelector",
+  "unknown-field.yaml": 'unknown field "spec.route.subRules[0].match[0].namespaceSelecter"', // with strict field validation
+  "unknown-rule.yaml": "spec.subsets: Invalid value: every entry of routeRules must be the name of one of spec.route.subRules",
+};
+
+const yamlFiles = (folder: string) => readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".yaml"));
+const documents = (path: string) =>
+  parseAllDocuments(readFileSync(join(ROOT, path), "utf8")).map((each) => each.toJS() as KubeObject);
+
+describeWithKube("the CRDs of deploy/crds", () => {
+  let kube: Kube;
+  let client: KubeClient;
+  const crds = yamlFiles("deploy/crds").flatMap((name) => documents(`deploy/crds/${name}`));
+
+  beforeAll(async () => {
+    kube = await startKube();
+    client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "crds-test" });
+    for (const crd of crds) await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd as never);
+    for (const { metadata } of crds) {
+      await eventually(async () => {
+        const { status } = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name ?? "" });
+        expect(status?.conditions?.find(({ type }) => type === "Established")).toMatchObject({ status: "True" });
+      });
+    }
+    await client.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+  });
+  afterAll(async () => {
+    await client?.close();
+    await kube?.stop();
+  });
+
+  /** Creates without keeping, as strict as kubectl; the server's message if it refuses. */
+  async function refusal(object: KubeObject): Promise<string | undefined> {
+    const path = `${COLLECTION}?dryRun=All&fieldValidation=Strict`;
+    const body = { ...object, metadata: { ...object.metadata, namespace: NAMESPACE } };
+    return client.request({ method: "POST", path, body }).then(
+      () => undefined,
+      (error: unknown) => (error as Error).message,
+    );
+  }
+
+  it("have structural schemas that the server finds nothing to say about", async () => {
+    for (const { metadata } of crds) {
+      const { status } = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name ?? "" });
+      const others = status?.conditions?.filter(({ type }) => !["Established", "NamesAccepted"].includes(type));
+      expect(others).toEqual([]);
+    }
+  });
+
+  it.each(["examples", "examples/demo"].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)))(
+    "accept %s",
+    async (path) => {
+      const apps = documents(path).filter(({ kind }) => kind === "VirtualApp");
+      for (const app of apps) expect(await refusal(app)).toBeUndefined();
+    },
+  );
+
+  it.each(yamlFiles("examples/invalid"))("judge examples/invalid/%s as the table says", async (name) => {
+    const [app] = documents(`examples/invalid/${name}`);
+    if (app === undefined) throw new Error("no document");
+    expect(problemsOf(app)).not.toEqual([]);
+    const expected = SERVER_SAYS[name];
+    expect(expected, "a new example: say in SERVER_SAYS what the server makes of it").not.toBeUndefined();
+    const message = await refusal(app);
+    if (expected === null) expect(message, "the server can tell by now: put its words into SERVER_SAYS").toBeUndefined();
+    else expect(message).toContain(expected);
+  });
+
+  it("let the selector of a VirtualApp never change, but everything else", async () => {
+    const [app] = documents("examples/virtualapp-test-operator.yaml") as VirtualApp[];
+    if (app === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "immutable" };
+    await client.create(VIRTUAL_APPS, { ...app, metadata: ref });
+    const patch = (spec: object) => client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec } });
+    await expect(patch({ selector: { matchLabels: { component: "other" } } })).rejects.toThrow(
+      "spec.selector: Invalid value: is immutable",
+    );
+    await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow("is immutable");
+    const changed = await patch({ subsets: [], route: { subRules: [] } });
+    expect(changed.spec.subsets ?? []).toEqual([]);
+  });
+
+  it("allow one ManagerState, by its name", async () => {
+    await expect(client.create(MANAGER_STATES, { metadata: { name: "other" } })).rejects.toThrow("named ctrlmesh-manager");
+    await client.create(MANAGER_STATES, { metadata: { name: "ctrlmesh-manager" } });
+  });
+
+  itWithProgram("kubectl", "show the state of a VirtualApp in kubectl's columns", async () => {
+    const [app] = documents("examples/virtualapp-test-operator.yaml") as VirtualApp[];
+    if (app === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "columns" };
+    await client.create(VIRTUAL_APPS, { ...app, metadata: ref });
+    const condition = {
+      type: "Ready",
+      status: "False",
+      reason: "Moving",
+      message: "one-namespace-moves",
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+    };
+    const status = {
+      conditions: [condition],
+      proxies: { total: 3, synced: 2 },
+      namespaces: { total: 40, moving: 1 },
+      routeVersion: 7,
+    };
+    await client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { status } }, { subresource: "status" });
+    const rows = async (...args: string[]) => {
+      const text = await kubectl(kube.kubeconfig, ["get", "vapp", "columns", "-n", NAMESPACE, ...args]);
+      return text
+        .trimEnd()
+        .split("\n")
+        .map((line) => line.split(/\s+/));
+    };
+    const [head, row] = await rows();
+    expect(head).toEqual(["NAME", "READY", "REASON", "PROXIES", "SYNCED", "NAMESPACES", "MOVING", "AGE"]);
+    expect(row?.slice(0, -1)).toEqual(["columns", "False", "Moving", "3", "2", "40", "1"]);
+    const [wideHead, wideRow] = await rows("-o", "wide");
+    expect(wideHead?.slice(-2)).toEqual(["ROUTE", "MESSAGE"]);
+    expect(wideRow?.slice(-2)).toEqual(["7", "one-namespace-moves"]);
+    expect(await kubectl(kube.kubeconfig, ["get", "ctrlmesh", "-n", NAMESPACE, "-o", "name"])).toContain("/columns\n");
+    expect(await kubectl(kube.kubeconfig, ["explain", "virtualapp.spec.subsets.routeRules"])).toContain("A rule belongs to one");
+  });
+});

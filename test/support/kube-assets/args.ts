@@ -1,0 +1,83 @@
+// The flags of the control plane's own programs; the same choices, for the same reasons, as test/kube/args.go.
+import { SERVICE_RANGE, type State } from "./state.ts";
+
+export interface PlaneOptions {
+  readonly controllerManager: boolean;
+  readonly featureGates: string;
+}
+
+const ISSUER = "https://kubernetes.default.svc";
+
+export function etcdArgs({ ports, path }: State): string[] {
+  const client = `http://127.0.0.1:${ports.etcd}`;
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
+  return [
+    `--data-dir=${path("etcd")}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+    "--unsafe-no-fsync", // kill -9 loses nothing that the kernel has; only a crash of the machine would
+  ];
+}
+
+export function apiServerArgs({ ports, path, auditLog }: State, { controllerManager, featureGates }: PlaneOptions): string[] {
+  const args = [
+    `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+    "--bind-address=127.0.0.1",
+    `--secure-port=${ports.api}`,
+    "--advertise-address=127.0.0.1",
+    "--endpoint-reconciler-type=none", // Endpoints may not be loopback addresses
+    `--service-cluster-ip-range=${SERVICE_RANGE}`,
+    `--tls-cert-file=${path("apiserver.crt")}`,
+    `--tls-private-key-file=${path("apiserver.key")}`,
+    `--client-ca-file=${path("ca.crt")}`,
+    `--token-auth-file=${path("tokens.csv")}`,
+    "--authorization-mode=Node,RBAC",
+    `--service-account-issuer=${ISSUER}`,
+    `--api-audiences=${ISSUER}`,
+    `--service-account-key-file=${path("service-account.key")}`,
+    `--service-account-signing-key-file=${path("service-account.key")}`,
+    "--allow-privileged=true",
+    "--profiling=false",
+  ];
+  // Without controllers nobody makes the ServiceAccounts that this plugin demands of every pod.
+  if (!controllerManager) args.push("--disable-admission-plugins=ServiceAccount");
+  if (auditLog !== "") {
+    args.push(
+      `--audit-policy-file=${path("audit-policy.yaml")}`,
+      `--audit-log-path=${auditLog}`,
+      "--audit-log-format=json",
+      "--audit-log-mode=blocking", // loses nothing
+      "--audit-log-maxsize=100000", // no rotation, which would hide lines
+    );
+  }
+  if (featureGates !== "") args.push(`--feature-gates=${featureGates}`);
+  return args;
+}
+
+export function controllerManagerArgs({ path, kubeconfig }: State, { featureGates }: PlaneOptions): string[] {
+  return [
+    `--kubeconfig=${kubeconfig("controller-manager")}`,
+    // The first three would mark nodes without a kubelet unreachable and delete their pods.
+    "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller,-node-ipam-controller",
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--use-service-account-credentials=true",
+    `--service-account-private-key-file=${path("service-account.key")}`,
+    `--root-ca-file=${path("ca.crt")}`,
+    "--kube-api-qps=500",
+    "--kube-api-burst=1000",
+    ...(featureGates === "" ? [] : [`--feature-gates=${featureGates}`]),
+  ];
+}
+
+export function schedulerArgs({ kubeconfig }: State, { featureGates }: PlaneOptions): string[] {
+  return [
+    `--kubeconfig=${kubeconfig("scheduler")}`,
+    "--leader-elect=false",
+    "--secure-port=0",
+    ...(featureGates === "" ? [] : [`--feature-gates=${featureGates}`]),
+  ];
+}

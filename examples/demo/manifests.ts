@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 import { MeshError } from "../../src/base/errors.ts";
 import { apiVersionOf, collectionPath, type Resource } from "../../src/kube/client/resource.ts";
-import { NAMESPACES } from "../../src/kube/client/resources.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 
@@ -27,15 +27,7 @@ export const SERVICE_ACCOUNTS: Resource = {
   namespaced: true,
 };
 
-const CRDS: Resource = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  resource: "customresourcedefinitions",
-  kind: "CustomResourceDefinition",
-  namespaced: false,
-};
-
-const KINDS: readonly Resource[] = [CRDS, NAMESPACES, VIRTUAL_APPS];
+const KINDS: readonly Resource[] = [CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, VIRTUAL_APPS];
 
 export interface Manifest {
   readonly object: KubeObject;

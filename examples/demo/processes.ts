@@ -75,7 +75,13 @@ export function createProcesses(): Processes {
       return children.length;
     },
     async apiServer(dir, auditLog) {
-      const { ready } = await start("localkube", "src/localkube/main.ts", ["--dir", dir, "--audit-log", auditLog]);
+      const { ready } = await start("localkube", "src/localkube/main.ts", [
+        "--print-ready",
+        "--dir",
+        dir,
+        "--audit-log",
+        auditLog,
+      ]);
       return ready as unknown as ApiServer;
     },
     async manager(kubeconfig) {

@@ -39,7 +39,11 @@ export function subsetText(subset: string): string {
 
 /** The tables of namespaces and locks. */
 export function factLines({ namespaces, locks }: Facts, paint: Paint): string[] {
-  return [...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint), "", ...tableLines(LOCK_HEAD, locks.map(lockCells), paint)];
+  return [
+    ...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint),
+    "",
+    ...tableLines(LOCK_HEAD, locks.map(lockCells), paint),
+  ];
 }
 
 export function stepLines(number: number, total: number, text: string, paint: Paint): string[] {
@@ -66,7 +70,10 @@ export interface Tally {
   readonly writes: number;
   /** Renewals of the subsets' own locks, not in `writes`. */
   readonly lockWrites: number;
-  readonly bySubset: readonly { readonly subset: string; readonly namespaces: readonly { readonly name: string; readonly writes: number }[] }[];
+  readonly bySubset: readonly {
+    readonly subset: string;
+    readonly namespaces: readonly { readonly name: string; readonly writes: number }[];
+  }[];
   readonly outside: readonly string[];
 }
 

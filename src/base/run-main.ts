@@ -31,7 +31,7 @@ export async function runMain<S extends z.ZodType>(
     await run(invocation.config, { signal: shutdownSignal(), onReady });
     process.exit(0); // everything is drained; a library's forgotten timer must not keep the process
   } catch (error) {
-    process.stderr.write(`${errorMessage(error)}\n`);
+    process.stderr.write(`${commandLine.title.split(":")[0]}: ${errorMessage(error)}\n`);
     process.exit(isMeshError(error, "CONFIG_INVALID") ? EXIT_USAGE : 1);
   }
 }

@@ -18,9 +18,12 @@ export function parseFieldSelector(text: string): FieldTerm[] {
     const match = /^((?:[^\\=!]|\\.)+?)(==|!=|=)(.*)$/s.exec(term);
     const [, field, operator, value] = match ?? [];
     if (field === undefined || operator === undefined || value === undefined) {
-      throw new MeshError("BAD_SELECTOR", `parsing field selector ${JSON.stringify(text)}: term ${JSON.stringify(term)} has no operator`);
+      throw new MeshError(
+        "BAD_SELECTOR",
+        `parsing field selector ${JSON.stringify(text)}: term ${JSON.stringify(term)} has no operator`,
+      );
     }
-    return { field: field.trim(), operator: operator === "!=" ? "!=" : "=", value: unescape(value) };
+    return { field: field.trim(), operator: operator === "!=" ? "!=" : "=", value: unescapeValue(value) };
   });
 }
 
@@ -43,6 +46,6 @@ function splitUnescaped(text: string): string[] {
   return text.match(/(?:[^\\,]|\\.)+/gs) ?? [];
 }
 
-function unescape(value: string): string {
+function unescapeValue(value: string): string {
   return value.replace(/\\([\\,=])/g, "$1");
 }

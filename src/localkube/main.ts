@@ -1,54 +1,50 @@
-// localkube as a process: `node src/localkube/main.ts --dir DIR [--port N] [--audit-log FILE]`. Writes DIR/kubeconfig and
-// DIR/ca.crt, prints one JSON line {server, kubeconfig, ca, token, pid} once ready, and stops on SIGTERM. It says the
-// same as test/kube's binary, so that a test may take either.
+// localkube as a process: `node src/localkube/main.ts --dir DIR --print-ready`. Writes DIR/kubeconfig and DIR/ca.crt, prints
+// one JSON line {server, kubeconfig, ca, token, pid} once ready, and stops on SIGTERM. It says the same as test/kube's
+// binary, so that a test may take either.
 import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { z } from "zod";
-import { EXIT_USAGE, parseConfig } from "../base/config.ts";
-import { errorMessage } from "../base/errors.ts";
-import { runGroups, shutdownSignal } from "../base/lifecycle.ts";
+import { processEnv } from "../base/env.ts";
+import { runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
-import { createLocalKube, type LocalKube } from "./localkube.ts";
+import { runMain } from "../base/run-main.ts";
+import { type CommandLine, requiredText } from "../base/settings.ts";
+import { createLocalKube } from "./localkube.ts";
 
-const CONFIG = z.object({
-  dir: z.string().min(1),
-  port: z.coerce.number().int().min(0).max(65535).default(0),
-  host: z.string().default("127.0.0.1"),
-  "audit-log": z.string().optional(),
+const schema = z.object({
+  dir: requiredText,
+  port: z.coerce.number({ error: "must be a port" }).int().min(0).max(65_535),
+  host: requiredText,
+  auditLog: z.string(),
 });
-type Config = z.output<typeof CONFIG>;
 
-function readConfig(): Config {
-  const text = { type: "string" } as const;
-  const { values } = parseArgs({ options: { dir: text, port: text, host: text, "audit-log": text } });
-  return parseConfig(CONFIG, values);
-}
+const commandLine: CommandLine<typeof schema> = {
+  title: "localkube: an in-memory Kubernetes API for demos and tests",
+  schema,
+  settings: {
+    dir: { flag: "dir", env: "LOCALKUBE_DIR", help: "folder for kubeconfig and ca.crt" },
+    port: { flag: "port", env: "LOCALKUBE_PORT", fallback: "0", help: "port to listen on; 0 takes a free one" },
+    host: { flag: "host", env: "LOCALKUBE_HOST", fallback: "127.0.0.1", help: "address to listen on" },
+    auditLog: { flag: "audit-log", env: "LOCALKUBE_AUDIT_LOG", fallback: "", help: "file for audit events, a line of JSON each" },
+  },
+};
 
-function announce(kube: LocalKube, dir: string): void {
-  const paths = { kubeconfig: join(dir, "kubeconfig"), ca: join(dir, "ca.crt") };
-  writeFileSync(paths.kubeconfig, kube.kubeconfigYaml, { mode: 0o600 });
-  writeFileSync(paths.ca, kube.caPem);
-  process.stdout.write(`${JSON.stringify({ server: kube.url, ...paths, token: kube.token, pid: process.pid })}\n`);
-}
-
-async function main(): Promise<void> {
-  const config = readConfig();
+await runMain(commandLine, process.argv.slice(2), processEnv(), async (config, { signal, onReady }) => {
   const dir = resolve(config.dir);
   mkdirSync(dir, { recursive: true });
-  const auditFile = config["audit-log"] === undefined ? undefined : createWriteStream(config["audit-log"], { flags: "a" });
-  const kube = createLocalKube({
-    port: config.port,
-    host: config.host,
-    ...(auditFile === undefined ? {} : { audit: { write: (line: string) => auditFile.write(line) } }),
-  });
-  const announcer = { name: "announcer", start: async () => announce(kube, dir), stop: async () => {} };
-  await runGroups([[kube], [announcer]], { signal: shutdownSignal(), log: createLogger({ name: "localkube" }) });
-}
-
-try {
-  await main();
-} catch (error) {
-  process.stderr.write(`localkube: ${errorMessage(error)}\n`);
-  process.exitCode = EXIT_USAGE;
-}
+  const auditFile = config.auditLog === "" ? undefined : createWriteStream(config.auditLog, { flags: "a" });
+  const { port, host } = config;
+  const audit = auditFile === undefined ? {} : { audit: { write: (line: string) => auditFile.write(line) } };
+  const kube = createLocalKube({ port, host, ...audit });
+  const announcer = {
+    name: "announcer",
+    async start() {
+      const paths = { kubeconfig: join(dir, "kubeconfig"), ca: join(dir, "ca.crt") };
+      writeFileSync(paths.kubeconfig, kube.kubeconfigYaml, { mode: 0o600 });
+      writeFileSync(paths.ca, kube.caPem);
+      onReady({ server: kube.url, ...paths, token: kube.token, pid: process.pid });
+    },
+    stop: async () => {},
+  };
+  await runGroups([[kube], [announcer]], { signal, log: createLogger({ name: "localkube" }) });
+});

@@ -2,14 +2,15 @@
 // answers before anything else starts, and traffic is the last to start and the first to stop, so that the session still
 // follows the manager while requests drain. Called by app.ts, and by tests with a session of their own.
 import type { Clock } from "../base/clock.ts";
+import { createHealthServer } from "../base/health-server.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
+import { formatAddress } from "../base/settings.ts";
 import type { ProxyConfig } from "./config.ts";
 import { createProxyMetrics } from "./metrics.ts";
 import type { Layer } from "./pipeline/handler.ts";
 import { createPipeline } from "./pipeline/pipeline.ts";
-import { createHealthServer } from "./server/health-server.ts";
 import { createServingCertificate } from "./server/serving-certificate.ts";
 import { createTrafficServer } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
@@ -85,6 +86,5 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
 
 // A wildcard address is none to connect to.
 function hostPort(host: string, port: number): string {
-  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `${name.includes(":") ? `[${name}]` : name}:${port}`;
+  return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
 }

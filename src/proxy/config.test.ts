@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseAddress, readInvocation } from "./config.ts";
+import { readInvocation } from "../base/settings.ts";
+import { proxyCommandLine } from "./config.ts";
 
 const ENV = {
   CTRLMESH_API_SERVER: "https://api:6443",
@@ -9,7 +10,7 @@ const ENV = {
 };
 
 function config(argv: readonly string[] = [], env: Record<string, string> = ENV) {
-  const invocation = readInvocation(argv, env);
+  const invocation = readInvocation(proxyCommandLine, argv, env);
   if (invocation.kind !== "run") throw new Error("not a run");
   return invocation.config;
 }
@@ -30,17 +31,13 @@ describe("readInvocation", () => {
       logLevel: "info",
       accessLog: false,
       drainMs: 8000,
-      printReady: false,
     });
   });
 
   it("lets a flag win over its variable", () => {
-    expect(
-      config(["--listen", "[::1]:0", "--print-ready", "--manager=m:1"], { ...ENV, CTRLMESH_LISTEN: "127.0.0.1:1" }),
-    ).toMatchObject({
+    expect(config(["--listen", "[::1]:0", "--manager=m:1"], { ...ENV, CTRLMESH_LISTEN: "127.0.0.1:1" })).toMatchObject({
       listen: { host: "::1", port: 0 },
       manager: "m:1",
-      printReady: true,
     });
   });
 
@@ -54,13 +51,13 @@ describe("readInvocation", () => {
 
   it("tells every problem at once, by the names that users set", () => {
     const argv = ["--listen=nonsense", "--api-server=http://x", "--drain-ms=soon", "--tls-cert=/a"];
-    expect(() => readInvocation(argv, {})).toThrow(
+    expect(() => readInvocation(proxyCommandLine, argv, {})).toThrow(
       /--api-server \(CTRLMESH_API_SERVER\): "http:\/\/x" is not https[\s\S]*--manager \(CTRLMESH_MANAGER\): is required[\s\S]*--listen \(CTRLMESH_LISTEN\): "nonsense"[\s\S]*--drain-ms/,
     );
   });
 
   it("refuses a flag that it does not know", () => {
-    expect(() => readInvocation(["--lisen=x"], ENV)).toThrow(/--lisen[\s\S]*--help/);
+    expect(() => readInvocation(proxyCommandLine, ["--lisen=x"], ENV)).toThrow(/--lisen[\s\S]*--help/);
   });
 
   it("refuses half a certificate, and URLs with a path or credentials", () => {
@@ -70,20 +67,7 @@ describe("readInvocation", () => {
   });
 
   it("prints a table of all settings with --help, whatever else is wrong", () => {
-    const invocation = readInvocation(["--help"], {});
+    const invocation = readInvocation(proxyCommandLine, ["--help"], {});
     expect(invocation).toMatchObject({ kind: "help", text: expect.stringContaining("CTRLMESH_HEALTH_LISTEN") });
-  });
-});
-
-describe("parseAddress", () => {
-  it.each([
-    ["127.0.0.1:5443", { host: "127.0.0.1", port: 5443 }],
-    ["[::1]:0", { host: "::1", port: 0 }],
-    ["::1:5443", undefined],
-    ["host", undefined],
-    ["host:70000", undefined],
-    [":80", undefined],
-  ])("%s", (text, address) => {
-    expect(parseAddress(text)).toEqual(address);
   });
 });

@@ -98,8 +98,11 @@ function verbOf(info: RequestInfo | undefined): string {
 }
 
 // Samples every 100 ms: enough to see a blocked loop, too rare to cost anything.
+/** Time between two samples of the event loop's delay, in milliseconds. */
+const SAMPLE_MS = 100;
+
 function measureEventLoop(registry: Registry): ReturnType<typeof monitorEventLoopDelay> {
-  const histogram = monitorEventLoopDelay({ resolution: 100 });
+  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
   histogram.enable();
   new Gauge({
     name: "ctrlmesh_proxy_event_loop_delay_seconds",
@@ -107,7 +110,9 @@ function measureEventLoop(registry: Registry): ReturnType<typeof monitorEventLoo
     labelNames: ["quantile"],
     registers: [registry],
     collect() {
-      const seconds = (nanoseconds: number) => (Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0);
+      // Node measures from one sample to the next, and so counts the wait between them as well.
+      const seconds = (nanoseconds: number) =>
+        Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - SAMPLE_MS / 1e3) : 0;
       this.set({ quantile: "0.5" }, seconds(histogram.percentile(50)));
       this.set({ quantile: "0.99" }, seconds(histogram.percentile(99)));
       this.set({ quantile: "1" }, seconds(histogram.max));

@@ -50,7 +50,11 @@ describeWithKube("a bad VirtualApp", () => {
 
   it.each<[string, (app: App) => void, string]>([
     ["an empty selector", (app) => (app.spec.selector = {}), "spec.selector"],
-    ["an unknown rule", (app) => (app.spec.subsets[0] as { routeRules: string[] }).routeRules.push("canry"), "spec.subsets: Invalid value: every entry of routeRules"],
+    [
+      "an unknown rule",
+      (app) => (app.spec.subsets[0] as { routeRules: string[] }).routeRules.push("canry"),
+      "spec.subsets: Invalid value: every entry of routeRules",
+    ],
     [
       "a rule used twice",
       (app) => app.spec.subsets.push({ name: "v3", labels: { version: "v3" }, routeRules: ["canary"] }),

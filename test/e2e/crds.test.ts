@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
+import type { ManagerState } from "../../src/api/manager-state.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
@@ -113,8 +114,13 @@ describeWithKube("the CRDs of deploy/crds", () => {
   });
 
   it("allow one ManagerState, by its name", async () => {
-    await expect(client.create(MANAGER_STATES, { metadata: { name: "other" } })).rejects.toThrow("named ctrlmesh-manager");
-    await client.create(MANAGER_STATES, { metadata: { name: "ctrlmesh-manager" } });
+    const named = (name: string): ManagerState => ({
+      apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+      kind: "ManagerState",
+      metadata: { name },
+    });
+    await expect(client.create(MANAGER_STATES, named("other"))).rejects.toThrow("named ctrlmesh-manager");
+    await client.create(MANAGER_STATES, named("ctrlmesh-manager"));
   });
 
   itWithProgram("kubectl", "show the state of a VirtualApp in kubectl's columns", async () => {
@@ -131,8 +137,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
     };
     const status = {
       conditions: [condition],
-      proxies: { total: 3, synced: 2 },
-      namespaces: { total: 40, moving: 1 },
+      proxies: { total: 3, connected: 3, synced: 2 },
+      namespaces: { total: 40, moving: 1, held: 0 },
       routeVersion: 7,
     };
     await client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { status } }, { subresource: "status" });

@@ -6,6 +6,8 @@ export interface ProbeTarget {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
+  /** Keep every byte for `received`; default true. */
+  readonly keep?: boolean;
 }
 
 export interface ProbeAnswer {
@@ -36,7 +38,7 @@ export interface Probe {
   close(): Promise<void>;
 }
 
-export function createProbe({ url, caPem, token }: ProbeTarget): Probe {
+export function createProbe({ url, caPem, token, keep = true }: ProbeTarget): Probe {
   const dispatcher = new Agent({ connect: { ca: caPem }, headersTimeout: 60_000, bodyTimeout: 0 });
   const kept: Buffer[] = [];
   const ask = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string) =>
@@ -48,7 +50,7 @@ export function createProbe({ url, caPem, token }: ProbeTarget): Probe {
     });
   const whole = async (answer: Awaited<ReturnType<typeof request>>): Promise<ProbeAnswer> => {
     const body = Buffer.from(await answer.body.arrayBuffer());
-    kept.push(body);
+    if (keep) kept.push(body);
     return { status: answer.statusCode, headers: answer.headers, body };
   };
   return {

@@ -9,8 +9,9 @@ import { systemClock } from "../../src/base/clock.ts";
 import { runGroups } from "../../src/base/lifecycle.ts";
 import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
+import { readInvocation } from "../../src/base/settings.ts";
 import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
-import { readInvocation } from "../../src/proxy/config.ts";
+import { proxyCommandLine } from "../../src/proxy/config.ts";
 import type { Layer } from "../../src/proxy/pipeline/handler.ts";
 import type { Enforced, Session } from "../../src/proxy/session/session.ts";
 import { eventually } from "./eventually.ts";
@@ -138,6 +139,7 @@ function configFor(api: FakeApi, dataDir: string, apiCaFile: string, options: Ha
     "access-log": String(options.accessLog ?? false),
   };
   const invocation = readInvocation(
+    proxyCommandLine,
     Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     {},
   );

@@ -262,6 +262,13 @@ describe("a watch", () => {
     expect((await send("GET", `${watch}&labelSelector=app`)).status).toBe(200);
   });
 
+  it("goes on after its client's list, though both name different user agents", async () => {
+    const { send, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    enforce({ blue: ["a", "b"] });
+    await send("GET", PODS, { headers: { "user-agent": "kubernetes-client-javascript/2.0.1" } });
+    expect((await send("GET", watch, { headers: { "user-agent": "undici" } })).status).toBe(200);
+  });
+
   it("that sends the whole state first is never answered 410", async () => {
     const { send, enforce } = setup({ blue: ["a"], rest: ["b"] });
     enforce({ blue: ["a", "b"] });

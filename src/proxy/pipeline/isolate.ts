@@ -108,18 +108,11 @@ function needsScope(info: ResourceInfo, session: Session): boolean {
   return !enforcedNow(session).view(info.group, info.resource).whole;
 }
 
-function collectionOf({ info, headers }: ResourceCall): Collection {
+// The user agent is no part of the shape: @kubernetes/client-node lists under one name and watches under another.
+function collectionOf({ info }: ResourceCall): Collection {
   const { group, version, resource, namespace, query } = info;
-  const agent = headers["user-agent"] ?? "";
-  const shape = JSON.stringify([
-    group,
-    version,
-    resource,
-    namespace,
-    query.get("labelSelector"),
-    query.get("fieldSelector"),
-    agent,
-  ]);
+  const selectors = [query.get("labelSelector") ?? "", query.get("fieldSelector") ?? ""];
+  const shape = JSON.stringify([group, version, resource, namespace, ...selectors]);
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
   const isNamespaces = group === "" && resource === "namespaces";
   return { group, resource, namespace: isNamespaces ? "" : namespace, shape };

@@ -111,7 +111,7 @@ describe("localkube", () => {
     const dir = mkdtempSync(join(tmpdir(), "localkube-"));
     cleanups.push(async () => rmSync(dir, { recursive: true, force: true }));
     const auditLog = join(dir, "audit.log");
-    const child = spawn(process.execPath, ["src/localkube/main.ts", "--dir", dir, "--audit-log", auditLog], {
+    const child = spawn(process.execPath, ["src/localkube/main.ts", "--print-ready", "--dir", dir, "--audit-log", auditLog], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const exited = new Promise<number | null>((resolve) => child.on("exit", resolve));

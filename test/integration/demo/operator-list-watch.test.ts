@@ -74,10 +74,15 @@ test("a stream that ends plainly, or is silent for too long, goes on from the la
   expect(lists).toHaveLength(1);
 });
 
+function endWithError({ send, end }: Stream, code: number): void {
+  send("ERROR", { kind: "Status", code });
+  end(null);
+}
+
 test.each([
-  ["410 as an ERROR event", (stream: Stream) => (stream.send("ERROR", { kind: "Status", code: 410 }), stream.end(null))],
+  ["410 as an ERROR event", (stream: Stream) => endWithError(stream, 410)],
   ["410 as the HTTP status", (stream: Stream) => stream.end(Object.assign(new Error("Gone"), { statusCode: 410 }))],
-  ["an error event of another code", (stream: Stream) => (stream.send("ERROR", { code: 500 }), stream.end(null))],
+  ["an error event of another code", (stream: Stream) => endWithError(stream, 500)],
   ["a reset connection", (stream: Stream) => stream.end(Object.assign(new Error("terminated"), { code: "ECONNRESET" }))],
 ])("after %s it lists again, and finds what is new, changed and gone", async (_name, fail) => {
   const { stream, world, lists, changed, cache } = run([object("kept", "1"), object("changed", "2"), object("gone", "3")]);

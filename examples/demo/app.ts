@@ -1,0 +1,44 @@
+// The demo's VirtualApp as its YAML says it, and the names that follow from it.
+import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../src/api/virtual-app.ts";
+import { MeshError } from "../../src/base/errors.ts";
+import type { Namespace } from "../../src/kube/client/resources.ts";
+import { compileRoute } from "../../src/manager/translate/compile-route.ts";
+import { subsetOfPod } from "../../src/manager/translate/subsets.ts";
+import { ownersOf } from "../../src/route/table.ts";
+import { FOOS, readManifests } from "./manifests.ts";
+
+export const APP_FILE = "examples/demo/virtualapp.yaml";
+export const NAMESPACES_FILE = "examples/demo/namespaces.yaml";
+
+/** What the manager's admission webhook writes on the pods of an app. */
+export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
+
+export interface DemoApp {
+  readonly namespace: string;
+  readonly name: string;
+  readonly lockName: string;
+  /** The subset of a pod with these labels. */
+  subsetOf(labels: Readonly<Record<string, string>>): string;
+  /** The subset that the rules give each namespace's Foos to. */
+  ownersOf(namespaces: readonly Namespace[]): (namespace: string) => string;
+}
+
+export function readApp(): DemoApp {
+  const checked = validateVirtualApp(readManifests(APP_FILE)[0]?.object);
+  if (!checked.ok) throw new MeshError("BAD_APP", `reading ${APP_FILE}: it is no good VirtualApp`);
+  const { metadata, spec }: VirtualApp = checked.value;
+  return {
+    namespace: metadata?.namespace ?? "",
+    name: metadata?.name ?? "",
+    lockName: lockNameOf(spec),
+    subsetOf: (labels) => subsetOfPod(spec, labels),
+    ownersOf(namespaces) {
+      const facts = namespaces.map(({ metadata: { name = "", labels = {} } }) => ({ name, labels }));
+      const owners = ownersOf(compileRoute(spec, facts), FOOS.group, FOOS.resource);
+      return (namespace) => {
+        const owner = owners.ownerOf(namespace);
+        return owner.kind === "subset" ? owner.subset : owner.kind;
+      };
+    },
+  };
+}

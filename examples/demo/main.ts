@@ -1,0 +1,126 @@
+// `npm run demo`: Controller Mesh at work on one machine, no cluster, in half a minute. Exit: 0 everything was as told, 1 it
+// was not (the last line says what), 64 wrong usage, 130 interrupted. Everything it starts ends with it.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { errorMessage } from "../../src/base/errors.ts";
+import { EXIT_USAGE } from "../../src/base/settings.ts";
+import { readApp } from "./app.ts";
+import { PLANS } from "./pods.ts";
+import { createProcesses } from "./processes.ts";
+import { createScreen } from "./screen.ts";
+import { createTeller, since, tellStory } from "./story.ts";
+import { noteLines } from "./view.ts";
+import { createWatcher } from "./watcher.ts";
+import { openWorld, type World } from "./world.ts";
+
+const EXIT_INTERRUPTED = 130;
+const READING_MS = 3_000;
+const HELP = `npm run demo [-- --keep]
+Runs Controller Mesh on this machine, without a cluster: one operator in two subsets, a namespace that moves between them,
+and a write that is refused. Judged by the API server's audit log.
+  --keep   stay up after the summary, to look around with kubectl, until Ctrl-C
+  --help   print this
+`;
+
+interface Options {
+  readonly keep: boolean;
+  readonly help: boolean;
+}
+
+function readOptions(argv: readonly string[]): Options {
+  const boolean = { type: "boolean", default: false } as const;
+  return parseArgs({ args: [...argv], options: { keep: boolean, help: boolean } }).values;
+}
+
+async function run({ keep }: Options, signal: AbortSignal): Promise<void> {
+  const startedAt = performance.now();
+  const screen = createScreen({ out: process.stdout, env: process.env });
+  const teller = createTeller(screen);
+  const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-demo-"));
+  const processes = createProcesses();
+  let world: World | undefined;
+  try {
+    const app = readApp();
+    teller.step(1, `Starting an API server (localkube), ctrlmesh-manager, and ${PLANS.length} pods of an ordinary operator`);
+    teller.note(
+      "No cluster and no containers: the demo plays the kubelet. It runs each pod as two processes, the operator and its proxy, and reports it Ready.",
+    );
+    world = await interruptible(openWorld({ app, processes, dir }), signal);
+    for (const subset of new Set(world.pods.map((pod) => pod.subset))) {
+      const names = world.pods.filter((pod) => pod.subset === subset).map(({ name }) => name);
+      teller.note(`${subset === "" ? "the default subset" : `subset ${subset}`}: ${names.join(", ")}`);
+    }
+    teller.note(`${processes.count} processes, ready after ${since(startedAt)}`);
+    const watcher = createWatcher({ screen, facts: world.facts, assertAlive: processes.assertAlive, signal });
+    await tellStory({ world, watcher, screen, pauseMs: screen.isTerminal ? READING_MS : 0 });
+    screen.say(["", ...noteLines(`Everything was as told. ${since(startedAt)}.`)]);
+    if (keep) {
+      screen.say(keepLines(world));
+      await watcher.linger(Number.POSITIVE_INFINITY);
+    }
+  } finally {
+    await world?.close();
+    await processes.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function keepLines({ apiServer, pods }: World): string[] {
+  const [first] = pods;
+  return [
+    "",
+    ...noteLines("Still up, until Ctrl-C. The whole cluster, and what one pod is shown of it through its proxy:"),
+    "",
+    `kubectl --kubeconfig ${apiServer.kubeconfig} get virtualapps -A`,
+    `kubectl --kubeconfig ${apiServer.kubeconfig} get foos -A`,
+    `kubectl --kubeconfig ${first?.kubeconfig} get foos -A`,
+  ];
+}
+
+// The start cannot be cut short, but need not be waited for: the processes end with this one.
+function interruptible<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work.then(resolve, reject);
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function interruptSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      // A second one does not wait.
+      if (controller.signal.aborted) process.exit(EXIT_INTERRUPTED);
+      controller.abort(new Error(`interrupted by ${name}`));
+    });
+  }
+  return controller.signal;
+}
+
+async function main(): Promise<number> {
+  let options: Options;
+  try {
+    options = readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`demo: ${errorMessage(error)}\n\n${HELP}`);
+    return EXIT_USAGE;
+  }
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const signal = interruptSignal();
+  try {
+    await run(options, signal);
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return EXIT_INTERRUPTED;
+    process.stderr.write(`\ndemo: not as it should be: ${errorMessage(error)}\n`);
+    return 1;
+  }
+}
+
+process.exit(await main());

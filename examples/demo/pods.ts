@@ -1,0 +1,93 @@
+// The operator's pods as the demo plays them: a pod object, a token bound to it, a proxy and an operator that reaches the
+// API server through that proxy and by nothing else. What a cluster does with a scheduler, a kubelet and the injection
+// webhook is done here by hand.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { PODS } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { type DemoApp, INJECTED_LABEL } from "./app.ts";
+import { SERVICE_ACCOUNTS } from "./manifests.ts";
+import type { ApiServer, Processes, ProxyReady } from "./processes.ts";
+
+/** A pod to be. */
+export interface PodPlan {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface DemoPod extends PodPlan {
+  readonly subset: string;
+  readonly token: string;
+  readonly proxy: ProxyReady;
+  /** Reaches the API server as this pod, through its proxy. */
+  readonly kubeconfig: string;
+}
+
+export interface PodContext {
+  readonly app: DemoApp;
+  readonly client: KubeClient;
+  readonly processes: Processes;
+  readonly apiServer: ApiServer;
+  /** host:port of the manager. */
+  readonly manager: string;
+  readonly dir: string;
+}
+
+export const PLANS: readonly PodPlan[] = [
+  { name: "foo-operator-0", labels: { version: "v1" } },
+  { name: "foo-operator-1", labels: { version: "v1" } },
+  { name: "foo-operator-v2-0", labels: { version: "v2" } },
+];
+
+const SERVICE_ACCOUNT = "foo-operator";
+const READY_MS = 20_000;
+
+/** The account of the operator's pods. */
+export async function createServiceAccount(client: KubeClient, namespace: string): Promise<void> {
+  await client.create(SERVICE_ACCOUNTS, { metadata: { namespace, name: SERVICE_ACCOUNT } });
+}
+
+/** Brings a pod up to Ready. */
+export async function startPod(plan: PodPlan, context: PodContext): Promise<DemoPod> {
+  const { app, client, processes, apiServer, manager } = context;
+  const { namespace } = app;
+  const { name } = plan;
+  const labels = { component: app.name, [INJECTED_LABEL]: app.name, ...plan.labels };
+  const spec = { serviceAccountName: SERVICE_ACCOUNT, containers: [{ name: "operator", image: "example.invalid/foo-operator" }] };
+  const { metadata } = await client.create(PODS, { metadata: { namespace, name, labels }, spec });
+  const uid = metadata.uid ?? "";
+  const token = await createToken(client, { namespace, name, uid });
+
+  const dataDir = join(context.dir, name);
+  mkdirSync(dataDir);
+  const proxy = await processes.proxy({ apiServer, manager, pod: { namespace, name, uid }, dataDir });
+  await eventually(async () => (await fetch(`${proxy.healthUrl}/readyz`)).ok, READY_MS);
+  const kubeconfig = writeKubeconfig(join(dataDir, "kubeconfig"), proxy, token);
+  await processes.operator({ pod: { namespace, name }, kubeconfig, lockName: app.lockName });
+
+  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+  await client.patch(PODS, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
+  return { ...plan, subset: app.subsetOf(labels), token, proxy, kubeconfig };
+}
+
+// Bound to the pod, as the kubelet's are: the audit log names the pod.
+async function createToken(client: KubeClient, { namespace, name, uid }: Readonly<Record<"namespace" | "name" | "uid", string>>) {
+  const body = { spec: { expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid } } };
+  const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace, name: SERVICE_ACCOUNT }, "token", body);
+  return (answer as { readonly status: { readonly token: string } }).status.token;
+}
+
+function writeKubeconfig(path: string, { url, ca }: ProxyReady, token: string): string {
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "pod",
+    clusters: [{ name: "through-the-proxy", cluster: { server: url, "certificate-authority": ca } }],
+    users: [{ name: "pod", user: { token } }],
+    contexts: [{ name: "pod", context: { cluster: "through-the-proxy", user: "pod" } }],
+  };
+  writeFileSync(path, stringify(config), { mode: 0o600 });
+  return path;
+}

@@ -1,0 +1,140 @@
+// The demo's cluster: what is in it, what is done to it, and what is seen of it. The story asks nothing else.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { VirtualApp } from "../../src/api/virtual-app.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
+import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { APP_FILE, type DemoApp, NAMESPACES_FILE } from "./app.ts";
+import { type AuditEvent, parseAudit } from "./judge.ts";
+import { FOOS, type Foo, readManifests } from "./manifests.ts";
+import { createServiceAccount, type DemoPod, PLANS, startPod } from "./pods.ts";
+import type { ApiServer, Processes } from "./processes.ts";
+import type { Facts } from "./view.ts";
+
+/** The one Foo of each namespace. */
+export const FOO_NAME = "greeting";
+
+const SYSTEM_NAMESPACE = "ctrlmesh-system";
+const CRD_FILES = ["deploy/crds", "test/operators/go-foo/crd.yaml"];
+const USER_AGENT = "ctrlmesh-demo";
+
+export interface World {
+  readonly app: DemoApp;
+  readonly apiServer: ApiServer;
+  /** As cluster administrator. */
+  readonly client: KubeClient;
+  readonly pods: readonly DemoPod[];
+  /** What is served and by whom, now. */
+  facts(): Promise<Facts>;
+  virtualApp(): Promise<VirtualApp>;
+  createNamespace(name: string): Promise<void>;
+  labelNamespace(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
+  createFoo(namespace: string, message: string): Promise<void>;
+  sayFoo(namespace: string, message: string): Promise<Foo>;
+  foo(namespace: string): Promise<Foo>;
+  /** A client with a pod's token, through its proxy. */
+  clientOf(pod: DemoPod): KubeClient;
+  /** Everything that the API server has answered until now. */
+  audit(): Promise<readonly AuditEvent[]>;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly app: DemoApp;
+  readonly processes: Processes;
+  /** Empty folder for everything that is written. */
+  readonly dir: string;
+}
+
+/** Starts everything; resolves when all pods are Ready. */
+export async function openWorld({ app, processes, dir }: WorldOptions): Promise<World> {
+  const auditLog = join(dir, "audit.log");
+  const apiServer = await processes.apiServer(dir, auditLog);
+  const clients: KubeClient[] = [];
+  const connect = (server: string, ca: string, token: string) => {
+    const client = createKubeClient({ server, caPem: readFileSync(ca, "utf8"), token: () => token, userAgent: USER_AGENT });
+    clients.push(client);
+    return client;
+  };
+  const client = connect(apiServer.server, apiServer.ca, apiServer.token);
+  await fill(client, app);
+  const manager = await processes.manager(apiServer.kubeconfig);
+  const context = { app, client, processes, apiServer, manager, dir };
+  const pods = await Promise.all(PLANS.map((plan) => startPod(plan, context)));
+  const ref = (namespace: string) => ({ namespace, name: FOO_NAME });
+
+  return {
+    app,
+    apiServer,
+    client,
+    pods,
+    facts: () => lookAt(client, app),
+    virtualApp: () => client.get(VIRTUAL_APPS, app),
+    async createNamespace(name) {
+      await client.create(NAMESPACES, { metadata: { name } });
+    },
+    async labelNamespace(name, labels) {
+      await client.patch(NAMESPACES, { name }, { type: "merge", body: { metadata: { labels } } });
+    },
+    async createFoo(namespace, message) {
+      const apiVersion = `${FOOS.group}/${FOOS.version}`;
+      await client.create(FOOS, { apiVersion, kind: FOOS.kind, metadata: ref(namespace), spec: { message } } as Foo);
+    },
+    sayFoo: (namespace, message) => client.patch(FOOS, ref(namespace), { type: "merge", body: { spec: { message } } }),
+    foo: (namespace) => client.get(FOOS, ref(namespace)),
+    clientOf: ({ proxy, token }) => connect(proxy.url, proxy.ca, token),
+    async audit() {
+      // The log is written behind the answers: a request of ours that is in it has all earlier ones before it.
+      const mark = `/version?mark=${performance.now()}`;
+      await client.request({ method: "GET", path: mark });
+      await eventually(() => readFileSync(auditLog, "utf8").includes(mark));
+      return parseAudit(readFileSync(auditLog, "utf8"));
+    },
+    async close() {
+      await Promise.all(clients.map((open) => open.close()));
+    },
+  };
+}
+
+// As `kubectl apply -f` would, in an order in which each object finds what it needs.
+async function fill(client: KubeClient, app: DemoApp): Promise<void> {
+  const apply = async (file: string) => {
+    for (const { path, object } of readManifests(file)) {
+      // A kind is served a moment after its definition was created.
+      await eventually(() => client.request({ method: "POST", path, body: object }));
+    }
+  };
+  for (const file of [...CRD_FILES, NAMESPACES_FILE]) await apply(file);
+  await client.create(NAMESPACES, { metadata: { name: SYSTEM_NAMESPACE } });
+  await apply(APP_FILE);
+  await createServiceAccount(client, app.namespace);
+}
+
+async function lookAt(client: KubeClient, app: DemoApp): Promise<Facts> {
+  const [foos, namespaces, leases, virtualApp] = await Promise.all([
+    client.list(FOOS),
+    client.list(NAMESPACES),
+    client.list(LEASES, { namespace: app.namespace }),
+    client.get(VIRTUAL_APPS, app),
+  ]);
+  const ownerOf = app.ownersOf(namespaces.items);
+  const waits = virtualApp.status?.handover?.waitingOn ?? [];
+  const served = Map.groupBy(foos.items, ({ metadata }) => metadata.namespace ?? "");
+  return {
+    namespaces: [...served]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([namespace, own]) => ({
+        namespace,
+        subset: ownerOf(namespace),
+        moving: waits.some((wait) => wait.namespace === namespace),
+        reconciledBy: [...new Set(own.flatMap(({ status }) => status?.reconciledBy ?? []))].sort(),
+        count: own.reduce((sum, { status }) => sum + (status?.count ?? 0), 0),
+      })),
+    locks: leases.items
+      .map(({ metadata, spec }) => ({ lock: metadata.name ?? "", leader: (spec?.holderIdentity ?? "").split("_")[0] ?? "" }))
+      .sort((a, b) => (a.lock < b.lock ? -1 : 1)),
+  };
+}

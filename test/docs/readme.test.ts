@@ -1,0 +1,66 @@
+// Documents that lie are worse than none: the README's map names what is there and nothing else, and links lead somewhere.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { anchorsOf, linksOf, readTreeMap } from "../support/tree-map.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Paths of all files that are or will be committed, so without what is built. */
+const FILES = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
+  .split("\n")
+  .filter((path) => path !== "" && existsSync(join(ROOT, path)));
+
+/** The folders of that depth that hold files. */
+const foldersOf = (depth: number) => [
+  ...new Set(
+    FILES.map((path) => path.split("/")).flatMap((parts) => (parts.length > depth ? [parts.slice(0, depth).join("/")] : [])),
+  ),
+];
+
+describe("the map of the tree in README.md", () => {
+  const entries = existsSync(join(ROOT, "README.md")) ? readTreeMap(readFileSync(join(ROOT, "README.md"), "utf8")) : undefined;
+  const paths = (entries ?? []).map(({ path }) => path.replace(/\/$/, ""));
+
+  it("is there", () => {
+    expect(entries, "a fenced block with lines such as `src/base/    errors, clock, log`").toBeDefined();
+  });
+
+  it("names every top-level folder, itself or one in it, and every folder of src", () => {
+    const isNamed = (folder: string) => paths.some((path) => path === folder || path.startsWith(`${folder}/`));
+    expect(foldersOf(1).filter((folder) => !isNamed(folder))).toEqual([]);
+    const inSrc = foldersOf(2).filter((folder) => folder.startsWith("src/"));
+    expect(inSrc.filter((folder) => !paths.includes(folder))).toEqual([]);
+  });
+
+  it("names nothing that does not exist", () => {
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it("says of each what it is, and says folders with a slash", () => {
+    expect((entries ?? []).filter(({ description }) => description === "")).toEqual([]);
+    const folders = (entries ?? []).filter(
+      ({ path }) => existsSync(join(ROOT, path)) && statSync(join(ROOT, path)).isDirectory(),
+    );
+    expect(folders.filter(({ path }) => !path.endsWith("/")).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe("links", () => {
+  const documents = FILES.filter((path) => path.endsWith(".md"));
+
+  it.each(documents)("of %s lead to a file or a heading", (path) => {
+    const text = readFileSync(join(ROOT, path), "utf8");
+    const broken = linksOf(text).filter((link) => !/^[a-z][a-z0-9+.-]*:/i.test(link) && !resolves(path, text, link));
+    expect(broken).toEqual([]);
+  });
+});
+
+function resolves(from: string, text: string, link: string): boolean {
+  const [file = "", anchor] = decodeURI(link).split("#");
+  const target = file === "" ? join(ROOT, from) : join(ROOT, file.startsWith("/") ? "" : dirname(from), file);
+  if (!existsSync(target)) return false;
+  if (anchor === undefined || !target.endsWith(".md")) return true;
+  return anchorsOf(file === "" ? text : readFileSync(target, "utf8")).has(anchor);
+}

@@ -1,0 +1,24 @@
+// Fills a cluster with ConfigMaps of about 1.1 KB, as the measurements in docs and tests use them.
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+
+export interface ManyOptions {
+  readonly count: number;
+  /** ConfigMap i goes to namespaces[i mod length]. */
+  readonly namespaces: readonly string[];
+  /** Creations at a time; default 64. */
+  readonly parallel?: number;
+}
+
+export async function createManyConfigMaps(client: KubeClient, { count, namespaces, parallel = 64 }: ManyOptions): Promise<void> {
+  const data = { payload: "x".repeat(700), quoted: 'a "quoted" {"metadata":{"namespace":"decoy"}} text\n' };
+  let next = 0;
+  const worker = async () => {
+    for (let index = next++; index < count; index = next++) {
+      const namespace = namespaces[index % namespaces.length] ?? "default";
+      const name = `cm-${String(index).padStart(6, "0")}`;
+      await client.create(CONFIG_MAPS, { metadata: { namespace, name, labels: { mark: `mark-of-${namespace}` } }, data });
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+}

@@ -55,9 +55,9 @@ async function run({ keep }: Options, signal: AbortSignal): Promise<void> {
     teller.note(`${processes.count} processes, ready after ${since(startedAt)}`);
     const watcher = createWatcher({ screen, facts: world.facts, assertAlive: processes.assertAlive, signal });
     await tellStory({ world, watcher, screen, pauseMs: screen.isTerminal ? READING_MS : 0 });
-    screen.say(["", ...noteLines(`Everything was as told. ${since(startedAt)}.`)]);
+    screen.say(["", ...noteLines(`Everything was as told. ${since(startedAt)}.`, screen.width)]);
     if (keep) {
-      screen.say(keepLines(world));
+      screen.say(keepLines(world, screen.width));
       await watcher.linger(Number.POSITIVE_INFINITY);
     }
   } finally {
@@ -67,11 +67,11 @@ async function run({ keep }: Options, signal: AbortSignal): Promise<void> {
   }
 }
 
-function keepLines({ apiServer, pods }: World): string[] {
+function keepLines({ apiServer, pods }: World, width: number): string[] {
   const [first] = pods;
   return [
     "",
-    ...noteLines("Still up, until Ctrl-C. The whole cluster, and what one pod is shown of it through its proxy:"),
+    ...noteLines("Still up, until Ctrl-C. The whole cluster, and what one pod is shown of it through its proxy:", width),
     "",
     `kubectl --kubeconfig ${apiServer.kubeconfig} get virtualapps -A`,
     `kubectl --kubeconfig ${apiServer.kubeconfig} get foos -A`,

@@ -6,6 +6,8 @@ import { type Facts, factLines, type Paint } from "./view.ts";
 export interface Screen {
   readonly paint: Paint;
   readonly isTerminal: boolean;
+  /** Columns for a sentence. */
+  readonly width: number;
   /** Appends lines. */
   say(lines: readonly string[]): void;
   /** The state of the world now. */
@@ -15,9 +17,13 @@ export interface Screen {
 }
 
 export interface ScreenOptions {
-  readonly out: { readonly isTTY?: boolean; write(text: string): unknown };
+  readonly out: { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown };
   readonly env: NodeJS.ProcessEnv;
 }
+
+const MAX_WIDTH = 110;
+/** What stands before every line, and a little behind it. */
+const MARGIN = 6;
 
 export function createScreen({ out, env }: ScreenOptions): Screen {
   const isTerminal = out.isTTY === true && env.TERM !== "dumb";
@@ -41,6 +47,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
   return {
     paint,
     isTerminal,
+    width: Math.min(MAX_WIDTH, out.columns ?? MAX_WIDTH) - MARGIN,
     say(lines) {
       erase();
       write(lines);

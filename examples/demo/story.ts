@@ -10,7 +10,7 @@ import { FOOS } from "./manifests.ts";
 import type { DemoPod } from "./pods.ts";
 import type { Screen } from "./screen.ts";
 import { noteLines, stepLines, subsetText, summaryLines, type Tally } from "./view.ts";
-import { type Watcher, wrongReconciler } from "./watcher.ts";
+import { type Watcher, wrongApp, wrongReconciler } from "./watcher.ts";
 import { FOO_NAME, type World } from "./world.ts";
 
 const STEPS = 5;
@@ -45,7 +45,7 @@ export interface Teller {
 export function createTeller(screen: Screen): Teller {
   return {
     step: (number, text) => screen.say(stepLines(number, STEPS, text, screen.paint)),
-    note: (text) => screen.say(noteLines(text)),
+    note: (text) => screen.say(noteLines(text, screen.width)),
   };
 }
 
@@ -66,7 +66,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
   for (const namespace of namespaces) await world.createFoo(namespace, `hello ${namespace}`);
   const { locks } = await watcher.until((facts) => {
     const wrong = namespaces.map((name) => wrongReconciler(facts, name, podsOf(world, firstOwner(name))));
-    return wrong.find((problem) => problem !== undefined);
+    return wrong.find((problem) => problem !== undefined) ?? wrongApp(facts);
   });
   for (const subset of [DEFAULT_SUBSET, CANARY]) {
     const name = lockNameFor(world.app.lockName, subset);
@@ -86,7 +86,7 @@ async function addNamespace({ world, watcher }: StoryContext, { step, note }: Te
   await watcher.until((facts) => wrongReconciler(facts, LATE, podsOf(world, CANARY)));
   const writers = await writersIn(world, LATE);
   check(writers.join() === CANARY, `only ${CANARY} should have written in ${LATE}, not ${writers.join(" and ")}`);
-  note(`Written to it have: ${writers.join(", ")}.`);
+  note(`By the audit log, these subsets have written in it: ${writers.join(", ")}.`);
 }
 
 async function moveNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
@@ -94,7 +94,7 @@ async function moveNamespace({ world, watcher }: StoryContext, { step, note }: T
   const before = (await world.foo(MOVED)).status?.count ?? 0;
   const startedAt = performance.now();
   await world.labelNamespace(MOVED, LABEL);
-  await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 1));
+  await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 1) ?? wrongApp(facts));
   note(`Fenced at default, acknowledged by both of its pods, granted to ${CANARY}, reconciled there: ${since(startedAt)}.`);
   note("Its Foo gets a new message: only the new owner works on it.");
   const { metadata } = await world.sayFoo(MOVED, `hello again ${MOVED}`);
@@ -128,7 +128,7 @@ async function refusalOf(world: World, pod: DemoPod): Promise<string> {
 
 async function sumUp({ world, screen }: StoryContext): Promise<Tally> {
   const tally = await count(world);
-  screen.say(summaryLines(tally, screen.paint));
+  screen.say(summaryLines(tally, screen.paint, screen.width));
   const unwritten = [...OWNERS.keys()].filter(
     (name) => !tally.bySubset.some(({ namespaces }) => namespaces.some((row) => row.name === name)),
   );

@@ -19,7 +19,19 @@ export interface LockRow {
   readonly leader: string;
 }
 
+/** What the VirtualApp's status says. */
+export interface AppRow {
+  readonly name: string;
+  /** Status of its condition Ready: True, False or Unknown. */
+  readonly ready: string;
+  /** Every proxy enforces the newest route, and no namespace moves. */
+  readonly converged: boolean;
+  /** Of its condition Converged. */
+  readonly message: string;
+}
+
 export interface Facts {
+  readonly app: AppRow;
   readonly namespaces: readonly NamespaceRow[];
   readonly locks: readonly LockRow[];
 }
@@ -37,12 +49,14 @@ export function subsetText(subset: string): string {
   return subset === DEFAULT_SUBSET ? "default" : subset;
 }
 
-/** The tables of namespaces and locks. */
-export function factLines({ namespaces, locks }: Facts, paint: Paint): string[] {
+/** The tables of namespaces, locks and the VirtualApp. */
+export function factLines({ app, namespaces, locks }: Facts, paint: Paint): string[] {
   return [
     ...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint),
     "",
     ...tableLines(LOCK_HEAD, locks.map(lockCells), paint),
+    "",
+    ...tableLines(APP_HEAD, [appCells(app)], paint),
   ];
 }
 
@@ -51,7 +65,7 @@ export function stepLines(number: number, total: number, text: string, paint: Pa
 }
 
 /** A sentence within a step; long ones are wrapped. */
-export function noteLines(text: string, width = 110): string[] {
+export function noteLines(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
@@ -77,7 +91,7 @@ export interface Tally {
   readonly outside: readonly string[];
 }
 
-export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, paint: Paint): string[] {
+export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, paint: Paint, width: number): string[] {
   const rows = bySubset.map(({ subset, namespaces }) => [
     { text: subsetText(subset), ...styleOf(subset) },
     { text: namespaces.map(({ name, writes }) => `${name} (${writes})`).join(", ") },
@@ -88,7 +102,7 @@ export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, p
   const verdict = `writes outside of the writer's slice: ${outside.length}`;
   return [
     "",
-    ...noteLines(counted),
+    ...noteLines(counted, width),
     "",
     ...tableLines(["SUBSET", "WROTE IN"], rows, paint),
     "",
@@ -104,6 +118,7 @@ interface Cell {
 
 const NAMESPACE_HEAD = ["NAMESPACE", "OWNER SUBSET", "RECONCILED BY", "COUNT"];
 const LOCK_HEAD = ["LOCK", "LEADER"];
+const APP_HEAD = ["VIRTUALAPP", "READY", "MESSAGE"];
 
 function namespaceCells({ namespace, subset, moving, reconciledBy, count }: NamespaceRow): Cell[] {
   const owner = moving ? `${subsetText(subset)} (moving)` : subsetText(subset);
@@ -117,6 +132,10 @@ function namespaceCells({ namespace, subset, moving, reconciledBy, count }: Name
 
 function lockCells({ lock, leader }: LockRow): Cell[] {
   return [{ text: lock }, { text: leader === "" ? "-" : leader }];
+}
+
+function appCells({ name, ready, converged, message }: AppRow): Cell[] {
+  return [{ text: name }, { text: ready }, { text: message, ...(converged ? {} : { style: "yellow" }) }];
 }
 
 function styleOf(subset: string): { readonly style?: Style } {

@@ -53,6 +53,12 @@ export function createWatcher({ screen, facts, assertAlive, signal, withinMs = 2
   };
 }
 
+/** What is wrong with a VirtualApp that should be ready, with every proxy up to date. */
+export function wrongApp({ app }: Facts): string | undefined {
+  if (app.ready === "True" && app.converged) return undefined;
+  return `the VirtualApp ${app.name} should be ready and converged, and is Ready ${app.ready}: ${app.message}`;
+}
+
 /** What is wrong with a namespace that should be reconciled by one of these pods, at least `count` times. */
 export function wrongReconciler(
   { namespaces }: Facts,

@@ -1,7 +1,6 @@
 // The demo's cluster: what is in it, what is done to it, and what is seen of it. The story asks nothing else.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
@@ -29,7 +28,6 @@ export interface World {
   readonly pods: readonly DemoPod[];
   /** What is served and by whom, now. */
   facts(): Promise<Facts>;
-  virtualApp(): Promise<VirtualApp>;
   createNamespace(name: string): Promise<void>;
   labelNamespace(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
   createFoo(namespace: string, message: string): Promise<void>;
@@ -72,7 +70,6 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
     client,
     pods,
     facts: () => lookAt(client, app),
-    virtualApp: () => client.get(VIRTUAL_APPS, app),
     async createNamespace(name) {
       await client.create(NAMESPACES, { metadata: { name } });
     },
@@ -122,8 +119,16 @@ async function lookAt(client: KubeClient, app: DemoApp): Promise<Facts> {
   ]);
   const ownerOf = app.ownersOf(namespaces.items);
   const waits = virtualApp.status?.handover?.waitingOn ?? [];
+  const condition = (type: string) => virtualApp.status?.conditions?.find((one) => one.type === type);
+  const converged = condition("Converged");
   const served = Map.groupBy(foos.items, ({ metadata }) => metadata.namespace ?? "");
   return {
+    app: {
+      name: app.name,
+      ready: condition("Ready")?.status ?? "Unknown",
+      converged: converged?.status === "True",
+      message: converged?.message ?? "",
+    },
     namespaces: [...served]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([namespace, own]) => ({

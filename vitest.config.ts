@@ -10,7 +10,7 @@ export default defineConfig({
           name: "unit",
           include: ["{src,scripts,lint}/**/*.test.ts", "test/{golden,fuzz,docs,support}/**/*.test.ts"],
           testTimeout: 20_000,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -19,7 +19,7 @@ export default defineConfig({
           include: ["test/integration/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -29,7 +29,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 900_000,
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -61,9 +61,10 @@ async function run({ keep }: Options, signal: AbortSignal): Promise<void> {
       await watcher.linger(Number.POSITIVE_INFINITY);
     }
   } finally {
+    // At the very end, when whatever is still starting has been killed and writes no more.
+    process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
     await world?.close();
     await processes.stop();
-    rmSync(dir, { recursive: true, force: true });
   }
 }
 
@@ -97,6 +98,8 @@ function interruptSignal(): AbortSignal {
       controller.abort(new Error(`interrupted by ${name}`));
     });
   }
+  // Whoever read the story has gone: `npm run demo | head`.
+  process.stdout.on("error", (error) => controller.abort(error));
   return controller.signal;
 }
 

@@ -29,6 +29,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
   const isTerminal = out.isTTY === true && env.TERM !== "dumb";
   const isColoured = isTerminal && !env.NO_COLOR;
   const paint: Paint = (style, text) => (isColoured ? styleText(style, text, { validateStream: false }) : text);
+  const width = Math.min(MAX_WIDTH, out.columns ?? MAX_WIDTH) - MARGIN;
   let facts: Facts | undefined;
   let drawn: readonly string[] = [];
 
@@ -40,14 +41,14 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
   };
   const draw = () => {
     if (facts === undefined) return;
-    drawn = ["", ...factLines(facts, paint)];
+    drawn = ["", ...factLines(facts, paint, width)];
     write(drawn);
   };
 
   return {
     paint,
     isTerminal,
-    width: Math.min(MAX_WIDTH, out.columns ?? MAX_WIDTH) - MARGIN,
+    width,
     say(lines) {
       erase();
       write(lines);
@@ -56,7 +57,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
     show(next) {
       facts = next;
       if (!isTerminal) return;
-      const lines = ["", ...factLines(next, paint)];
+      const lines = ["", ...factLines(next, paint, width)];
       if (lines.join("\n") === drawn.join("\n")) return;
       erase();
       draw();

@@ -49,14 +49,14 @@ export function subsetText(subset: string): string {
   return subset === DEFAULT_SUBSET ? "default" : subset;
 }
 
-/** The tables of namespaces, locks and the VirtualApp. */
-export function factLines({ app, namespaces, locks }: Facts, paint: Paint): string[] {
+/** The tables of namespaces, locks and the VirtualApp. No line is wider than `width` behind the indentation. */
+export function factLines({ app, namespaces, locks }: Facts, paint: Paint, width: number): string[] {
   return [
-    ...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint),
+    ...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint, width),
     "",
-    ...tableLines(LOCK_HEAD, locks.map(lockCells), paint),
+    ...tableLines(LOCK_HEAD, locks.map(lockCells), paint, width),
     "",
-    ...tableLines(APP_HEAD, [appCells(app)], paint),
+    ...tableLines(APP_HEAD, [appCells(app)], paint, width),
   ];
 }
 
@@ -104,7 +104,7 @@ export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, p
     "",
     ...noteLines(counted, width),
     "",
-    ...tableLines(["SUBSET", "WROTE IN"], rows, paint),
+    ...tableLines(["SUBSET", "WROTE IN"], rows, paint, Number.POSITIVE_INFINITY),
     "",
     INDENT + paint(outside.length === 0 ? "green" : "red", verdict),
     ...outside.map((line) => `${INDENT}${GAP}${line}`),
@@ -142,14 +142,20 @@ function styleOf(subset: string): { readonly style?: Style } {
   return subset === DEFAULT_SUBSET ? {} : { style: "cyan" };
 }
 
-function tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], paint: Paint): string[] {
+function tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], paint: Paint, width: number): string[] {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.text.length ?? 0)));
   const format = (cells: readonly Cell[]) => {
+    let left = width;
     const texts = cells.map(({ text, style }, column) => {
-      const padded = column === cells.length - 1 ? text : text.padEnd(widths[column] ?? 0);
+      const padded = column === cells.length - 1 ? cut(text, left) : text.padEnd(widths[column] ?? 0);
+      left -= padded.length + GAP.length;
       return style === undefined ? padded : paint(style, padded);
     });
     return INDENT + texts.join(GAP);
   };
   return [format(head.map((text) => ({ text, style: "dim" }))), ...rows.map(format)];
+}
+
+function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }

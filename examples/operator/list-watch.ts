@@ -89,16 +89,19 @@ function follow<T extends KubernetesObject>(
     onChange(object);
   };
   return new Promise((resolve, reject) => {
+    let stream: AbortController | undefined;
+    const stop = () => stream?.abort();
     const done = (error: unknown) => {
+      signal.removeEventListener("abort", stop);
       if (failure !== undefined) reject(statusError(failure));
       else if (error && !isTimeout(error)) reject(error);
       else resolve(version);
     };
-    const stop = (controller: AbortController) => {
-      if (signal.aborted) controller.abort();
-      else signal.addEventListener("abort", () => controller.abort(), { once: true });
-    };
-    watch.watch(path, { resourceVersion: from, allowWatchBookmarks: true }, onEvent, done).then(stop, reject);
+    signal.addEventListener("abort", stop, { once: true });
+    watch.watch(path, { resourceVersion: from, allowWatchBookmarks: true }, onEvent, done).then((opened) => {
+      stream = opened;
+      if (signal.aborted) stop();
+    }, done);
   });
 }
 

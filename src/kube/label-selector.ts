@@ -1,5 +1,5 @@
 // Label selectors: the structured form of the CRDs and the string form of the query (k8s.io/apimachinery/pkg/labels).
-// Pure; the manager matches namespaces and pods with it, localkube matches lists, the proxy formats and adds terms.
+// Pure; the manager matches namespaces and pods with it, localkube matches lists.
 import { MeshError } from "../base/errors.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "./types.ts";
 
@@ -52,26 +52,6 @@ export function termsOfSelector(selector: LabelSelector): LabelTerm[] {
 function termOfRequirement({ key, operator, values = [] }: LabelSelectorRequirement): LabelTerm {
   const operators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" } as const;
   return { key, operator: operators[operator], values };
-}
-
-/** The string form for a query parameter. */
-export function formatTerms(terms: readonly LabelTerm[]): string {
-  return terms.map(formatTerm).join(",");
-}
-
-function formatTerm({ key, operator, values }: LabelTerm): string {
-  switch (operator) {
-    case "exists":
-      return key;
-    case "!":
-      return `!${key}`;
-    case "in":
-      return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(",")})`;
-    case "notin":
-      return values.length === 1 ? `${key}!=${values[0]}` : `${key} notin (${values.join(",")})`;
-    default:
-      return `${key}${operator}${values[0]}`;
-  }
 }
 
 const SET_TERM = /^([\w./-]+)\s+(in|notin)\s*\(([^()]*)\)$/;

@@ -12,6 +12,7 @@ import { createRegistry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
 import { createKubeClient } from "../kube/client/client.ts";
 import { PODS } from "../kube/client/resources.ts";
+import { createEventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
 import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
@@ -72,7 +73,8 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     endpoints: [{ name: config.podName, podIP: config.podIP, leader: true }],
     ports: { grpcLeaderElectionPort: server.port, grpcNonLeaderElectionPort: server.port },
   });
-  const apps = addVirtualAppController({ client, informers, registry, clock, log, metrics });
+  const events = createEventRecorder({ client, component: "ctrlmesh-manager", instance: config.podName, clock, random, log });
+  const apps = addVirtualAppController({ client, informers, registry, events, clock, log, metrics });
   const states = addManagerStateController({ client, informers, log, status });
   // Controllers do not run twice: a replica that has lost the lease ends, and comes back as a contender.
   const lost = new AbortController();
@@ -116,7 +118,7 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   };
   // The connection is closed last, after the elector has released its lease through it.
   const until = AbortSignal.any([signal, lost.signal]);
-  await runGroups([[connection, health], [informers], [server], [election, announce]], { signal: until, log });
+  await runGroups([[connection, health], [informers, events], [server], [election, announce]], { signal: until, log });
   if (!signal.aborted) throw lost.signal.reason;
 }
 

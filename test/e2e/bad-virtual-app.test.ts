@@ -93,6 +93,10 @@ describeWithKube("a bad VirtualApp", () => {
       }),
     );
     await expectSliceKept();
+    await eventually(async () => {
+      const { stdout } = await tryKubectl(kube.kubeconfig, ["describe", "virtualapp", "foo-operator", "-n", "foo-system"]);
+      expect(stdout).toMatch(/Warning\s+ConfigRejected/);
+    });
     await mesh.apply(demoVirtualApp());
     await eventually(async () => expect(await accepted()).toMatchObject({ status: "True" }));
     await expectSliceKept();

@@ -1,7 +1,7 @@
 // What ships: the compiled programs, laid out as the last stage of each Dockerfile lays them out, start and find what they
 // need. There is no image engine here, so the Dockerfiles are read instead of run.
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -58,6 +58,26 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, uid, ports }) => {
     expect(Number((await run(process.execPath, ["-e", load], { cwd: layout })).stdout)).toBeGreaterThan(0);
   });
 });
+
+it("what is compiled imports nothing but production dependencies and has no tests in it", () => {
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { dependencies: object };
+  const files = readdirSync(join(image, "dist"), { recursive: true, encoding: "utf8" });
+  const imported = files
+    .filter((name) => name.endsWith(".js"))
+    .flatMap((name) => packagesOf(readFileSync(join(image, "dist", name), "utf8")));
+  expect(imported.length).toBeGreaterThan(0);
+  expect([...new Set(imported)].filter((name) => !Object.hasOwn(dependencies, name))).toEqual([]);
+  expect(files.filter((name) => name.includes(".test."))).toEqual([]);
+});
+
+/** The packages that a compiled module imports, statically or not. */
+function packagesOf(code: string): string[] {
+  const specifiers = [...code.matchAll(/^(?:import|export|\})(?:[^"'=;()]*\bfrom)? ?"([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
+  return specifiers.flatMap(([, fixed, dynamic]) => {
+    const [, name] = /^((?:@[^/]+\/)?[^/]+)/.exec(fixed ?? dynamic ?? "") ?? [];
+    return name === undefined || /^(?:\.|node:)/.test(name) ? [] : [name];
+  });
+}
 
 /** Puts the files of the last stage into a folder: dist/ as it was built, the rest from the tree. */
 function layOut(copies: readonly Copy[], target: string): string {

@@ -1,6 +1,6 @@
 // Child processes of tests and scripts: started with a ready line, logs kept for the failure message, and none left behind,
 // whatever ends the parent. (kill -9 of the parent is covered by the children that take --parent-pid or watch stdin.)
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
@@ -13,7 +13,7 @@ export interface ChildOptions {
   readonly readyLine?: boolean;
   /** Default 30,000 ms. */
   readonly readyMs?: number;
-  /** Pass the child's stderr through. */
+  /** Pass the child's output through. */
   readonly verbose?: boolean;
 }
 
@@ -26,22 +26,21 @@ export interface Child {
   /** The newest lines of stdout (after the ready line) and stderr. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, after `graceMs` SIGKILL. Resolves with the exit code (null if killed by a signal). */
+  /** SIGTERM, after `graceMs` (default 10,000) SIGKILL. Resolves with the exit code (null if killed by a signal). */
   stop(graceMs?: number): Promise<number | null>;
 }
 
 const MAX_LINES = 400;
-const running = new Set<ChildProcess>();
+const running = new Set<ChildProcessWithoutNullStreams>();
 let hooked = false;
 
+/** @throws Error with the child's output if it ends, or says nothing, before it is ready */
 export async function startChild(options: ChildOptions): Promise<Child> {
   hookExit();
-  const child = spawn(options.command, [...options.args], {
-    env: { ...process.env, ...options.env },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const child = spawn(options.command, [...options.args], { env: { ...process.env, ...options.env } });
   running.add(child);
   child.once("exit", () => running.delete(child));
+  child.on("error", () => running.delete(child)); // it did not start; or could not be signalled, being gone
   const lines: string[] = [];
   const keep = (line: string) => {
     lines.push(line);
@@ -49,21 +48,26 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if (options.verbose) process.stderr.write(`[${options.name}] ${line}\n`);
   };
   createInterface({ input: child.stderr }).on("line", keep);
-  const ready = await readyOf(child, options, keep, () => lines.join("\n"));
+  const output = () => lines.join("\n");
+  const ready = await readyOf(child, options, keep).catch((cause: Error) => {
+    child.kill("SIGKILL");
+    throw new Error(`starting ${options.name}: ${cause.message}\n${output()}`);
+  });
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null;
   return {
     name: options.name,
     pid: child.pid ?? 0,
     ready,
     get exited() {
-      return child.exitCode !== null || child.signalCode !== null;
+      return hasExited();
     },
-    output: () => lines.join("\n"),
+    output,
     kill: (signal) => void child.kill(signal),
     async stop(graceMs = 10_000) {
-      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      if (hasExited()) return child.exitCode;
       const gone = once(child, "exit");
       child.kill("SIGTERM");
-      child.kill("SIGCONT");
+      child.kill("SIGCONT"); // a test may have stopped it
       const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
       await gone;
       clearTimeout(timer);
@@ -72,35 +76,39 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-async function readyOf(
-  child: ChildProcess,
-  { name, readyLine = true, readyMs = 30_000 }: ChildOptions,
+function readyOf(
+  child: ChildProcessWithoutNullStreams,
+  { readyLine = true, readyMs = 30_000 }: ChildOptions,
   keep: (line: string) => void,
-  output: () => string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  if (child.stdout === null) throw new Error(`starting ${name}: no stdout`);
   const stdout = createInterface({ input: child.stdout });
-  if (!readyLine) {
-    stdout.on("line", keep);
-    return {};
-  }
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => {
-      child.kill("SIGKILL");
-      reject(new Error(`starting ${name}: ${why}\n${output()}`));
+    const settle = (then: () => void) => {
+      clearTimeout(timer);
+      child.off("close", ended).off("error", reject);
+      stdout.off("line", read).on("line", keep);
+      then();
+    };
+    const fail = (why: string) => settle(() => reject(new Error(why)));
+    const ended = () => fail(`ended with ${child.exitCode ?? child.signalCode}`);
+    const read = (line: string) => {
+      if (!line.startsWith("{")) return keep(line);
+      try {
+        const ready = JSON.parse(line) as Record<string, unknown>;
+        settle(() => resolve(ready));
+      } catch {
+        keep(line);
+        fail("its ready line is not JSON");
+      }
     };
     const timer = setTimeout(() => fail(`not ready after ${readyMs} ms`), readyMs);
-    const ended = () => fail(`ended with ${child.exitCode ?? child.signalCode}`);
-    child.once("error", (error) => fail(error.message));
-    child.once("exit", ended);
-    let isReady = false;
-    stdout.on("line", (line) => {
-      if (isReady || !line.startsWith("{")) return keep(line);
-      isReady = true;
-      clearTimeout(timer);
-      child.off("exit", ended);
-      resolve(JSON.parse(line) as Record<string, unknown>);
-    });
+    child.once("error", reject);
+    if (!readyLine) {
+      child.once("spawn", () => settle(() => resolve({})));
+      return;
+    }
+    child.once("close", ended); // after its last line
+    stdout.on("line", read);
   });
 }
 

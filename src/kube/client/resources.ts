@@ -1,5 +1,5 @@
 // The built-in kinds that the project reads or writes, as far as it reads them. Our own kinds are described in src/api.
-import type { KubeObject, LabelSelector } from "../types.ts";
+import type { KubeObject } from "../types.ts";
 import type { Resource } from "./resource.ts";
 
 export interface Condition {
@@ -79,12 +79,6 @@ export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-export interface Secret extends KubeObject {
-  readonly type?: string;
-  /** Base64. */
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 export interface ObjectReference {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -123,52 +117,6 @@ export interface CustomResourceDefinition extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-export interface StatefulSet extends KubeObject {
-  readonly spec?: { readonly replicas?: number; readonly selector?: LabelSelector; readonly serviceName?: string };
-  readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
-}
-
-export interface PodDisruptionBudget extends KubeObject {
-  readonly spec?: { readonly selector?: LabelSelector };
-  readonly status?: { readonly disruptionsAllowed?: number };
-}
-
-export interface TokenReview extends KubeObject {
-  readonly spec: { readonly token: string; readonly audiences?: readonly string[] };
-  readonly status?: {
-    readonly authenticated?: boolean;
-    readonly error?: string;
-    readonly audiences?: readonly string[];
-    readonly user?: {
-      readonly username?: string;
-      readonly uid?: string;
-      readonly groups?: readonly string[];
-      readonly extra?: Readonly<Record<string, readonly string[]>>;
-    };
-  };
-}
-
-interface AccessReviewSpec {
-  readonly resourceAttributes?: {
-    readonly namespace?: string;
-    readonly verb?: string;
-    readonly group?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly name?: string;
-  };
-}
-
-export interface SubjectAccessReview extends KubeObject {
-  readonly spec: AccessReviewSpec & { readonly user?: string; readonly groups?: readonly string[] };
-  readonly status?: { readonly allowed: boolean; readonly reason?: string };
-}
-
-/** The client configurations of a webhook configuration, as far as the CA bundle is kept in them. */
-export interface WebhookConfiguration extends KubeObject {
-  readonly webhooks?: readonly { readonly name: string; readonly clientConfig: { readonly caBundle?: string } }[];
-}
-
 export const NAMESPACES: Resource<Namespace> = {
   group: "",
   version: "v1",
@@ -184,7 +132,6 @@ export const CONFIG_MAPS: Resource<ConfigMap> = {
   kind: "ConfigMap",
   namespaced: true,
 };
-export const SECRETS: Resource<Secret> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
 export const EVENTS: Resource<Event> = { group: "", version: "v1", resource: "events", kind: "Event", namespaced: true };
 export const LEASES: Resource<Lease> = {
   group: "coordination.k8s.io",
@@ -198,47 +145,5 @@ export const CUSTOM_RESOURCE_DEFINITIONS: Resource<CustomResourceDefinition> = {
   version: "v1",
   resource: "customresourcedefinitions",
   kind: "CustomResourceDefinition",
-  namespaced: false,
-};
-export const STATEFUL_SETS: Resource<StatefulSet> = {
-  group: "apps",
-  version: "v1",
-  resource: "statefulsets",
-  kind: "StatefulSet",
-  namespaced: true,
-};
-export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
-  group: "policy",
-  version: "v1",
-  resource: "poddisruptionbudgets",
-  kind: "PodDisruptionBudget",
-  namespaced: true,
-};
-export const TOKEN_REVIEWS: Resource<TokenReview> = {
-  group: "authentication.k8s.io",
-  version: "v1",
-  resource: "tokenreviews",
-  kind: "TokenReview",
-  namespaced: false,
-};
-export const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  resource: "subjectaccessreviews",
-  kind: "SubjectAccessReview",
-  namespaced: false,
-};
-export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "mutatingwebhookconfigurations",
-  kind: "MutatingWebhookConfiguration",
-  namespaced: false,
-};
-export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  resource: "validatingwebhookconfigurations",
-  kind: "ValidatingWebhookConfiguration",
   namespaced: false,
 };

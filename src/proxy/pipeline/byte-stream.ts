@@ -26,14 +26,3 @@ export interface ByteSource {
   /** Gives the body up unread. */
   cancel(error: Error): void;
 }
-
-/** A filter: given the sink behind it (and how to drive the source), the sink in front of it. */
-export type ByteTransform = (downstream: ByteSink) => ByteSink;
-
-/** The source seen through a filter that needs no control of its own. */
-export function transformed(source: ByteSource, transform: ByteTransform): ByteSource {
-  return {
-    open: (sink) => source.open(transform(sink)),
-    cancel: (error) => source.cancel(error),
-  };
-}

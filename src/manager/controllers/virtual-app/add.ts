@@ -8,6 +8,7 @@ import type { KubeClient } from "../../../kube/client/types.ts";
 import { matchesSelector } from "../../../kube/label-selector.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
@@ -24,6 +25,7 @@ export interface VirtualAppControllerOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly registry: ProxyRegistry;
+  readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: WorkQueueMetrics;

@@ -8,6 +8,7 @@ import type { Logger } from "../../../base/log.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
+import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Reconciler, Request, Result } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { Store } from "../../../runtime/store.ts";
@@ -17,6 +18,7 @@ import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { type AppPod, appPods, podKey } from "../../translate/app-pods.ts";
 import { appStatus, rejectedStatus } from "../../translate/app-status.ts";
 import { type AppPlan, planApp } from "../../translate/plan-app.ts";
+import { appEvents } from "./app-events.ts";
 import { type Issue, nextIssue } from "./issue.ts";
 
 export interface VirtualAppReconcilerOptions {
@@ -25,6 +27,7 @@ export interface VirtualAppReconcilerOptions {
   readonly pods: Store<Pod>;
   readonly namespaces: Store<KubeObject>;
   readonly registry: ProxyRegistry;
+  readonly events: Pick<EventRecorder, "event">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -79,10 +82,11 @@ function publish(registry: ProxyRegistry, pods: readonly AppPod[], { rules }: Ap
 }
 
 async function write(
-  { client }: VirtualAppReconcilerOptions,
+  { client, events }: VirtualAppReconcilerOptions,
   object: VirtualApp,
   status: VirtualAppStatus,
   signal: AbortSignal,
 ): Promise<void> {
   await writeStatus(client, VIRTUAL_APPS, object, status, { signal, fieldManager: "ctrlmesh-manager" });
+  for (const { type, reason, message } of appEvents(object.status, status)) events.event(object, type, reason, message);
 }

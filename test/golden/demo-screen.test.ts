@@ -1,0 +1,70 @@
+// How the demo's screen treats a terminal and everything else.
+import { expect, it } from "vitest";
+import { createScreen } from "../../examples/demo/screen.ts";
+import type { Facts } from "../../examples/demo/view.ts";
+
+const ESCAPE = "\x1b";
+
+function facts(count: number): Facts {
+  return {
+    app: { name: "app", ready: "True", converged: true, message: "in sync" },
+    namespaces: [{ namespace: "team-a", subset: "v2", moving: false, reconciledBy: ["pod-0"], count }],
+    locks: [],
+  };
+}
+
+function screenOf(isTTY: boolean, env: NodeJS.ProcessEnv = { TERM: "xterm" }) {
+  let text = "";
+  const screen = createScreen({
+    out: {
+      isTTY,
+      write: (more: string) => {
+        text += more;
+      },
+    },
+    env,
+  });
+  return { screen, text: () => text, rows: () => text.match(/team-a .*/g) ?? [] };
+}
+
+it("elsewhere than on a terminal lines are only appended, and the table once, when it is settled", () => {
+  const { screen, text, rows } = screenOf(false);
+  screen.show(facts(1));
+  screen.say(["first"]);
+  screen.show(facts(2));
+  expect(text()).toBe("first\n");
+  screen.settle();
+  screen.say(["second"]);
+  expect(rows()).toHaveLength(1);
+  expect(text()).not.toContain(ESCAPE);
+  expect(text().endsWith("second\n")).toBe(true);
+});
+
+it("on a terminal the table is redrawn where it stands, and only when it differs", () => {
+  const { screen, text, rows } = screenOf(true);
+  screen.show(facts(1));
+  screen.show(facts(1));
+  expect(rows()).toHaveLength(1);
+  const height = text().split("\n").length - 1;
+  screen.show(facts(2));
+  expect(rows()).toHaveLength(2);
+  expect(text()).toContain(`${ESCAPE}[${height}A${ESCAPE}[J`);
+});
+
+it("on a terminal the story goes on above the table, and a settled table stays", () => {
+  const { screen, text, rows } = screenOf(true);
+  screen.show(facts(1));
+  screen.say(["a sentence"]);
+  expect(rows()).toHaveLength(2);
+  screen.settle();
+  const before = text();
+  screen.say(["the next step"]);
+  expect(text()).toBe(`${before}the next step\n`);
+});
+
+it("colours only on a terminal without NO_COLOR, and a dumb one is none", () => {
+  expect(screenOf(true).screen.paint("cyan", "x")).toContain(ESCAPE);
+  expect(screenOf(true, { TERM: "xterm", NO_COLOR: "1" }).screen.paint("cyan", "x")).toBe("x");
+  expect(screenOf(false).screen.paint("cyan", "x")).toBe("x");
+  expect(screenOf(true, { TERM: "dumb" }).screen.isTerminal).toBe(false);
+});

@@ -1,0 +1,130 @@
+// `npm run demo` as a child without a terminal, as in CI: what it tells, how it ends, and that nothing is left behind.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+
+const MAIN = fileURLToPath(new URL("../../../examples/demo/main.ts", import.meta.url));
+const BUDGET_MS = 60_000;
+const CHILDREN = 8;
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+function startDemo(...args: string[]) {
+  const temporary = mkdtempSync(join(tmpdir(), "ctrlmesh-demo-test-"));
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const pid = child.pid ?? 0;
+  const said = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said.stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said.stderr += text;
+  });
+  closing.push(() => {
+    child.kill("SIGKILL");
+    rmSync(temporary, { recursive: true, force: true });
+  });
+  const ended = once(child, "close").then(() => child.exitCode);
+  return { pid, said, ended, leftovers: () => readdirSync(temporary) };
+}
+
+/** The processes that a process has started: pid and command line. */
+function childrenOf(pid: number): { readonly pid: number; readonly command: string }[] {
+  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid=,args="], { encoding: "utf8" }).split("\n");
+  return rows.flatMap((row) => {
+    const [, child, parent, command] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(row) ?? [];
+    return Number(parent) === pid && command !== undefined ? [{ pid: Number(child), command }] : [];
+  });
+}
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test("it tells its story to the end within a minute, without terminal codes", { timeout: BUDGET_MS + 10_000 }, async () => {
+  const startedAt = performance.now();
+  const { said, ended, leftovers } = startDemo();
+  const code = await ended;
+  expect(said.stderr).toBe("");
+  expect(code).toBe(0);
+  expect(performance.now() - startedAt).toBeLessThan(BUDGET_MS);
+  for (const line of [
+    /^1\/5 {2}Starting an API server/m,
+    /^ +canary-eu +v2 +foo-operator-v2-0 +1$/m,
+    /^ +team-a +default +foo-operator-[01] +1$/m,
+    /^ +foo-operator +foo-operator-[01]$/m,
+    /^ +foo-operator---v2 +foo-operator-v2-0$/m,
+    /^ +foo-operator +True +3 of 3 proxies enforce route \d+$/m,
+    /^ +canary-late +v2 +foo-operator-v2-0 +1$/m,
+    /^4\/5 {2}Namespace team-b now carries ns-type=canary-1: it moves from default to v2$/m,
+    /^ +team-b +v2 +foo-operator-v2-0 +3$/m,
+    /^ +403 Forbidden: ctrlmesh: .* namespace "canary-eu" belongs/m,
+    /^ +default +team-a \(2\), team-b \(2\)$/m,
+    /^ +v2 +canary-eu \(2\), canary-late \(2\), team-b \(\d\), team-c \(2\)$/m,
+    /^ +writes outside of the writer's slice: 0$/m,
+    /^ +Everything was as told\. \d+\.\d s\.$/m,
+  ]) {
+    expect(said.stdout).toMatch(line);
+  }
+  expect(said.stdout).not.toContain("\x1b");
+  expect(leftovers()).toEqual([]);
+});
+
+test("with --keep it stays up and says how to look around; an interrupt ends everything", { timeout: BUDGET_MS }, async () => {
+  const { pid, said, ended, leftovers } = startDemo("--keep");
+  await eventually(() => said.stdout.includes("get foos -A") || !isAlive(pid), 50_000);
+  expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/kubeconfig get virtualapps -A$/m);
+  expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/foo-operator-0\/kubeconfig get foos -A$/m);
+  const children = childrenOf(pid);
+  expect(children).toHaveLength(CHILDREN);
+  process.kill(pid, "SIGINT");
+  expect(await ended).toBe(130);
+  expect(children.filter((child) => isAlive(child.pid))).toEqual([]);
+  expect(leftovers()).toEqual([]);
+});
+
+test("it ends with 1 and says why when a process dies, and leaves none behind", { timeout: BUDGET_MS }, async () => {
+  const { pid, said, ended, leftovers } = startDemo("--keep");
+  await eventually(() => childrenOf(pid).length === CHILDREN || !isAlive(pid), 30_000);
+  const children = childrenOf(pid);
+  const victim = children.find(({ command }) => command.includes("src/proxy/main.ts"));
+  process.kill(victim?.pid ?? 0, "SIGKILL");
+  expect(await ended).toBe(1);
+  expect(said.stderr).toMatch(/^demo: not as it should be: proxy of foo-operator-\S+ has ended/m);
+  expect(children.filter((child) => isAlive(child.pid))).toEqual([]);
+  expect(leftovers()).toEqual([]);
+});
+
+test("an interrupt during the start leaves nothing behind", { timeout: BUDGET_MS }, async () => {
+  const { pid, ended, leftovers } = startDemo();
+  await eventually(() => childrenOf(pid).some(({ command }) => command.includes("src/proxy/main.ts")), 30_000);
+  const children = childrenOf(pid);
+  process.kill(pid, "SIGTERM");
+  expect(await ended).toBe(130);
+  await eventually(() => children.every((child) => !isAlive(child.pid)));
+  expect(leftovers()).toEqual([]);
+});
+
+test("wrong usage ends with 64, help with 0", async () => {
+  const wrong = startDemo("--kept");
+  expect(await wrong.ended).toBe(64);
+  expect(wrong.said.stderr).toMatch(/^demo: Unknown option '--kept'/);
+  const help = startDemo("--help");
+  expect(await help.ended).toBe(0);
+  expect(help.said.stdout).toContain("--keep");
+});

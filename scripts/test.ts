@@ -42,7 +42,8 @@ async function main(vitestArgs: readonly string[]): Promise<void> {
   if (noGo !== undefined) parts.push(withoutGo(noGo));
   const total = sum(parts, { strict: IS_CI, allowedSkips: ALLOWED_SKIPS });
   console.log(`\n${durations.join("\n")}`);
-  if (total.failures.length > 0) console.log(`\nFAILED\n${total.failures.map((line) => `  ${line.replaceAll(ROOT, "")}`).join("\n")}`);
+  if (total.failures.length > 0)
+    console.log(`\nFAILED\n${total.failures.map((line) => `  ${line.replaceAll(ROOT, "")}`).join("\n")}`);
   console.log(`\n${summaryLine(total)}`);
   process.exitCode = total.failures.length > 0 ? 1 : 0;
 }

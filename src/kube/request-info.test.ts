@@ -32,7 +32,11 @@ describe("parseRequestInfo", () => {
     ["GET", "/api/v1", "get /api/v1"],
     ["GET", "/", "get /"],
     ["GET", "/openapi/v3?x=1", "get /openapi/v3"],
-    ["OPTIONS", "/api/v1/pods", "options /api/v1/pods"],
+    ["OPTIONS", "/version", "options /version"],
+    ["GET", "/api/v1/pods?watch=0&watch=1", "list||v1||pods||"],
+    ["GET", "/api/v1/pods?w%61tch=1", "watch||v1||pods||"],
+    ["GET", "/api/v1/pods?=&&watch", "watch||v1||pods||"],
+    ["GET", "/api/v1/pods?fieldSelector=metadata.name%3Da%3Bb", "list||v1||pods|a;b|"],
   ])("reads %s %s", (method, target, expected) => {
     expect(read(method, target)).toBe(expected);
   });
@@ -45,8 +49,25 @@ describe("parseRequestInfo", () => {
     ["a double slash", "/api/v1//pods"],
     ["a malformed escape in the path", "/api/v1/%zz/pods"],
     ["a malformed escape in the query", "/api/v1/pods?watch=%zz"],
+    ["a second question mark, which URLSearchParams takes away and Go does not", "/api/v1/pods??watch=0&watch=1"],
+    ["a semicolon, with which Go drops the whole pair", "/api/v1/pods?watch=0;&watch=1"],
+    ["a semicolon in the selector of a lock", "/api/v1/pods?fieldSelector=metadata.name%3Dx,y%3D;"],
+    ["bytes that are no ASCII", "/api/v1/pods?watch=fal\u00c5\u00bfe"],
+    ["a watch that is false only to those who fold the long s", "/api/v1/pods?watch=fal%C5%BFe"],
     ["the legacy proxy prefix", "/api/v1/proxy/nodes/n"],
   ])("refuses %s", (_, target) => {
     expect(() => parseRequestInfo("GET", target)).toThrow(expect.objectContaining({ code: "BAD_REQUEST_TARGET" }));
+  });
+
+  it.each([
+    ["OPTIONS", "/api/v1/namespaces/b/services/x/proxy/"],
+    ["OPTIONS", "/api/v1/nodes/n/proxy/pods"],
+    ["PROPFIND", "/apis/apps/v1/deployments"],
+    ["TRACE", "/version"],
+    ["get", "/api/v1/pods"],
+  ])("refuses the method of %s %s, which no decision knows", (method, target) => {
+    expect(() => parseRequestInfo(method, target)).toThrow(
+      expect.objectContaining({ status: expect.objectContaining({ code: 405, reason: "MethodNotAllowed" }) }),
+    );
   });
 });

@@ -1,18 +1,20 @@
 // What a request to the API server is about, read from method and URL alone, by the rules of kube-apiserver's own
-// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Invariant: fails closed. A path that the API server might
-// read differently (dot segments, encoded slashes, empty segments) is an error, never a guess.
+// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Invariant: fails closed. What the API server might read
+// differently (dot segments, encoded slashes, empty segments, a query that Go splits in another way) is an error, never a guess.
 import { MeshError } from "../base/errors.ts";
 import { nameOfFieldSelector } from "./field-selector.ts";
+import { StatusError } from "./status.ts";
 
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
 interface CommonInfo {
-  /** Upper-case HTTP method. */
+  /** HTTP method, as sent. */
   readonly method: string;
   /** Path as sent, without the query. */
   readonly path: string;
   /** Decoded path segments. */
   readonly segments: readonly string[];
+  /** The query as Go reads it; of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
 }
 
@@ -45,14 +47,14 @@ export interface ResourceInfo extends CommonInfo {
 
 export type RequestInfo = NonResourceInfo | ResourceInfo;
 
-const METHOD_VERBS: Readonly<Record<string, ResourceVerb>> = {
-  GET: "get",
-  HEAD: "get",
-  POST: "create",
-  PUT: "update",
-  PATCH: "patch",
-  DELETE: "delete",
-};
+const METHOD_VERBS: ReadonlyMap<string, ResourceVerb> = new Map([
+  ["GET", "get"],
+  ["HEAD", "get"],
+  ["POST", "create"],
+  ["PUT", "update"],
+  ["PATCH", "patch"],
+  ["DELETE", "delete"],
+]);
 
 // Segments behind /namespaces/NAME that belong to the namespace object itself.
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
@@ -60,15 +62,21 @@ const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 /**
  * Reads a request line.
  * @param target the request target in origin form, as it stands in the request line
- * @throws MeshError `BAD_REQUEST_TARGET`
+ * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method that no verb stands for, since some
+ * resources (proxies) would serve it all the same
  */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
   const [path, query] = splitTarget(target);
   const segments = decodeSegments(path);
-  const common = { method: method.toUpperCase(), path, segments, query };
+  const common = { method, path, segments, query };
   const api = readApiPrefix(segments);
-  const verb = METHOD_VERBS[common.method];
-  if (api === undefined || verb === undefined) return { kind: "non-resource", verb: method.toLowerCase(), ...common };
+  const verb = METHOD_VERBS.get(method);
+  if (api === undefined && (verb !== undefined || method === "OPTIONS")) {
+    return { kind: "non-resource", verb: method.toLowerCase(), ...common };
+  }
+  if (api === undefined || verb === undefined) {
+    throw new StatusError("MethodNotAllowed", `ctrlmesh: the method ${method} is not supported here`);
+  }
 
   let rest = api.rest;
   let legacyWatch = false;
@@ -93,12 +101,20 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
 }
 
 function splitTarget(target: string): [string, URLSearchParams] {
-  if (!target.startsWith("/")) throw new MeshError("BAD_REQUEST_TARGET", "reading request target: must start with /");
+  if (!target.startsWith("/")) throw badTarget("must start with /");
+  // Go takes such bytes as they are, Node as Latin-1.
+  if (!/^[\x21-\x7e]+$/.test(target)) throw badTarget("must be ASCII, other characters are to be escaped");
   const mark = target.indexOf("?");
-  if (mark < 0) return [target, new URLSearchParams()];
-  const raw = target.slice(mark + 1);
-  decode(raw); // a malformed escape would be read differently by the API server
-  return [target.slice(0, mark), new URLSearchParams(raw)];
+  return mark < 0 ? [target, new URLSearchParams()] : [target.slice(0, mark), parseQuery(target.slice(mark + 1))];
+}
+
+// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it takes a leading question mark
+// away, it keeps a pair that has a semicolon in it, and it keeps a malformed escape.
+function parseQuery(raw: string): URLSearchParams {
+  if (raw.startsWith("?")) throw badTarget("two question marks in front of the query");
+  if (raw.includes(";")) throw badTarget("a semicolon in the query, which has to be escaped");
+  decode(raw);
+  return new URLSearchParams(raw);
 }
 
 function decodeSegments(path: string): string[] {
@@ -118,8 +134,12 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
-    throw new MeshError("BAD_REQUEST_TARGET", "reading request target: malformed percent escape", { cause });
+    throw badTarget("malformed percent escape", { cause });
   }
+}
+
+function badTarget(what: string, options?: ErrorOptions): MeshError {
+  return new MeshError("BAD_REQUEST_TARGET", `reading request target: ${what}`, options);
 }
 
 function readApiPrefix(segments: readonly string[]): { group: string; version: string; rest: readonly string[] } | undefined {
@@ -156,7 +176,9 @@ function collectionVerb(verb: ResourceVerb, name: string, query: URLSearchParams
   return verb;
 }
 
-// Kubernetes' query conversion: absent, "false" and "0" are false, everything else (the empty value too) is true.
+// Kubernetes' query conversion: absent, "false" and "0" are false, everything else (the empty value too) is true. It compares
+// by Unicode folding in some places ("fal\u017fe" is false) and not in others.
 function isTrue(value: string | null): boolean {
+  if (value !== null && !/^[\x20-\x7e]*$/.test(value)) throw badTarget("the parameter watch is no truth value");
   return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }

@@ -116,12 +116,16 @@ export function runWatch(
   const seconds = Number(query.get("timeoutSeconds") ?? 0);
   timers.add(clock.after(seconds > 0 ? Math.min(seconds * 1000, timing.maxMs) : timing.maxMs, finish));
   if (isTrue(query.get("allowWatchBookmarks"))) {
-    const bookmark = (): Timer =>
-      clock.after(timing.bookmarkMs, () => {
+    let pending: Timer | undefined;
+    const schedule = () => {
+      if (pending !== undefined) timers.delete(pending);
+      pending = clock.after(timing.bookmarkMs, () => {
         send({ type: "BOOKMARK", version: store.version, initialEventsEnd: false });
-        if (!over) timers.add(bookmark());
+        if (!over) schedule();
       });
-    timers.add(bookmark());
+      timers.add(pending);
+    };
+    schedule();
   }
   return close;
 }

@@ -1,5 +1,6 @@
 // The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
 // reach another replica are sent to the leader.
+import { randomUUID } from "node:crypto";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
@@ -10,6 +11,7 @@ import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
+import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
 import { PODS } from "../kube/client/resources.ts";
 import { createEventRecorder } from "../runtime/events.ts";
@@ -26,7 +28,6 @@ import { VIRTUAL_APPS } from "./resources.ts";
 import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
 import { createSnapshotServer } from "./snapshot-server/snapshot-server.ts";
 
-const VERSION = "0.1.0";
 const LEASE_NAME = "ctrlmesh-manager";
 
 /** What a supervisor wants to know. */
@@ -58,6 +59,7 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     credentials: ServerCredentials.createInsecure(),
     registry,
     admit: createAdmission({ pods: informers.store(PODS), apps: informers.store(VIRTUAL_APPS), leaderElsewhere }),
+    clock,
     log,
   });
   const health = createHealthServer({
@@ -85,8 +87,8 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
         client,
         namespace: config.namespace,
         name: LEASE_NAME,
-        // The address is part of the identity: whoever reads the lease knows where to send a proxy.
-        identity: `${config.podName}_${formatAddress({ host: config.podIP, port: server.port })}`,
+        // Random, since two replicas may be configured alike; with the address, so that the lease says where to send a proxy.
+        identity: `${config.podName}_${randomUUID()}_${formatAddress({ host: config.podIP, port: server.port })}`,
         clock,
         random,
         log,

@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from "../base/clock.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
+import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { election } from "./pipeline/election.ts";
@@ -19,7 +20,6 @@ export interface RunProxyOptions {
 
 /** What the parts may take beyond their own drain before the process gives up. */
 const DRAIN_MARGIN_MS = 2_000;
-const VERSION = "0.1.0";
 
 /** Runs until the signal fires and everything is drained. */
 export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProxyOptions): Promise<void> {

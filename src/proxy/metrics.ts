@@ -7,7 +7,6 @@ import type { CallRecord } from "./pipeline/handler.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;
-const METHODS = new Set(["get", "head", "post", "put", "patch", "delete", "options"]);
 
 /** The bounded labels of one request. */
 export interface RequestLabels {
@@ -93,8 +92,7 @@ export function createLabels(maxResources: number): (info: RequestInfo | undefin
 }
 
 function verbOf(info: RequestInfo | undefined): string {
-  if (info === undefined) return "unreadable";
-  return info.kind === "resource" || METHODS.has(info.verb) ? info.verb : "other";
+  return info === undefined ? "unreadable" : info.verb;
 }
 
 // Samples every 100 ms: enough to see a blocked loop, too rare to cost anything.

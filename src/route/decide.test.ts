@@ -84,6 +84,13 @@ describe("side doors", () => {
   it("a node's proxy reaches all pods and is refused unless the subset owns all of them", () => {
     expect(ask("", "GET", "/api/v1/nodes/n/proxy/pods")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
   });
+  it("a node's proxy passes in an app without any rule, which owns all there is", () => {
+    const proxy = (name: string, of: RouteTable) => ask(name, "GET", "/api/v1/nodes/n/proxy/metrics", "namespaced", of).kind;
+    expect(proxy("", table([], { prod: [] }))).toBe("allow");
+    expect(proxy("canary", table([], { prod: [] }))).toBe("refuse");
+    expect(proxy("", table([], { prod: [] }, { fenced: ["prod"] }))).toBe("refuse");
+    expect(proxy("", table([subset("db", group("", "configmaps"))], { prod: [] }))).toBe("refuse");
+  });
   it("access reviews pass in every subset", () => {
     expect(ask("canary", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).toEqual({ kind: "allow" });
   });

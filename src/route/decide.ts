@@ -2,7 +2,7 @@
 // isolate layer; the rules are in docs/design.md, "Who owns what".
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { planNothing, planQuery, type QueryPlan, type Scope } from "./plan-query.ts";
-import { governingNamespace, type ResourceView } from "./snapshot.ts";
+import { governingNamespace, isNamespaces, type ResourceView } from "./snapshot.ts";
 import { ownerText } from "./table.ts";
 
 export type Decision =
@@ -21,7 +21,7 @@ const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"])
 
 /** Decides about a request for a resource. `scope` is only asked for collections over all namespaces. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: Scope): Decision {
-  if (REVIEW_GROUPS.has(info.group) || (view.whole && !isNodeProxy(info))) return ALLOW;
+  if (REVIEW_GROUPS.has(info.group) || (view.whole && (view.undivided || !isNodeProxy(info)))) return ALLOW;
   if (info.verb === "list" || info.verb === "watch") return decideRead(view, info, scope);
   if (info.verb === "deletecollection" && info.namespace === "") return decideDeleteAll(view, info, scope);
   if (isNodeProxy(info)) {
@@ -61,10 +61,6 @@ function decideDeleteAll(view: ResourceView, info: ResourceInfo, scope: Scope): 
   if (scope === "cluster" && !isNamespaces(info)) return decideObject(view, info);
   const message = `${describe(info)}: the query cannot say which namespaces this subset owns; delete by namespace instead`;
   return { kind: "refuse", why: "not-narrowable", message };
-}
-
-function isNamespaces(info: ResourceInfo): boolean {
-  return info.group === "" && info.resource === "namespaces";
 }
 
 function isNodeProxy(info: ResourceInfo): boolean {

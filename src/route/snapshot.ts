@@ -31,6 +31,8 @@ export interface ResourceView {
   readonly resource: string;
   /** Every namespace, known or not, is this subset's: nothing needs filtering. */
   readonly whole: boolean;
+  /** The app has no rules and nothing moves: whatever there is, also of other resources, is one subset's. */
+  readonly undivided: boolean;
   /** "" asks for cluster-scoped objects. */
   standing(namespace: string): Standing;
   ownerOf(namespace: string): Owner;
@@ -50,6 +52,7 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
     group,
     resource,
     whole: owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset),
+    undivided: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     standing,
     ownerOf: owners.ownerOf,
     namespaces() {
@@ -62,7 +65,12 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
   };
 }
 
+/** True for the resource `namespaces`, whose objects are cluster-scoped and belong to whom the namespace belongs. */
+export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+  return group === "" && resource === "namespaces";
+}
+
 /** The namespace that decides about an object: its own, or its name where the resource is `namespaces`. */
 export function governingNamespace(group: string, resource: string, meta: { namespace: string; name: string }): string {
-  return group === "" && resource === "namespaces" ? meta.name : meta.namespace;
+  return isNamespaces({ group, resource }) ? meta.name : meta.namespace;
 }

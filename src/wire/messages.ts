@@ -12,8 +12,10 @@ export interface HelloMessage {
   readonly version: number;
   readonly digest: string;
   readonly proxyVersion: string;
-  /** What the proxy enforces; null if nothing. */
+  /** The last snapshot that the proxy acknowledged, or could have; null if none. */
   readonly enforced: SnapshotMessage | null;
+  /** What it has come to enforce since, oldest first, and cannot acknowledge yet. */
+  readonly inDoubt: readonly SnapshotMessage[];
 }
 
 export interface AckMessage {

@@ -81,6 +81,20 @@ describeWithKube("kubectl through a proxy", () => {
     expect(stderr).toContain("No resources found");
   });
 
+  it("in a namespace that does not exist it is told so, and quickly", async () => {
+    // Each is held for two seconds and answered 503 where nobody asks whether the namespace is there.
+    const startedMs = performance.now();
+    expect(await ok("delete cm x -n gone --ignore-not-found")).toBe("");
+    expect((await run("get cm x -n gone")).stderr).toContain("Error from server (NotFound)");
+    expect((await run("get namespace gone")).stderr).toContain('Error from server (NotFound): namespaces "gone" not found');
+    const created = await run("create -f - --validate=false", fooYaml("gone", "x"));
+    expect(created.stderr).toContain('namespaces "gone" not found');
+    const applied = await run("apply --server-side -f - --validate=false", fooYaml("gone", "x"));
+    expect(applied.stderr).toContain('namespaces "gone" not found');
+    expect((await run("get foos -n gone")).stderr).toContain("No resources found in gone namespace");
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+  });
+
   it("apply (client and server side), describe, patch and delete work in the slice", async () => {
     expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("created");
     expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("unchanged");

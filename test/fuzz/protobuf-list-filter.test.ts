@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
 import { createListFilter } from "../../src/kube/codec/list-filter.ts";
+import { elementRenamer } from "../../src/kube/codec/rename.ts";
 import type { ItemMeta } from "../../src/kube/codec/types.ts";
 import { cutAt, runFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
@@ -59,6 +60,23 @@ test("the client decodes the kept items, byte for byte, and no foreign byte is i
       expect(result.includes(SECRET)).toBe(false);
       if (maxHeldBytes === 10_000_000) expect(result.equals(wanted)).toBe(true);
       expect(result.length).toBeLessThanOrEqual(body.length);
+    }),
+    budget(),
+  );
+});
+
+test("an item that is renamed to something shorter leaves the list whole, exact or with filler", () => {
+  const from = "lock---canary";
+  fc.assert(
+    fc.property(list, fc.array(fc.boolean()), ({ items, count, metaLast, maxHeldBytes, cuts }, locks) => {
+      const named = (name: string) => items.map((each, index) => (locks[index] ? { ...each, name } : each));
+      const body = encodeList(named(from).map(encodeItem), count, metaLast);
+      const kept = named("lock").filter(({ mine }) => mine);
+      const wanted = encodeList(kept.map(encodeItem), null, metaLast);
+      const rewrite = elementRenamer("protobuf", { from, to: "lock" });
+      const result = runFilter(createListFilter("protobuf", keep, { maxHeldBytes, rewrite }), cutAt(body, cuts));
+      expect(decodeList(result)).toEqual(decodeList(wanted));
+      if (maxHeldBytes === 10_000_000) expect(result.equals(wanted)).toBe(true);
     }),
     budget(),
   );

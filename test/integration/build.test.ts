@@ -21,7 +21,10 @@ beforeAll(async () => {
   // Inside of the repository, so that the compiled imports find node_modules above.
   mkdirSync(join(ROOT, ".cache"), { recursive: true });
   image = mkdtempSync(join(ROOT, ".cache/image-"));
-  await run(process.execPath, [join(ROOT, "scripts/build.ts"), "--out", join(image, "dist")]);
+  const building = run(process.execPath, [join(ROOT, "scripts/build.ts"), "--out", join(image, "dist")]);
+  await building.catch(({ message, stdout }: { message: string; stdout: string }) => {
+    throw new Error(`${message}\n${stdout}`);
+  });
 }, 120_000);
 afterAll(() => rmSync(image, { recursive: true, force: true }));
 

@@ -38,11 +38,18 @@ export interface Container {
   readonly restartPolicy?: string;
 }
 
+export interface ContainerState {
+  /** Set if the container has ended; what is in it is not read. */
+  readonly terminated?: object;
+}
+
 export interface ContainerStatus {
   readonly name: string;
   readonly ready: boolean;
   readonly started?: boolean;
   readonly restartCount: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
 }
 
 export interface Pod extends KubeObject {

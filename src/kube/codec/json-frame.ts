@@ -122,10 +122,10 @@ class EventReader {
     } else this.#reader.readMember();
   }
 
-  // The kind or version; an object that has it twice, or in another case, is not readable.
+  // The kind or version; an object that has it twice is not readable. In another case it is a custom resource's own field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return this.#readText();
-    this.#reader.readable = false;
+    if (match === "exact") this.#reader.readable = false;
     this.#reader.cursor.skipValue();
     return before;
   }

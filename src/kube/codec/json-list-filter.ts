@@ -19,7 +19,7 @@ import {
   skipSpace,
   ValueSkipper,
 } from "./json-scan.ts";
-import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep } from "./types.ts";
+import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep, type Rewrite } from "./types.ts";
 
 // document => firstKey                    at the opening brace
 // firstKey, key => colon => value         a key, its colon
@@ -45,11 +45,17 @@ type State =
 // Keys and numbers are read again from their beginning when they go on in the next chunk, so they have a bound of their own.
 const MAX_TOKEN_BYTES = 64 * 1024;
 
+export interface JsonListFilterOptions {
+  readonly maxItemBytes?: number | undefined;
+  readonly rewrite?: Rewrite | undefined;
+}
+
 export class JsonListFilter implements ByteFilter {
   dropped = 0;
   kept = 0;
   readonly #keep: Keep;
   readonly #maxItemBytes: number;
+  readonly #rewrite: Rewrite | undefined;
   readonly #window = new ByteWindow();
   readonly #cursor = new JsonCursor();
   readonly #reader = new JsonObjectReader();
@@ -67,9 +73,10 @@ export class JsonListFilter implements ByteFilter {
   #anyKeptInArray = false;
   #lastDropped = false;
 
-  constructor(keep: Keep, maxItemBytes = DEFAULT_MAX_BYTES) {
+  constructor(keep: Keep, options: JsonListFilterOptions = {}) {
     this.#keep = keep;
-    this.#maxItemBytes = maxItemBytes;
+    this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
+    this.#rewrite = options.rewrite;
   }
 
   push(chunk: Uint8Array, emit: Emit): void {
@@ -243,8 +250,19 @@ export class JsonListFilter implements ByteFilter {
     } else {
       this.kept++;
       this.#anyKeptInArray = true;
+      if (this.#rewrite !== undefined) this.#writeElement(this.#rewrite, emit);
     }
     this.#hold = this.#position;
+  }
+
+  #writeElement(rewrite: Rewrite, emit: Emit): void {
+    const { namespace, name } = this.#reader;
+    const element = this.#window.bytes.subarray(this.#valueStart, this.#position);
+    const written = rewrite(element, { namespace, name }, this.#key === "rows" ? "row" : "item");
+    if (written === element) return;
+    this.#release(emit, this.#valueStart);
+    emit(written);
+    this.#mark = this.#position;
   }
 
   // The comma goes with the element behind it, unless nothing has been kept before.

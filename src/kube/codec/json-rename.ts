@@ -6,12 +6,11 @@ import { JsonObjectReader } from "./json-object.ts";
 import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./json-scan.ts";
 import type { Rename } from "./rename.ts";
 import { renameInMessage } from "./status-message.ts";
-import { asBuffer, codecError } from "./types.ts";
+import { asBuffer, codecError, type ListPart } from "./types.ts";
 
 const KEYS = {
   kind: keyName("kind"),
   apiVersion: keyName("apiVersion"),
-  items: keyName("items"),
   rows: keyName("rows"),
   cells: keyName("cells"),
   message: keyName("message"),
@@ -31,15 +30,10 @@ export function renameJsonFrame(frame: Uint8Array, rename: Rename): Uint8Array {
   return edited(frame, () => documentEdits(bytes, readJsonEvent(bytes).objectStart, rename));
 }
 
-/** Renames in the items of a list, or as `renameJsonObject`. */
-export function renameJsonItems(body: Uint8Array, rename: Rename): Uint8Array {
-  const bytes = asBuffer(body);
-  return edited(body, () => {
-    const items = findMember(bytes, 0, KEYS.items);
-    return items === undefined
-      ? documentEdits(bytes, 0, rename)
-      : elementsOf(bytes, items).flatMap((start) => objectEdits(bytes, start, rename));
-  });
+/** Renames in an item of a list, or in a row of a Table. */
+export function renameJsonElement(element: Uint8Array, part: ListPart, rename: Rename): Uint8Array {
+  const bytes = asBuffer(element);
+  return edited(element, () => (part === "row" ? rowEdits(bytes, 0, rename) : objectEdits(bytes, 0, rename)));
 }
 
 function edited(body: Uint8Array, findEdits: () => Edit[]): Uint8Array {

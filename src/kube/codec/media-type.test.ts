@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodingOf, narrowAccept } from "./media-type.ts";
+import { encodingOf, narrowAccept, preferredEncoding } from "./media-type.ts";
 
 describe("the encoding of a body", () => {
   test.each([
@@ -39,12 +39,36 @@ describe("Accept narrowed to what can be filtered", () => {
     ["application/yaml, */*", "*/*"],
     ["application/yaml", "application/json"],
     ["text/html, application/cbor-seq", "application/json"],
-    ['application/json;x="a,b", application/cbor', 'application/json;x="a,b"'],
+    // Kubernetes' own reader of Accept knows no quotes.
+    ['application/json;x="a,application/cbor", */*', 'application/json;x="a,*/*'],
+    [`"${'\\"'.repeat(100_000)}`, "application/json"],
     ["APPLICATION/CBOR,application/*", "application/*"],
     ["constructor", "application/json"],
     ["", "application/json"],
     [undefined, "application/json"],
   ])("%s becomes %s", (accept, narrowed) => {
     expect(narrowAccept(accept)).toBe(narrowed);
+  });
+});
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+describe("preferredEncoding", () => {
+  test.each([
+    [undefined, "json"],
+    ["", "json"],
+    ["text/html", "json"],
+    ["*/*", "json"],
+    ["application/json", "json"],
+    [PROTOBUF, "protobuf"],
+    [`${PROTOBUF};stream=watch,application/json;stream=watch`, "protobuf"],
+    [`application/json,${PROTOBUF}`, "json"],
+    [`application/json;q=0.5, ${PROTOBUF};q=0.9`, "protobuf"],
+    [`${PROTOBUF};q=0,application/json`, "json"],
+    [`${PROTOBUF};q=nonsense`, "json"],
+    [`application/json;as=Table;v=v1;g=meta.k8s.io,${PROTOBUF}`, "json"],
+    ["application/cbor,application/vnd.kubernetes.protobuf", "protobuf"],
+  ])("reads %s as %s", (accept, encoding) => {
+    expect(preferredEncoding(accept)).toBe(encoding);
   });
 });

@@ -1,4 +1,6 @@
-// Content types. Invariant: what is done with a response is decided by its own type, never by what was asked for. Pure.
+// Content types and Accept. Invariant: what is done with a response is decided by its own type, never by what was asked for. Pure.
+
+import type { Encoding } from "./types.ts";
 
 /** How a body is encoded. `other` cannot be filtered. */
 export type BodyEncoding = "json" | "protobuf" | "cbor" | "other";
@@ -27,19 +29,55 @@ export function encodingOf(contentType: string | undefined): BodyEncoding {
  * weights stay. "application/json" if nothing is left or nothing was there.
  */
 export function narrowAccept(accept: string | undefined): string {
-  const clauses = splitClauses(accept ?? "").filter((clause) => {
-    const type = mediaType(clause);
-    const encoding = ENCODINGS.get(type);
-    return WILDCARDS.has(type) || encoding === "json" || encoding === "protobuf";
-  });
-  return clauses.length === 0 ? "application/json" : clauses.join(",");
+  const clauses = parseAccept(accept).filter(({ encoding }) => encoding !== undefined);
+  return clauses.length === 0 ? "application/json" : clauses.map(({ text }) => text).join(",");
+}
+
+/**
+ * Which of our two encodings the client prefers: the clause of the highest quality wins, the first one among equals. JSON if
+ * it names neither, since every client of Kubernetes reads it. For answers that the proxy makes itself.
+ */
+export function preferredEncoding(accept: string | undefined): Encoding {
+  let best: { readonly encoding: Encoding; readonly quality: number } = { encoding: "json", quality: 0 };
+  for (const { encoding, quality } of parseAccept(accept)) {
+    if (encoding !== undefined && quality > best.quality) best = { encoding, quality };
+  }
+  return best.encoding;
+}
+
+/** One clause of an Accept header. */
+interface AcceptClause {
+  readonly text: string;
+  /** What it asks for; undefined if that cannot be filtered. */
+  readonly encoding: Encoding | undefined;
+  /** 0 for one that is no number. */
+  readonly quality: number;
+}
+
+// Commas inside quoted parameter values separate too, as they do for the API server (github.com/munnerz/goautoneg).
+function parseAccept(accept = ""): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const part of accept.split(",")) {
+    const text = part.trim();
+    if (text === "") continue;
+    const type = mediaType(text);
+    const encoding = WILDCARDS.has(type) ? "json" : ENCODINGS.get(type);
+    clauses.push({
+      text,
+      encoding: encoding === "json" || encoding === "protobuf" ? encoding : undefined,
+      quality: qualityOf(text),
+    });
+  }
+  return clauses;
+}
+
+function qualityOf(clause: string): number {
+  const [, ...parameters] = clause.split(";").map((part) => part.trim().toLowerCase());
+  const text = parameters.find((parameter) => parameter.startsWith("q="));
+  const quality = text === undefined ? 1 : Number(text.slice(2));
+  return Number.isNaN(quality) ? 0 : quality;
 }
 
 function mediaType(clause: string): string {
   return (clause.split(";", 1)[0] ?? "").trim().toLowerCase();
-}
-
-// Commas inside quoted parameter values do not separate.
-function splitClauses(accept: string): string[] {
-  return (accept.match(/(?:"(?:[^"\\]|\\.)*"|[^,])+/g) ?? []).map((clause) => clause.trim()).filter((clause) => clause !== "");
 }

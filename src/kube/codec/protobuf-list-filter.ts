@@ -5,7 +5,7 @@ import { ByteWindow } from "./byte-window.ts";
 import { type EnvelopeType, isStatusType, ProtobufObjectReader, readEnvelopeType } from "./protobuf-object.ts";
 import { ProtobufRawWriter } from "./protobuf-raw-writer.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeBytes, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
-import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep } from "./types.ts";
+import { type ByteFilter, codecError, DEFAULT_MAX_BYTES, type Emit, type Keep, type Rewrite } from "./types.ts";
 
 const LIST_META = 1;
 const ITEMS = 2;
@@ -23,6 +23,7 @@ type State = "prefix" | "envelope" | "list" | "skip" | "opaque" | "tail";
 export interface ProtobufListFilterOptions {
   readonly maxItemBytes?: number | undefined;
   readonly maxHeldBytes?: number | undefined;
+  readonly rewrite?: Rewrite | undefined;
 }
 
 export class ProtobufListFilter implements ByteFilter {
@@ -30,6 +31,7 @@ export class ProtobufListFilter implements ByteFilter {
   kept = 0;
   readonly #keep: Keep;
   readonly #maxItemBytes: number;
+  readonly #rewrite: Rewrite | undefined;
   readonly #window = new ByteWindow();
   readonly #field = new FieldCursor();
   readonly #reader = new ProtobufObjectReader();
@@ -46,6 +48,7 @@ export class ProtobufListFilter implements ByteFilter {
   constructor(keep: Keep, options: ProtobufListFilterOptions = {}) {
     this.#keep = keep;
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
+    this.#rewrite = options.rewrite;
     this.#writer = new ProtobufRawWriter(options.maxHeldBytes ?? MAX_HELD_BYTES);
   }
 
@@ -142,10 +145,11 @@ export class ProtobufListFilter implements ByteFilter {
   #readItem(field: FieldCursor, size: number, emit: Emit): void {
     const reader = this.#reader;
     reader.read(field.bytes, field.valueStart, field.valueEnd);
-    if (reader.readable && this.#keep({ namespace: reader.namespace, name: reader.name })) {
+    const meta = { namespace: reader.namespace, name: reader.name };
+    if (reader.readable && this.#keep(meta)) {
       this.kept++;
-      this.#position += size;
-      this.#rawLeft -= size;
+      const item = field.value();
+      this.#write(ITEMS, size, this.#rewrite?.(item, meta, "item") ?? item, item, emit);
     } else {
       this.dropped++;
       this.#dropField(size, emit);
@@ -155,16 +159,25 @@ export class ProtobufListFilter implements ByteFilter {
 
   // Whether something will be dropped is not known yet, so the count always goes.
   #readListMeta(field: FieldCursor, size: number, emit: Emit): void {
-    const meta = withoutRemainingItemCount(field.value());
-    if (meta === undefined) {
+    const meta = field.value();
+    this.#write(LIST_META, size, withoutRemainingItemCount(meta), meta, emit);
+  }
+
+  // Passes the field of this size with another value; the same value passes with its own bytes.
+  #write(number: number, size: number, value: Uint8Array, before: Uint8Array, emit: Emit): void {
+    if (value === before) {
       this.#position += size;
       this.#rawLeft -= size;
       return;
     }
     this.#writeKept(this.#position, emit);
-    const written = encodeBytes(LIST_META, meta);
+    const written = encodeBytes(number, value);
+    const saved = size - written.length;
+    // The length of the whole may have been promised, and no filler has one byte.
+    if (saved < 0 || saved === 1)
+      throw codecError("CODEC_TOO_LARGE", "filtering a protobuf list: a rewritten field does not fit");
     this.#writer.keep(written, this.#rawLeft - written.length, emit);
-    this.#writer.drop(size - written.length, emit);
+    if (saved > 0) this.#writer.drop(saved, emit);
     this.#takeSkipped(size);
   }
 
@@ -242,14 +255,14 @@ export class ProtobufListFilter implements ByteFilter {
   }
 }
 
-// The ListMeta without the count, or undefined if it has none.
-function withoutRemainingItemCount(meta: Buffer): Buffer | undefined {
+// The ListMeta without the count; the same if it has none.
+function withoutRemainingItemCount(meta: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (const field of fieldsOf(meta)) {
     if (field.number !== REMAINING_ITEM_COUNT) parts.push(meta.subarray(field.fieldStart, field.valueEnd));
   }
   const rest = Buffer.concat(parts);
-  return rest.length === meta.length ? undefined : rest;
+  return rest.length === meta.length ? meta : rest;
 }
 
 function malformed(what: string): Error {

@@ -2,7 +2,7 @@
 // through rename.ts.
 import { eventOf, FRAME_PREFIX_BYTES } from "./protobuf-frame.ts";
 import { isStatusType, readEnvelope } from "./protobuf-object.ts";
-import { BYTES, ENVELOPE_PREFIX, encodeBytes, fieldsOf, replaceField } from "./protobuf-wire.ts";
+import { ENVELOPE_PREFIX, replaceField } from "./protobuf-wire.ts";
 import type { Rename } from "./rename.ts";
 import { renameInMessage } from "./status-message.ts";
 
@@ -22,18 +22,9 @@ export function renameProtobufFrame(frame: Uint8Array, rename: Rename): Uint8Arr
   return Buffer.concat([length, renamed]);
 }
 
-/** Renames in the items of an enveloped list, or in a Status. */
-export function renameProtobufItems(body: Uint8Array, rename: Rename): Uint8Array {
-  if (isStatusType(readEnvelope(body).type)) return renameProtobufObject(body, rename);
-  return rewriteRaw(body, (list) => {
-    const parts: Uint8Array[] = [];
-    for (const field of fieldsOf(list)) {
-      const item = field.value();
-      const renamed = field.number === 2 && field.wireType === BYTES ? renameMeta(item, rename) : item;
-      parts.push(renamed === item ? list.subarray(field.fieldStart, field.valueEnd) : encodeBytes(2, renamed));
-    }
-    return Buffer.concat(parts);
-  });
+/** Renames in an item of a list, which has no envelope of its own. */
+export function renameProtobufItem(item: Uint8Array, rename: Rename): Uint8Array {
+  return renameMeta(item, rename);
 }
 
 function rewriteRaw(body: Uint8Array, rewrite: (raw: Buffer) => Uint8Array): Uint8Array {
@@ -43,7 +34,7 @@ function rewriteRaw(body: Uint8Array, rewrite: (raw: Buffer) => Uint8Array): Uin
 }
 
 // Field 1 of an object is its ObjectMeta, field 1 of that the name.
-function renameMeta(object: Buffer, rename: Rename): Uint8Array {
+function renameMeta(object: Uint8Array, rename: Rename): Uint8Array {
   return replaceField(object, 1, (meta) => replaceField(meta, 1, (name) => renameText(name, rename)));
 }
 

@@ -1,12 +1,24 @@
 import { describe, expect, test } from "vitest";
+import { runFilter } from "../../../test/support/byte-chunks.ts";
 import { decodeList, envelope, type Field, message, watchFrame } from "../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../base/errors.ts";
-import { renameFrame, renameList, renameObject } from "./rename.ts";
+import { createListFilter } from "./list-filter.ts";
+import { elementRenamer, renameFrame, renameObject } from "./rename.ts";
+import type { Encoding, Keep } from "./types.ts";
 
 const rename = { from: "lock", to: "lock---canary" };
 
 function json(text: string, change = rename): string {
   return Buffer.from(renameObject("json", Buffer.from(text), change)).toString();
+}
+
+// A list through the filter, whole and byte by byte.
+function renamedList(encoding: Encoding, body: Buffer, keep: Keep, maxHeldBytes = 1_000_000): Buffer {
+  const rewrite = elementRenamer(encoding, { from: "lock---canary", to: "lock" });
+  const run = (chunks: Uint8Array[]) => runFilter(createListFilter(encoding, keep, { rewrite, maxHeldBytes }), chunks);
+  const whole = run([body]);
+  expect(run([...body].map((byte) => Uint8Array.of(byte))).equals(whole)).toBe(true);
+  return whole;
 }
 
 function leaseMessage(name: string, namespace = "system"): Field[] {
@@ -105,18 +117,23 @@ describe("in JSON", () => {
         items: names.map((name) => ({ metadata: { name } })),
       });
     const body = Buffer.from(list("lock", "lock---blue", "other", "lock---canary"));
-    const result = renameList(
-      "json",
-      body,
-      { from: "lock---canary", to: "lock" },
-      ({ name }) => name === "other" || name === "lock---canary",
+    expect(renamedList("json", body, ({ name }) => name === "other" || name === "lock---canary").toString()).toBe(
+      list("other", "lock"),
     );
-    expect(Buffer.from(result).toString()).toBe(list("other", "lock"));
   });
 
-  test("a Status instead of a list is translated", () => {
-    const status = (name: string) => Buffer.from(`{"kind":"Status","apiVersion":"v1","message":"\\"${name}\\" no"}`);
-    expect(Buffer.from(renameList("json", status("lock"), rename, () => true)).equals(status("lock---canary"))).toBe(true);
+  test("in a list white space and other elements stay, whatever is kept around them", () => {
+    const body = (own: string) => `{"kind":"LeaseList", "items":[ {"metadata":{"name":"a"}} , {"metadata":{"name":"${own}"}} ] }`;
+    expect(renamedList("json", Buffer.from(body("lock---canary")), () => true).toString()).toBe(body("lock"));
+    expect(renamedList("json", Buffer.from(body("lock---canary")), ({ name }) => name !== "a").toString()).toBe(
+      '{"kind":"LeaseList", "items":[ {"metadata":{"name":"lock"}} ] }',
+    );
+  });
+
+  test("the rows of a Table are renamed with their cells", () => {
+    const table = (name: string) =>
+      `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["${name}",1],"object":{"metadata":{"name":"${name}"}}}]}`;
+    expect(renamedList("json", Buffer.from(table("lock---canary")), () => true).toString()).toBe(table("lock"));
   });
 });
 
@@ -203,14 +220,28 @@ describe("in protobuf", () => {
   test("a list is filtered by the names before the rename", () => {
     const list = (...names: string[]) =>
       envelope("v1", "ConfigMapList", [[1, [[2, "7"]]], ...names.map((name): Field => [2, [[1, [[1, name]]]]])]);
-    const result = renameList(
-      "protobuf",
-      list("lock", "other", "lock---canary"),
-      { from: "lock---canary", to: "lock" },
-      ({ name }) => name !== "lock",
-    );
-    expect(Buffer.from(result).equals(list("other", "lock"))).toBe(true);
-    expect(decodeList(Buffer.from(result)).items).toHaveLength(2);
+    const result = renamedList("protobuf", list("lock", "other", "lock---canary", "last"), ({ name }) => name !== "lock");
+    expect(result.equals(list("other", "lock", "last"))).toBe(true);
+  });
+
+  test("in a list that is longer than what may be held, filler stands in for what a renamed item is shorter", () => {
+    const list = (...names: string[]) =>
+      envelope(
+        "v1",
+        "ConfigMapList",
+        names.map((name): Field => [2, [[1, [[1, name]]]]]),
+      );
+    for (const maxHeldBytes of [0, 5, 12, 20]) {
+      const body = list("other", "lock---canary", "foreign", "lock---canary");
+      const result = renamedList("protobuf", body, ({ name }) => name !== "foreign", maxHeldBytes);
+      expect(decodeList(result)).toEqual(decodeList(list("other", "lock", "lock")));
+    }
+  });
+
+  test("an item that would become longer breaks the list, whose length may have been promised", () => {
+    const body = envelope("v1", "ConfigMapList", [[2, [[1, [[1, "lock"]]]]]]);
+    const filter = createListFilter("protobuf", () => true, { rewrite: elementRenamer("protobuf", rename) });
+    expect(code(() => runFilter(filter, [body]))).toBe("CODEC_TOO_LARGE");
   });
 
   test.each([

@@ -1,10 +1,9 @@
 // Renames leader-election locks in bodies, both ways. Invariant: only the name changes, at its one place; every other byte
 // stays (in protobuf the lengths around it, too). A body that does not name the lock comes back as the same array. Called by
-// the proxy's election layer, on bodies of one object or of the few locks of a namespace, which are held whole.
-import { renameJsonFrame, renameJsonItems, renameJsonObject } from "./json-rename.ts";
-import { createListFilter } from "./list-filter.ts";
-import { renameProtobufFrame, renameProtobufItems, renameProtobufObject } from "./protobuf-rename.ts";
-import type { Encoding, Keep } from "./types.ts";
+// the proxy's election layer, on one object, one event or one element of a list, which are held whole.
+import { renameJsonElement, renameJsonFrame, renameJsonObject } from "./json-rename.ts";
+import { renameProtobufFrame, renameProtobufItem, renameProtobufObject } from "./protobuf-rename.ts";
+import type { Encoding, Rewrite } from "./types.ts";
 
 /** `metadata.name` equal to `from` becomes `to`. */
 export interface Rename {
@@ -26,19 +25,10 @@ export function renameFrame(encoding: Encoding, frame: Uint8Array, rename: Renam
   return encoding === "json" ? renameJsonFrame(frame, rename) : renameProtobufFrame(frame, rename);
 }
 
-/**
- * Filters a whole list, then renames. A Status is translated like an object.
- * @param keep is asked with the names before the rename
- * @throws MeshError as `createListFilter` and `renameObject`
- */
-export function renameList(encoding: Encoding, body: Uint8Array, rename: Rename, keep: Keep): Uint8Array {
-  const filter = createListFilter(encoding, keep, { maxHeldBytes: body.length });
-  const slices: Uint8Array[] = [];
-  const collect = (slice: Uint8Array): void => {
-    slices.push(slice);
+/** Renames the one element of a list that has the name, for `createListFilter`. Throws as `renameObject`. */
+export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
+  return (element, { name }, part) => {
+    if (name !== rename.from) return element;
+    return encoding === "json" ? renameJsonElement(element, part, rename) : renameProtobufItem(element, rename);
   };
-  filter.push(body, collect);
-  filter.end(collect);
-  const filtered = Buffer.concat(slices);
-  return encoding === "json" ? renameJsonItems(filtered, rename) : renameProtobufItems(filtered, rename);
 }

@@ -14,6 +14,13 @@ export interface ItemMeta {
 /** True for an object that the client may see. Asked once an object; must not throw. */
 export type Keep = (meta: ItemMeta) => boolean;
 
+/**
+ * What goes out for a kept element of a list, which is an item or a Table's row; the same array leaves it as it is. In protobuf
+ * an element may only become shorter, and by two bytes at least.
+ */
+export type Rewrite = (element: Uint8Array, meta: ItemMeta, part: ListPart) => Uint8Array;
+export type ListPart = "item" | "row";
+
 /** Takes bytes that go to the client. The codec never writes into a slice again that it has emitted. */
 export type Emit = (slice: Uint8Array) => void;
 

@@ -143,9 +143,18 @@ describe("reading JSON events", () => {
   test.each([
     ["no metadata", {}],
     ["metadata in another case", { metadata: { namespace: "mine" }, Metadata: {} }],
-    ["its kind in another case", { kind: "Pod", Kind: "Table", metadata: { namespace: "mine" } }],
   ])("an object with %s is not readable", (_, object) => {
     expect(read(event("ADDED", object))).toMatchObject({ objects: [], unreadable: 1 });
+  });
+
+  test.each(["kind", "apiVersion"])("an object with two of the key %s is not readable", (key) => {
+    const text = `{"type":"ADDED","object":{"${key}":"x","${key}":"y","metadata":{"namespace":"mine"}}}`;
+    expect(read(text)).toMatchObject({ objects: [], unreadable: 1 });
+  });
+
+  test("a custom object with the fields Kind and APIVersion is read in a watch as it is in a list", () => {
+    const object = { kind: "Foo", apiVersion: "x/v1", Kind: "x", APIVersion: 7, metadata: { namespace: "mine", name: "n" } };
+    expect(read(event("ADDED", object))).toMatchObject({ objects: [{ namespace: "mine", name: "n" }], unreadable: 0 });
   });
 
   test("a Table event has an object a row", () => {

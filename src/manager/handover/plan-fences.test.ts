@@ -24,7 +24,7 @@ describe("planFences", () => {
   });
   it("keeps a namespace from its new owner while a pod of the old one holds it, and says which", () => {
     const plan = fences(after, claim("a", "", before), claim("b", "", after), claim("c", "canary", before));
-    expect(plan).toEqual({ default: [], canary: ["mover"], waits: [{ namespace: "mover", pod: "a" }] });
+    expect(plan).toEqual({ default: [], canary: ["mover"], waits: [{ namespace: "mover", pod: "a", cause: "holds" }] });
   });
   it("grants it once the old owner's last pod has acknowledged or is gone", () => {
     expect(fences(after, claim("b", "", after), claim("c", "canary", before)).canary).toEqual([]);

@@ -11,6 +11,8 @@ export interface Wait {
   readonly namespace: string;
   /** The pod that may still hold it. */
   readonly pod: string;
+  /** It holds it by its snapshot, it has not said what it holds, or it has no proxy to be told. */
+  readonly cause: "holds" | "unreported" | "no-proxy";
 }
 
 export interface FencePlan {
@@ -31,10 +33,15 @@ export function planFences(wished: RouteTable, subsets: readonly string[], claim
         (subset) => subset !== claim.subset && !readings.isHeld(claims, subset, namespace),
       );
       for (const subset of waiting) fenced.get(subset)?.add(namespace);
-      if (waiting.length > 0) waits.push({ namespace, pod: claim.pod });
+      if (waiting.length > 0) waits.push({ namespace, pod: claim.pod, cause: causeOf(claim) });
     }
   }
   return { fenced, waits };
+}
+
+function causeOf(claim: Claim): Wait["cause"] {
+  if (claim.kind === "table") return "holds";
+  return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
 interface Readings {

@@ -1,25 +1,33 @@
 // What the pods of an app may hold, from what is known of their proxies. Pure.
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { AppRef } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "../translate/app-pods.ts";
 import type { Claim } from "./claims.ts";
 
-/** The claims of all live pods. A pod whose proxy has never served holds nothing. */
-export function podClaims(pods: readonly AppPod[], factsOf: (pod: string) => ProxyFacts | undefined): Claim[] {
-  return pods.flatMap((pod): Claim[] => {
-    const key = podKey(pod);
-    if (!pod.meshed) return pod.running ? [{ kind: "everything", pod: pod.name, subset: DEFAULT_SUBSET }] : [];
-    const facts = factsOf(key);
-    if (facts === undefined) return pod.running ? [{ kind: "everything", pod: pod.name, subset: undefined }] : [];
-    const claims: Claim[] = [];
-    if (facts.unresolved) claims.push({ kind: "everything", pod: pod.name, subset: undefined });
-    if (facts.enforced !== undefined) claims.push(tableClaim(pod, facts.enforced, true));
-    if (facts.outstanding !== undefined) claims.push(tableClaim(pod, facts.outstanding, false));
-    return claims;
-  });
+/** The claims of all live pods on what the app divides. A pod whose proxy has never served holds nothing. */
+export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: (pod: string) => ProxyFacts | undefined): Claim[] {
+  return pods.flatMap((pod) => claimsOf(app, pod, factsOf(podKey(pod))));
 }
 
-function tableClaim(pod: AppPod, { subset, table }: Snapshot, enforced: boolean): Claim {
-  return { kind: "table", pod: pod.name, subset, table, enforced };
+function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Claim[] {
+  if (pod.ended && !facts?.connected) return [];
+  const everything = (subset: string | undefined): Claim => ({ kind: "everything", pod: pod.name, subset });
+  const claims: Claim[] = [];
+  // Without a proxy it acts as a pod of the default subset does, under the same lock, on everything.
+  if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
+  if (facts === undefined) {
+    if (pod.proxy !== "none" && pod.running) claims.push(everything(undefined));
+    return claims;
+  }
+  if (facts.unresolved) claims.push(everything(undefined));
+  for (const snapshot of [facts.enforced, ...facts.inDoubt, facts.outstanding]) {
+    if (snapshot === undefined) continue;
+    const { subset, table } = snapshot;
+    const isOwn = snapshot.app.namespace === app.namespace && snapshot.app.name === app.name;
+    // Another app divides by names of its own: what its subset holds cannot be told from ours.
+    if (isOwn) claims.push({ kind: "table", pod: pod.name, subset, table, enforced: snapshot === facts.enforced });
+    else claims.push(everything(undefined));
+  }
+  return claims;
 }

@@ -33,6 +33,7 @@ function hello(enforced?: Snapshot, uid = "uid-1"): HelloMessage {
     digest: enforced?.digest ?? "",
     proxyVersion: "test",
     enforced: enforced === undefined ? null : snapshotToWire(enforced, 0),
+    inDoubt: [],
   };
 }
 
@@ -46,6 +47,7 @@ beforeEach(() => {
 describe("what a proxy is sent", () => {
   it("is never a snapshot from before its hello: that was decided without knowing what it holds", () => {
     registry.publish(POD, version(1));
+    expect(registry.facts(POD)).toBeUndefined();
     registry.connected(POD, hello(), proxy);
     expect(proxy.sent).toEqual([]);
     registry.publish(POD, version(2));
@@ -103,6 +105,15 @@ describe("what is known of a proxy", () => {
     registry.publish(POD, version(6));
     registry.acked(POD, proxy, 1);
     expect(registry.facts(POD)).toMatchObject({ unresolved: false, enforced: { version: 6 } });
+  });
+  it("holds what it is in doubt about until it acknowledges, and is sent the newest again for that", () => {
+    const pending = { ...hello(version(1)), version: 2, inDoubt: [snapshotToWire(version(2), 0)] };
+    registry.connected(POD, pending, proxy);
+    expect(registry.facts(POD)?.inDoubt.map((row) => row.version)).toEqual([2]);
+    registry.publish(POD, { ...version(3), digest: "digest-1" });
+    expect(proxy.sent).toEqual([[3, 1]]);
+    registry.acked(POD, proxy, 1);
+    expect(registry.facts(POD)).toMatchObject({ inDoubt: [], enforced: { version: 3 } });
   });
   it("ends with the pod", () => {
     registry.connected(POD, hello(version(1)), proxy);

@@ -3,7 +3,7 @@
 // leave when the pod is gone, so that a lost connection never looks like a lost claim.
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { HelloMessage, NackMessage } from "../../wire/messages.ts";
+import type { HelloMessage, NackMessage, SnapshotMessage } from "../../wire/messages.ts";
 import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
 
 /** The sending side of one proxy's stream. */
@@ -20,6 +20,8 @@ export interface ProxyFacts {
   readonly enforced: Snapshot | undefined;
   /** Sent and not yet answered: the proxy may enforce it any moment. */
   readonly outstanding: Snapshot | undefined;
+  /** What it said at hello to have come to enforce after `enforced`, without having been able to acknowledge it. */
+  readonly inDoubt: readonly Snapshot[];
   /** The proxy enforces something that it could not tell at hello; over with its first ACK. */
   readonly unresolved: boolean;
   /** The highest version that the proxy has spoken of. */
@@ -36,6 +38,7 @@ interface ProxyState {
   wanted: Snapshot | undefined;
   enforced: Snapshot | undefined;
   outstanding: { readonly snapshot: Snapshot; readonly nonce: number } | undefined;
+  inDoubt: readonly Snapshot[];
   unresolved: boolean;
   version: number;
   refusedDigest: string;
@@ -51,7 +54,7 @@ export interface ProxyRegistry {
   acked(pod: string, stream: ProxyStream, nonce: number): void;
   nacked(pod: string, stream: ProxyStream, nack: NackMessage): void;
   reported(pod: string, stream: ProxyStream, leader: boolean): void;
-  /** What the pod's proxy is to enforce from now on. */
+  /** What the pod's proxy is to enforce from now on; ignored for a pod that has not said hello to this manager. */
   publish(pod: string, snapshot: Snapshot): void;
   /** The pod is gone: its claims end and its stream is closed. */
   forget(pod: string): void;
@@ -79,7 +82,8 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
   const flush = (state: ProxyState) => {
     const { stream, wanted, outstanding, enforced } = state;
     if (stream === undefined || wanted === undefined || outstanding !== undefined) return;
-    if (wanted.digest === enforced?.digest || wanted.digest === state.refusedDigest) return;
+    const isEnforced = wanted.digest === enforced?.digest && state.inDoubt.length === 0;
+    if (isEnforced || wanted.digest === state.refusedDigest) return;
     const nonce = ++lastNonce;
     state.outstanding = { snapshot: wanted, nonce };
     stream.send(wanted, nonce);
@@ -129,8 +133,10 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
       changed(pod);
     },
     publish(pod, snapshot) {
-      const state = stateOf(pod);
+      const state = states.get(pod);
+      if (state === undefined) return; // of a proxy that has said nothing yet nothing is known: only its hello makes a state
       state.wanted = snapshot;
+      if (snapshot.digest !== state.refusedDigest) state.problems = [];
       flush(state);
     },
     forget(pod) {
@@ -140,11 +146,12 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
     facts: (pod) => {
       const state = states.get(pod);
       if (state === undefined) return undefined;
-      const { stream, enforced, outstanding, unresolved, version, problems, leader } = state;
+      const { stream, enforced, outstanding, inDoubt, unresolved, version, problems, leader } = state;
       return {
         connected: stream !== undefined,
         enforced,
         outstanding: outstanding?.snapshot,
+        inDoubt,
         unresolved,
         version,
         problems,
@@ -168,6 +175,7 @@ function emptyState(): ProxyState {
     wanted: undefined,
     enforced: undefined,
     outstanding: undefined,
+    inDoubt: [],
     unresolved: false,
     version: 0,
     refusedDigest: "",
@@ -184,17 +192,21 @@ function takeHello(state: ProxyState, hello: HelloMessage): void {
   state.outstanding = undefined;
   state.wanted = undefined;
   state.refusedDigest = "";
+  state.problems = [];
   state.version = Math.max(sameUid ? state.version : 0, hello.version);
-  state.enforced = enforcedAt(hello);
-  state.unresolved = hello.digest !== "" && state.enforced === undefined;
+  state.enforced = hello.enforced === null ? undefined : decode(hello.enforced);
+  const inDoubt = hello.inDoubt.map(decode);
+  state.inDoubt = inDoubt.filter((snapshot) => snapshot !== undefined);
+  const holdsSomething = hello.enforced !== null || hello.digest !== "" || hello.version > 0;
+  // What a proxy of another version holds is not known until it has acknowledged one of ours.
+  state.unresolved = (holdsSomething && state.enforced === undefined) || inDoubt.includes(undefined);
 }
 
-function enforcedAt({ enforced }: HelloMessage): Snapshot | undefined {
-  if (enforced === null) return undefined;
+function decode(message: SnapshotMessage): Snapshot | undefined {
   try {
-    return snapshotFromWire(enforced);
+    return snapshotFromWire(message);
   } catch {
-    return undefined; // a proxy of another version: unresolved until it has acknowledged one of ours
+    return undefined;
   }
 }
 
@@ -202,6 +214,7 @@ function settle(state: ProxyState, enforced: Snapshot): void {
   state.enforced = enforced;
   state.version = Math.max(state.version, enforced.version);
   state.outstanding = undefined;
+  state.inDoubt = [];
   state.unresolved = false;
   state.problems = [];
   state.refusedDigest = "";

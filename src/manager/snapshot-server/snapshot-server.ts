@@ -1,6 +1,7 @@
 // The gRPC side of the manager: one bidirectional stream a proxy, turned into calls of the registry. Invariant: a stream
 // says nothing before its hello, is told only about its own pod, and is ended at the first message out of order.
 import { Metadata, Server, type ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -23,6 +24,7 @@ export interface SnapshotServerOptions {
   readonly registry: ProxyRegistry;
   /** Decides about a proxy by its hello. */
   readonly admit: (hello: HelloMessage) => Admission;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -41,6 +43,10 @@ const CHANNEL_OPTIONS = {
   "grpc.keepalive_permit_without_calls": 1,
 };
 
+// A stream that says nothing holds a place and is worth nothing.
+const HELLO_TIMEOUT_MS = 10_000;
+const SHUTDOWN_TIMEOUT_MS = 1_000;
+
 export function createSnapshotServer(options: SnapshotServerOptions): SnapshotServer {
   const server = new Server(CHANNEL_OPTIONS);
   server.addService(loadMeshService(), { Connect: (stream: MeshStream) => serveStream(stream, options) });
@@ -55,7 +61,9 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
     },
     async stop() {
       options.registry.close("the manager is shutting down");
+      const forced = options.clock.after(SHUTDOWN_TIMEOUT_MS, () => server.forceShutdown());
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      forced.cancel();
     },
   };
 }
@@ -69,13 +77,15 @@ function bind(server: Server, { listen, credentials }: SnapshotServerOptions): P
   });
 }
 
-function serveStream(stream: MeshStream, { registry, admit, log }: SnapshotServerOptions): void {
+function serveStream(stream: MeshStream, { registry, admit, clock, log }: SnapshotServerOptions): void {
   let pod: string | undefined;
+  const helloDue = clock.after(HELLO_TIMEOUT_MS, () => fail(stream, status.DEADLINE_EXCEEDED, "no hello came"));
   const proxy: ProxyStream = {
     send: (snapshot, nonce) => stream.write({ snapshot: snapshotToWire(snapshot, nonce) }),
     end: (reason) => fail(stream, status.UNAVAILABLE, reason),
   };
   const close = () => {
+    helloDue.cancel();
     if (pod !== undefined) registry.disconnected(pod, proxy);
     pod = undefined;
   };
@@ -85,6 +95,7 @@ function serveStream(stream: MeshStream, { registry, admit, log }: SnapshotServe
     } else if (!("hello" in message) || message.hello.pod === null) {
       fail(stream, status.INVALID_ARGUMENT, "the first message must be a hello that names the pod");
     } else {
+      helloDue.cancel();
       const admission = admit(message.hello);
       if (admission.kind !== "serve") {
         turnAway(stream, admission);
@@ -108,7 +119,8 @@ function takeMessage(registry: ProxyRegistry, pod: string, proxy: ProxyStream, m
   if ("ack" in message) registry.acked(pod, proxy, message.ack.nonce);
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
   else if ("report" in message) registry.reported(pod, proxy, message.report.leader);
-  else proxy.end("unexpected message");
+  else if ("hello" in message) proxy.end("a stream has one hello");
+  // Anything else is of a newer proxy: ignored, as the contract says.
 }
 
 function turnAway(stream: MeshStream, admission: Exclude<Admission, { kind: "serve" }>): void {

@@ -20,9 +20,9 @@ const plan: AppPlan = {
 const pod = (name: string, of: string, more: Partial<AppPod> = {}): AppPod => ({
   namespace: "shop",
   name,
-  uid: name,
   subset: of,
-  meshed: true,
+  proxy: "own",
+  ended: false,
   running: true,
   ready: true,
   ...more,
@@ -31,6 +31,7 @@ const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
   connected: true,
   enforced: { ...snapshot(wished), digest },
   outstanding: undefined,
+  inDoubt: [],
   unresolved: false,
   version: 1,
   problems: [],
@@ -52,6 +53,7 @@ function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFa
     plan,
     version: 7,
     lockName: "lock",
+    idle: [],
     now: "2026-01-01T00:00:00Z",
     ...more,
   });
@@ -76,7 +78,10 @@ describe("appStatus", () => {
     });
   });
   it("says which namespace waits for which pod, and counts a healthy handover as ready", () => {
-    const result = status({ plan: { ...plan, waits: [{ namespace: "pilot", pod: "a" }] } }, { "shop/a": proxy("old") });
+    const result = status(
+      { plan: { ...plan, waits: [{ namespace: "pilot", pod: "a", cause: "holds" }] } },
+      { "shop/a": proxy("old", { outstanding: snapshot(wished) }) },
+    );
     expect(ofType(result, "Converged")).toMatchObject({
       status: "False",
       reason: "Moving",
@@ -92,6 +97,38 @@ describe("appStatus", () => {
     });
     expect(result.namespaces?.moving).toBe(1);
   });
+  it("is not ready while a proxy is behind or away, whatever moves", () => {
+    const moving = { ...plan, waits: [{ namespace: "pilot", pod: "a", cause: "holds" as const }] };
+    expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { enforced: undefined }) }), "Ready")).toMatchObject({
+      status: "False",
+      message: expect.stringContaining("pod c is behind"),
+    });
+    expect(ofType(status({}, { "shop/c": proxy("old", { connected: false }) }), "Ready")).toMatchObject({
+      reason: "ProxiesBehind",
+      message: expect.stringContaining("pod c is not connected"),
+    });
+  });
+  it("reports no move while a pod has only not reported yet", () => {
+    const result = status({ plan: { ...plan, waits: [{ namespace: "pilot", pod: "late", cause: "unreported" }] } });
+    expect(result.namespaces?.moving).toBe(0);
+    expect(result.handover).toBeUndefined();
+    expect(ofType(result, "Converged")).toMatchObject({ status: "False", reason: "Rebuilding" });
+  });
+  it("names a pod that carries another app's proxy", () => {
+    expect(
+      ofType(status({ pods: [pod("a", ""), pod("c", "canary"), pod("x", "", { proxy: "foreign" })] }), "Ready"),
+    ).toMatchObject({
+      reason: "OwnershipConflict",
+      message: expect.stringContaining("pod x"),
+    });
+  });
+  it("names what has no effect in this version", () => {
+    expect(ofType(status({ idle: ["spec.configuration.webhook"] }), "Accepted")).toMatchObject({
+      status: "True",
+      reason: "ValidInPart",
+      message: expect.stringContaining("spec.configuration.webhook"),
+    });
+  });
   it("passes on why a proxy refused its snapshot", () => {
     expect(ofType(status({}, { "shop/c": proxy("d-canary", { problems: ["table: missing"] }) }), "Ready")).toMatchObject({
       status: "False",
@@ -101,7 +138,7 @@ describe("appStatus", () => {
   });
   it("names the pods that run without a proxy", () => {
     expect(
-      ofType(status({ pods: [pod("a", ""), pod("bare", "", { meshed: false }), pod("c", "canary")] }), "TrafficIntercepted"),
+      ofType(status({ pods: [pod("a", ""), pod("bare", "", { proxy: "none" }), pod("c", "canary")] }), "TrafficIntercepted"),
     ).toMatchObject({
       status: "False",
       reason: "PodsWithoutProxy",
@@ -120,10 +157,15 @@ it("rejectedStatus keeps what was enforced and says why the new spec is not", ()
     generation: 5,
     previous: status(),
     now: "2026-01-01T01:00:00Z",
+    reason: "Invalid",
     message: "spec.selector: empty",
   });
   expect(result).toMatchObject({ routeVersion: 7, observedGeneration: 5 });
-  expect(ofType(result, "Accepted")).toMatchObject({ status: "False", reason: "Invalid", message: "spec.selector: empty" });
+  expect(ofType(result, "Accepted")).toMatchObject({
+    status: "False",
+    reason: "Invalid",
+    message: expect.stringContaining("spec.selector: empty"),
+  });
   expect(ofType(result, "Ready")).toMatchObject({
     status: "False",
     observedGeneration: 5,

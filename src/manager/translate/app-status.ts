@@ -17,6 +17,8 @@ export interface StatusFacts {
   readonly plan: AppPlan;
   readonly version: number;
   readonly lockName: string;
+  /** Paths of the spec that have no effect in this version. */
+  readonly idle: readonly string[];
   /** RFC 3339, whole seconds. */
   readonly now: string;
 }
@@ -28,10 +30,10 @@ export function appStatus(facts: StatusFacts): VirtualAppStatus {
   const { plan, previous, generation, now } = facts;
   const proxies = countProxies(facts);
   const counts = countNamespaces(plan);
-  const moving = new Set(plan.waits.map(({ namespace }) => namespace)).size;
+  const moving = movesOf(plan).size;
   const verdicts: [ConditionType, Verdict][] = [
     ["Ready", readyVerdict(facts, proxies, counts)],
-    ["Accepted", { status: "True", reason: "Valid", message: "the spec is valid" }],
+    ["Accepted", acceptedVerdict(facts)],
     ["Converged", convergedVerdict(facts, proxies)],
     ["TrafficIntercepted", interceptedVerdict(facts)],
   ];
@@ -50,10 +52,11 @@ export function appStatus(facts: StatusFacts): VirtualAppStatus {
 
 /** The status of an app whose spec is refused: what was enforced stays, and the conditions say why. */
 export function rejectedStatus(
-  facts: Pick<StatusFacts, "generation" | "previous" | "now"> & { readonly message: string },
+  facts: Pick<StatusFacts, "generation" | "previous" | "now"> & { readonly reason: string; readonly message: string },
 ): VirtualAppStatus {
-  const { generation, previous, now, message } = facts;
-  const verdict: Verdict = { status: "False", reason: "Invalid", message };
+  const { generation, previous, now, reason } = facts;
+  const message = `${facts.message} (running pods keep their routes; a new pod gets none until this is mended)`;
+  const verdict: Verdict = { status: "False", reason, message };
   const types: ConditionType[] = ["Ready", "Accepted"];
   const kept = (previous?.conditions ?? []).filter(({ type }) => !types.includes(type as ConditionType));
   return {
@@ -75,13 +78,25 @@ function condition(
   return { type, ...verdict, observedGeneration, lastTransitionTime };
 }
 
-function countProxies({ pods, factsOf, plan }: StatusFacts): NonNullable<VirtualAppStatus["proxies"]> {
-  const meshed = pods.filter(({ meshed }) => meshed);
-  const factsOfMeshed = meshed.map((pod) => ({ pod, facts: factsOf(podKey(pod)) }));
+function meshedPods({ pods }: StatusFacts): AppPod[] {
+  return pods.filter(({ proxy, ended }) => proxy === "own" && !ended);
+}
+
+/** The namespaces that are known to change hands, in distinction from those of which a pod has only not reported yet. */
+function movesOf({ waits }: AppPlan): ReadonlySet<string> {
+  return new Set(waits.filter(({ cause }) => cause === "holds").map(({ namespace }) => namespace));
+}
+
+function isSynced({ factsOf, plan }: StatusFacts, pod: AppPod): boolean {
+  return factsOf(podKey(pod))?.enforced?.digest === plan.rules.get(pod.subset)?.digest;
+}
+
+function countProxies(facts: StatusFacts): NonNullable<VirtualAppStatus["proxies"]> {
+  const meshed = meshedPods(facts);
   return {
     total: meshed.length,
-    connected: factsOfMeshed.filter(({ facts }) => facts?.connected).length,
-    synced: factsOfMeshed.filter(({ pod, facts }) => facts?.enforced?.digest === plan.rules.get(pod.subset)?.digest).length,
+    connected: meshed.filter((pod) => facts.factsOf(podKey(pod))?.connected).length,
+    synced: meshed.filter((pod) => isSynced(facts, pod)).length,
   };
 }
 
@@ -118,6 +133,11 @@ function readyVerdict(
     const problems = facts.factsOf(podKey(refused))?.problems.join("; ");
     return { status: "False", reason: "SnapshotRefused", message: `pod ${refused.name} refused its snapshot: ${problems}` };
   }
+  const foreign = facts.pods.find(({ proxy, ended }) => proxy === "foreign" && !ended);
+  if (foreign !== undefined) {
+    const message = `pod ${foreign.name} is selected by this app and carries the proxy of another one: nothing new is granted beside it`;
+    return { status: "False", reason: "OwnershipConflict", message };
+  }
   const empty = facts.plan.subsets.find(
     (name) => (counts.get(name) ?? 0) > 0 && !facts.pods.some((pod) => pod.subset === name && pod.ready),
   );
@@ -125,31 +145,67 @@ function readyVerdict(
     const message = `${subsetText(empty)} owns ${counts.get(empty)} namespaces and has no ready pod: nobody works on them`;
     return { status: "False", reason: "SubsetWithoutPods", message };
   }
-  if (proxies.synced < proxies.total && facts.plan.waits.length === 0)
-    return { ...convergedVerdict(facts, proxies), status: "False" };
+  // On its way to a proxy that serves is in sync enough: a healthy handover keeps Ready True.
+  const behind = meshedPods(facts).find((pod) => {
+    const known = facts.factsOf(podKey(pod));
+    return !isSynced(facts, pod) && !(known?.connected && known.enforced !== undefined && known.outstanding !== undefined);
+  });
+  if (behind !== undefined) {
+    const message = `${syncText(facts, proxies)}; pod ${behind.name} is ${facts.factsOf(podKey(behind))?.connected ? "behind" : "not connected"}`;
+    return { status: "False", reason: "ProxiesBehind", message };
+  }
+  return { status: "True", reason: "InSync", message: syncText(facts, proxies) };
+}
+
+function syncText({ version }: StatusFacts, { synced, total }: { synced: number; total: number }): string {
+  return `${synced} of ${total} proxies enforce route ${version}`;
+}
+
+function acceptedVerdict({ idle }: StatusFacts): Verdict {
+  if (idle.length === 0) return { status: "True", reason: "Valid", message: "the spec is valid" };
   return {
     status: "True",
-    reason: "InSync",
-    message: `${proxies.synced} of ${proxies.total} proxies enforce route ${facts.version}`,
+    reason: "ValidInPart",
+    message: `the spec is valid; without effect in this version: ${idle.join(", ")}`,
   };
 }
 
-function convergedVerdict({ plan, version }: StatusFacts, { synced, total }: { synced: number; total: number }): Verdict {
-  const [wait] = plan.waits;
-  if (wait !== undefined) {
-    const moving = new Set(plan.waits.map(({ namespace }) => namespace)).size;
-    return {
-      status: "False",
-      reason: "Moving",
-      message: `${moving} namespaces move: ${wait.namespace} waits for pod ${wait.pod}`,
-    };
+function convergedVerdict(facts: StatusFacts, proxies: { synced: number; total: number }): Verdict {
+  const { waits } = facts.plan;
+  const moving = movesOf(facts.plan);
+  const wait = waits.find(({ cause }) => cause === "holds") ?? waits[0];
+  if (wait === undefined) {
+    const message = syncText(facts, proxies);
+    return proxies.synced === proxies.total
+      ? { status: "True", reason: "InSync", message }
+      : { status: "False", reason: "ProxiesBehind", message };
   }
-  const message = `${synced} of ${total} proxies enforce route ${version}`;
-  return synced === total ? { status: "True", reason: "InSync", message } : { status: "False", reason: "ProxiesBehind", message };
+  switch (wait.cause) {
+    case "holds":
+      return {
+        status: "False",
+        reason: "Moving",
+        message: `${moving.size} namespaces move: ${wait.namespace} waits for pod ${wait.pod}`,
+      };
+    case "unreported":
+      return {
+        status: "False",
+        reason: "Rebuilding",
+        message: `pod ${wait.pod} has not said yet what it holds: nothing new is granted before`,
+      };
+    case "no-proxy":
+      return {
+        status: "False",
+        reason: "PodsWithoutProxy",
+        message: `pod ${wait.pod} carries no proxy and may hold everything: restart it to have it injected`,
+      };
+    default:
+      return wait.cause satisfies never;
+  }
 }
 
 function interceptedVerdict({ pods }: StatusFacts): Verdict {
-  const bare = pods.filter(({ meshed, running }) => running && !meshed);
+  const bare = pods.filter(({ proxy, running }) => running && proxy === "none");
   const [first] = bare;
   if (first !== undefined) {
     const message = `${bare.length} running pods carry no proxy and see everything, ${first.name} first: restart them to have it injected`;
@@ -159,23 +215,22 @@ function interceptedVerdict({ pods }: StatusFacts): Verdict {
 }
 
 function handoverOf({ plan, pods, previous, now }: StatusFacts): HandoverStatus | undefined {
-  const [wait] = plan.waits;
+  const waits = plan.waits.filter(({ cause }) => cause === "holds");
+  const [wait] = waits;
   if (wait === undefined) return undefined;
   const since = previous?.handover?.since ?? now;
   const from = pods.find(({ name }) => name === wait.pod)?.subset ?? DEFAULT_SUBSET;
   const to = [...holdersOf(plan.wished, wait.namespace)].find((subset) => subset !== from) ?? DEFAULT_SUBSET;
-  const waiting = new Set(plan.waits.map(({ pod }) => pod)).size;
-  const losers = pods.filter(({ subset }) => subset === from).length;
+  const losers = pods.filter(({ subset, ended }) => subset === from && !ended);
+  const waiting = new Set(waits.map(({ pod }) => pod));
   return {
     from,
     to,
     phase: "Draining",
     since,
-    done: Math.max(0, losers - waiting),
-    total: losers,
-    waitingOn: plan.waits
-      .slice(0, MAX_WAITING_ON)
-      .map(({ namespace, pod }) => ({ namespace, pod, reason: "NotAcknowledged", since })),
+    done: losers.filter(({ name }) => !waiting.has(name)).length,
+    total: losers.length,
+    waitingOn: waits.slice(0, MAX_WAITING_ON).map(({ namespace, pod }) => ({ namespace, pod, reason: "NotAcknowledged", since })),
   };
 }
 

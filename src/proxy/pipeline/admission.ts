@@ -1,8 +1,6 @@
 // Asks the pure core about a request and turns the answer into one that needs no more waiting: an unknown namespace is
-// waited for, bounded. Invariant: a write that is let through is counted in the same tick in which it was decided, so no
-// snapshot can come in between. Called by the isolate layer.
-import type { Clock } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
+// waited for, bounded, unless the API server says that it does not exist. Invariant: a write that is let through is counted in
+// the same tick in which it was decided, so no snapshot can come in between. Called by the isolate layer.
 import type { ResourceInfo, ResourceVerb } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type Decision, decide } from "../../route/decide.ts";
@@ -10,19 +8,17 @@ import type { QueryPlan, Scope } from "../../route/plan-query.ts";
 import { planNothing } from "../../route/plan-query.ts";
 import { governingNamespace, type ResourceView } from "../../route/snapshot.ts";
 import type { Enforced, Session } from "../session/session.ts";
-import type { Call } from "./handler.ts";
+import { discardBody } from "./discard-body.ts";
+import type { Call, Reply } from "./handler.ts";
+import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
+import type { ResourceCall } from "./resource-call.ts";
 
 export type Admission =
   /** Pass as it is. `done` must be called once a write has been answered or has failed. */
   | { readonly kind: "allow"; readonly done: (() => void) | undefined }
-  | { readonly kind: "narrow"; readonly plan: QueryPlan; readonly unknown: string | undefined };
-
-export interface AdmissionDeps {
-  readonly session: Session;
-  readonly clock: Clock;
-  /** How long a request waits for an unknown namespace's owner. */
-  readonly holdMs: number;
-}
+  | { readonly kind: "narrow"; readonly plan: QueryPlan; readonly unknown: string | undefined }
+  /** What it is about does not exist; the API server has said so. */
+  | { readonly kind: "missing"; readonly reply: Reply };
 
 const WRITES: ReadonlySet<ResourceVerb> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
@@ -31,25 +27,30 @@ const WRITES: ReadonlySet<ResourceVerb> = new Set(["create", "update", "patch", 
  * @throws StatusError Forbidden, or ServiceUnavailable where a retry may help
  */
 export async function admit<T>(
-  call: Call & { readonly info: ResourceInfo },
+  call: ResourceCall,
   scope: Scope,
-  deps: AdmissionDeps,
+  deps: HoldDeps,
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
   const { info } = call;
   const { session, clock } = deps;
-  const deadlineMs = clock.monotonicMs() + deps.holdMs;
-  for (;;) {
-    const enforced = enforcedNow(session);
-    const view = enforced.view(info.group, info.resource);
-    const decision = decide(view, info, scope);
-    if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, view, info) });
-    if (decision.kind === "narrow") return proceed({ kind: "narrow", plan: decision.plan, unknown: undefined });
-    if (decision.kind === "refuse") throw refusal(decision, enforced, call);
-    if (clock.monotonicMs() >= deadlineMs) return proceed(notKnown(decision.namespace, info, call));
-    const startedMs = clock.monotonicMs();
-    await nextChange(session, clock, deadlineMs - startedMs, call.signal);
-    call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - startedMs;
+  let hold: Hold | undefined;
+  try {
+    for (;;) {
+      const enforced = enforcedNow(session);
+      const view = enforced.view(info.group, info.resource);
+      const decision = decide(view, info, scope);
+      if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, view, info) });
+      if (decision.kind === "narrow") return proceed({ kind: "narrow", plan: decision.plan, unknown: undefined });
+      if (decision.kind === "refuse") throw refusal(decision, enforced, call);
+      hold ??= beginHold(call, decision.namespace, deps);
+      const missing = hold.takeMissing();
+      if (missing !== undefined) return proceed(isMissing(decision.namespace, info, missing));
+      if (clock.monotonicMs() >= hold.deadlineMs) return proceed(notKnown(decision.namespace, info, call));
+      await hold.next();
+    }
+  } finally {
+    hold?.end();
   }
 }
 
@@ -80,27 +81,25 @@ function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: 
   return new StatusError("Forbidden", `${message}; to change that, edit the route of the VirtualApp ${app}`);
 }
 
-// Nobody has said in time. A read of the collection is answered with nothing; it lists again once the namespace is granted.
+// Nobody has said in time.
 function notKnown(namespace: string, info: ResourceInfo, call: Call): Admission {
-  if (info.verb === "list" || info.verb === "watch") return { kind: "narrow", plan: planNothing(namespace), unknown: namespace };
+  if (isRead(info)) return nothingOf(namespace);
   call.record.decision = "fenced";
   const message = `ctrlmesh: ${info.verb} in namespace "${namespace}": the manager has not said yet which subset owns it; try again`;
   throw new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }
 
-function nextChange(session: Session, clock: Clock, timeoutMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (settle: () => void) => {
-      unsubscribe();
-      timer.cancel();
-      signal.removeEventListener("abort", gone);
-      settle();
-    };
-    const gone = () =>
-      finish(() => reject(new MeshError("ABORTED", "waiting for a namespace's owner: aborted", { cause: signal.reason })));
-    const unsubscribe = session.onChange(() => finish(resolve));
-    const timer = clock.after(timeoutMs, () => finish(resolve));
-    if (signal.aborted) gone();
-    else signal.addEventListener("abort", gone, { once: true });
-  });
+function isMissing(namespace: string, info: ResourceInfo, reply: Reply): Admission {
+  if (!isRead(info)) return { kind: "missing", reply };
+  discardBody(reply.body);
+  return nothingOf(namespace);
+}
+
+// A read of the collection is answered with nothing; it lists again once the namespace is granted.
+function nothingOf(namespace: string): Admission {
+  return { kind: "narrow", plan: planNothing(namespace), unknown: namespace };
+}
+
+function isRead({ verb }: ResourceInfo): boolean {
+  return verb === "list" || verb === "watch";
 }

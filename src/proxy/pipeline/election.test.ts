@@ -142,6 +142,12 @@ describe("the subset's own lock", () => {
     expect(Buffer.from(sent()?.body as Uint8Array).toString()).toBe('{"metadata":{"name":"settings"}}');
   });
 
+  it("in an answer over the bound is an error that says so", async () => {
+    const { refusal } = setup({}, () => jsonReply({ filler: "x".repeat(4 * 1024 * 1024) }));
+    const status = await refusal("GET", `${LEASES}/shop-lock`);
+    expect([status.code, status.message]).toEqual([500, expect.stringContaining("over 3145728 bytes")]);
+  });
+
   it("with a body over the bound is refused", async () => {
     const { refusal } = setup();
     const body = JSON.stringify({ metadata: { name: "shop-lock" }, filler: "x".repeat(1024 * 1024) });
@@ -222,6 +228,21 @@ describe("another subset's lock", () => {
   });
 });
 
+it("shows a Table's columns in a watch, though its first event is of another subset's lock", async () => {
+  const source = scriptedSource();
+  const { send } = setup({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
+  const { body } = await send("GET", `${LEASES}?watch=true`);
+  const sink = recordingSink();
+  if (body === null || body instanceof Uint8Array) throw new Error("no source");
+  body.open(sink);
+  const tableEvent = (rows: string[], columns: unknown) =>
+    `${JSON.stringify({ type: "ADDED", object: { kind: "Table", apiVersion: "meta.k8s.io/v1", columnDefinitions: columns, rows: rows.map((name) => ({ object: lease(name) })) } })}\n`;
+  source.write(tableEvent(["shop-lock---green"], [{ name: "Name" }]));
+  source.write(tableEvent(["shop-lock---green"], null));
+  source.write(tableEvent(["shop-lock---blue"], null));
+  expect(sink.text).toBe(tableEvent([], [{ name: "Name" }]) + tableEvent(["shop-lock"], null));
+});
+
 it("renames the lock in field selectors and leaves their other terms", async () => {
   const list = { kind: "LeaseList", apiVersion: "v1", metadata: {}, items: [lease("shop-lock---blue")] };
   const { send, sent } = setup({}, () => jsonReply(list));
@@ -229,6 +250,41 @@ it("renames the lock in field selectors and leaves their other terms", async () 
   expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name=shop-lock---blue,metadata.namespace=shop-lock");
   expect(sent()?.record.lock).toBe(true);
   expect(await namesOf(reply)).toEqual(["shop-lock"]);
+});
+
+it("sends the selector as it was read, in the default subset too", async () => {
+  const { send, sent } = setup({ subset: "" }, () => jsonReply({ kind: "LeaseList", apiVersion: "v1", metadata: {}, items: [] }));
+  await send("GET", `${LEASES}?fieldSelector=+metadata.name==shop-lock,,`);
+  expect(sent()?.target).toBe(`${LEASES}?fieldSelector=metadata.name%3Dshop-lock`);
+});
+
+it("a server that reads the selector in another way shows no other object under the mark of the lock", async () => {
+  const items = ["shop-lock", "shop-lock---green", "foreign"].map((name) => lease(name));
+  const list = { kind: "ConfigMapList", apiVersion: "v1", metadata: {}, items };
+  const { send } = setup({ subset: "" }, () => jsonReply(list));
+  for (const method of ["GET", "DELETE"]) {
+    const reply = await send(method, `${CONFIGMAPS}?fieldSelector=metadata.name%3Dshop-lock`);
+    expect(await namesOf(reply)).toEqual(["shop-lock"]);
+  }
+});
+
+it("lists a namespace's configmaps of any size without holding them", async () => {
+  const source = scriptedSource();
+  const { send } = setup({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
+  const { body } = await send("GET", CONFIGMAPS);
+  if (body === null || body instanceof Uint8Array) throw new Error("no source");
+  const sink = recordingSink();
+  body.open(sink);
+  source.write('{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[');
+  const first = JSON.stringify({ metadata: { name: "a", namespace: "shop" } });
+  source.write(`${first},`);
+  expect(sink.text).toContain(first);
+  source.write(`${JSON.stringify(lease("shop-lock---blue"))}]}`);
+  source.end();
+  expect(JSON.parse(sink.text).items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual([
+    "a",
+    "shop-lock",
+  ]);
 });
 
 describe("who leads", () => {

@@ -3,15 +3,15 @@
 // reachable by name; what cannot be translated is refused. It marks lock traffic, which later layers let pass.
 import { lockNameFor } from "../../route/lock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { LeaderSink, Session } from "../session/session.ts";
-import { endedBy } from "../stream/ended-by.ts";
+import type { Enforced, LeaderSink, Session } from "../session/session.ts";
+import { endBySnapshot, endWhen } from "../stream/end-when.ts";
 import { asSource } from "./byte-source.ts";
-import type { Call, Layer, Reply } from "./handler.ts";
+import type { Layer, Reply } from "./handler.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
-import type { ResourceCall } from "./lock-body.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
 import { type LockTouch, touchOf } from "./lock-names.ts";
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
+import { isResourceCall } from "./resource-call.ts";
 
 export interface ElectionDeps {
   readonly session: Session & LeaderSink;
@@ -56,18 +56,10 @@ function dispatch(touch: Exclude<LockTouch, { kind: "none" }>, lock: LockCall, l
 // A pod that comes into another subset has another lock: what it watches of the old one ends.
 function whileLockIs(name: string, reply: Reply, session: Session): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
-  const body = endedBy(asSource(reply.body), (end) =>
-    session.onChange((now) => {
-      if (upstreamName(now.snapshot) !== name) end();
-    }),
-  );
-  return { ...reply, body };
+  const isOver = ({ snapshot }: Enforced) => upstreamName(snapshot) !== name;
+  return { ...reply, body: endWhen(asSource(reply.body), endBySnapshot(session, isOver), "end") };
 }
 
 function upstreamName({ lockName, subset }: Snapshot): string {
   return lockNameFor(lockName, subset);
-}
-
-function isResourceCall(call: Call): call is ResourceCall {
-  return call.info.kind === "resource";
 }

@@ -33,6 +33,18 @@ describe("answerTo", () => {
     expect(answerTo(new MeshError(code, "doing: failed"), method).status.details?.retryAfterSeconds).toBe(seconds);
   });
 
+  // A caller's body that is too large or unreadable is refused where it is read, as 413 or 400.
+  it.each(["BODY_TOO_LARGE", "CODEC_MALFORMED", "CODEC_TRUNCATED", "CODEC_TOO_LARGE", "CODEC_NOT_A_LIST", "CODEC_AMBIGUOUS"])(
+    "answers %s with the API server's answer that could not be read, without a retry, and has it logged",
+    (errorCode) => {
+      const { status, code, unexpected } = answerTo(new MeshError(errorCode, "reading JSON: token abc"), "PUT");
+      expect([status.code, status.reason, code, unexpected]).toEqual([500, "InternalError", errorCode, true]);
+      expect(status.message).toMatch(/^ctrlmesh: the API server's answer /);
+      expect(status.message).not.toContain("abc");
+      expect(status.details?.retryAfterSeconds).toBeUndefined();
+    },
+  );
+
   it("tells nothing of an unexpected error", () => {
     const { status, code, unexpected } = answerTo(new TypeError("token abc is undefined"), "GET");
     expect([status.code, code, unexpected]).toEqual([500, "INTERNAL", true]);

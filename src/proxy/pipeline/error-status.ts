@@ -8,7 +8,7 @@ export interface ErrorAnswer {
   readonly status: Status;
   /** Value of the header `x-ctrlmesh-error`. */
   readonly code: string;
-  /** Nobody expected this error: it must be logged. */
+  /** Nobody expected this error, and the answer does not say all of it: it must be logged. */
   readonly unexpected: boolean;
 }
 
@@ -17,6 +17,10 @@ export function answerTo(error: unknown, method: string): ErrorAnswer {
   if (error instanceof StatusError) return { status: error.status, code: constantCase(error.status.reason), unexpected: false };
   const status = error instanceof MeshError ? statusOf(error, method) : undefined;
   if (status !== undefined && error instanceof MeshError) return { status, code: error.code, unexpected: false };
+  if (error instanceof MeshError && isUnreadable(error)) {
+    const text = "ctrlmesh: the API server's answer is not what its content type says, or larger than the proxy can translate";
+    return { status: createStatus("InternalError", text), code: error.code, unexpected: true };
+  }
   const message = "ctrlmesh: internal error in the proxy; its log has the details";
   return { status: createStatus("InternalError", message), code: "INTERNAL", unexpected: true };
 }
@@ -46,6 +50,12 @@ function statusOf(error: MeshError, method: string): Status | undefined {
     default:
       return undefined;
   }
+}
+
+// The layers that read a caller's body answer for it themselves (413, 400): what comes here was read of the API server, which
+// may have done what it was asked.
+function isUnreadable({ code }: MeshError): boolean {
+  return code === "BODY_TOO_LARGE" || code.startsWith("CODEC_");
 }
 
 /** True if the client (or the drain) ended the call: no failure of anybody. */

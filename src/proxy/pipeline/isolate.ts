@@ -5,14 +5,20 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { Registry } from "../../base/metrics.ts";
 import type { ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
+import { decide } from "../../route/decide.ts";
 import type { Scope } from "../../route/plan-query.ts";
+import { isNamespaces } from "../../route/snapshot.ts";
 import { type Collection, createResync } from "../session/resync.ts";
-import type { Session } from "../session/session.ts";
+import type { Enforced, Session } from "../session/session.ts";
+import { abortWhen, endBySnapshot, endWhen } from "../stream/end-when.ts";
 import { createStreamMetrics } from "../stream/stream-metrics.ts";
+import { isLongRunning } from "../upstream/pools.ts";
 import { admit, enforcedNow } from "./admission.ts";
+import { asSource } from "./byte-source.ts";
 import type { Call, Handler, Layer, Reply } from "./handler.ts";
 import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
 import { whenReplyDone } from "./reply-done.ts";
+import { isResourceCall, type ResourceCall } from "./resource-call.ts";
 
 export interface IsolateDeps {
   readonly session: Session;
@@ -29,34 +35,33 @@ export interface IsolateDeps {
   readonly resyncJitterMs?: number;
 }
 
-type ResourceCall = Call & { readonly info: ResourceInfo };
-
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
   const { session, clock } = deps;
   const resync = createResync(session, clock);
   const streams: NarrowDeps = { ...deps, resync, metrics: createStreamMetrics(deps.registry) };
-  const admission = { session, clock, holdMs: deps.holdMs ?? 2_000 };
   const narrow = createNarrow(streams);
 
   const allowRead = async (call: ResourceCall, next: Handler): Promise<Reply> => {
     if (call.info.verb !== "list" && call.info.verb !== "watch") return next(call);
-    const collection = beginCollection(call);
-    const reply = await next(call);
-    return call.info.verb === "watch" ? watchAllowed(reply, scopeOfWatch(call, collection), streams) : reply;
+    return sendCollection(call, async (collection) => {
+      const reply = await next(call);
+      return call.info.verb === "watch" ? watchAllowed(reply, scopeOfWatch(call, collection), streams) : reply;
+    });
   };
 
-  // Refuses a watch that would go on from a list made under other routes, and notes that a list begins.
-  const beginCollection = (call: ResourceCall): Collection => {
+  // Refuses a watch that would go on from a list made under other routes, and notes what is listed.
+  const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
     const collection = collectionOf(call);
     const { query, verb } = call.info;
-    if (verb === "watch" && continuesFromList(query)) {
-      if (!resync.mustListAgain(collection)) return collection;
-      call.record.decision = "fenced";
-      throw new StatusError("Expired", "ctrlmesh: the namespaces of this subset have changed since the last list, list again");
-    }
-    if (!query.get("continue")) resync.listBegun(collection);
-    return collection;
+    if (verb !== "watch" || !continuesFromList(query))
+      return query.get("continue") ? send(collection) : resync.list(collection, () => send(collection));
+    if (!resync.mustListAgain(collection, query.get("resourceVersion") ?? "")) return send(collection);
+    call.record.decision = "fenced";
+    throw new StatusError(
+      "Expired",
+      "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",
+    );
   };
 
   const scopeOf = async (call: ResourceCall): Promise<Scope> => {
@@ -70,29 +75,42 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await scopeOf(call) : "unknown";
-    return admit(call, scope, admission, (admitted) => {
+    return admit(call, scope, { session, clock, ask: next, holdMs: deps.holdMs ?? 2_000 }, async (admitted) => {
+      if (admitted.kind === "missing") return admitted.reply;
       if (admitted.kind === "narrow") {
-        const collection = beginCollection(call);
-        call.record.decision = "narrowed";
-        if (admitted.unknown !== undefined) resync.leftOut.note(collection, admitted.unknown);
-        return narrow(call, scopeOfWatch(call, collection), admitted.plan, next);
+        const { plan, unknown } = admitted;
+        return sendCollection(call, (collection) => {
+          call.record.decision = "narrowed";
+          if (unknown !== undefined) resync.leftOut.note(collection, unknown);
+          return narrow(call, scopeOfWatch(call, collection), plan, next);
+        });
       }
-      return admitted.done === undefined ? allowRead(call, next) : countedWrite(call, next, admitted.done);
+      const { done } = admitted;
+      const reply = done === undefined ? await allowRead(call, next) : await countedWrite(call, next, done);
+      return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session) : reply;
     });
   };
 }
 
+// Logs that are followed, proxies, tunnels. Watches have ends of their own, which know what frames are.
+function hasNoEnd(info: ResourceInfo): boolean {
+  return info.verb !== "watch" && isLongRunning(info);
+}
+
+function whileAllowed(reply: Reply, info: ResourceInfo, session: Session): Reply {
+  const isOver = (now: Enforced) => decide(now.view(info.group, info.resource), info, "unknown").kind !== "allow";
+  const end = endBySnapshot(session, isOver);
+  if (reply.tunnel !== undefined) return { ...reply, tunnel: { ...reply.tunnel, signal: abortWhen(reply.tunnel.signal, end) } };
+  return reply.body === null ? reply : { ...reply, body: endWhen(asSource(reply.body), end, "break") };
+}
+
 async function countedWrite(call: Call, next: Handler, done: () => void): Promise<Reply> {
   try {
-    return whenReplyDone(await next(call), done);
+    return whenReplyDone(call, await next(call), done);
   } catch (error) {
     done();
     throw error;
   }
-}
-
-function isResourceCall(call: Call): call is ResourceCall {
-  return call.info.kind === "resource";
 }
 
 // The frames of a tunnel cannot be filtered. fabric8 falls back from WebSocket to plain HTTP upon a 503.
@@ -103,7 +121,7 @@ function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
 }
 
 function needsScope(info: ResourceInfo, session: Session): boolean {
-  if (info.namespace !== "" || (info.group === "" && info.resource === "namespaces")) return false;
+  if (info.namespace !== "" || isNamespaces(info)) return false;
   if (info.verb !== "list" && info.verb !== "watch" && info.verb !== "deletecollection") return false;
   return !enforcedNow(session).view(info.group, info.resource).whole;
 }
@@ -114,8 +132,7 @@ function collectionOf({ info }: ResourceCall): Collection {
   const selectors = [query.get("labelSelector") ?? "", query.get("fieldSelector") ?? ""];
   const shape = JSON.stringify([group, version, resource, namespace, ...selectors]);
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
-  const isNamespaces = group === "" && resource === "namespaces";
-  return { group, resource, namespace: isNamespaces ? "" : namespace, shape };
+  return { group, resource, namespace: isNamespaces(info) ? "" : namespace, shape };
 }
 
 function scopeOfWatch(call: ResourceCall, collection: Collection) {

@@ -5,28 +5,29 @@ import { encodingOf } from "../../kube/codec/media-type.ts";
 import { readObjectMeta } from "../../kube/codec/object-meta.ts";
 import { type Rename, renameObject } from "../../kube/codec/rename.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
-import type { ResourceInfo } from "../../kube/request-info.ts";
-import { StatusError } from "../../kube/status.ts";
+import { StatusError, type StatusReason } from "../../kube/status.ts";
+import { discardBody } from "./discard-body.ts";
 import type { Call, Reply } from "./handler.ts";
 import { readBody } from "./read-body.ts";
+import { readableEncoding } from "./readable-encoding.ts";
+import type { ResourceCall } from "./resource-call.ts";
 
 /** Bound of a lease's body. */
 export const MAX_LEASE_BYTES = 1024 * 1024;
 /** Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests. */
 export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
-export type ResourceCall = Call & { readonly info: ResourceInfo };
-
 export async function requestBody(call: ResourceCall): Promise<Uint8Array> {
   const maxBytes = call.info.resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
+  return readBounded(call.body, maxBytes, "RequestEntityTooLarge", `${call.info.verb} ${call.info.resource}: the body`);
+}
+
+async function readBounded(body: Reply["body"], maxBytes: number, reason: StatusReason, what: string): Promise<Uint8Array> {
   try {
-    return await readBody(call.body, maxBytes);
+    return await readBody(body, maxBytes);
   } catch (error) {
     if (!isMeshError(error, "BODY_TOO_LARGE")) throw error;
-    throw new StatusError(
-      "RequestEntityTooLarge",
-      `ctrlmesh: ${call.info.verb} ${call.info.resource}: the body is over ${maxBytes} bytes`,
-    );
+    throw new StatusError(reason, `ctrlmesh: ${what} is over ${maxBytes} bytes`);
   }
 }
 
@@ -41,13 +42,6 @@ export function requestEncoding(call: ResourceCall, body: Uint8Array): Encoding 
 
 export function mediaType({ headers }: Call): string {
   return (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
-}
-
-export function replyEncoding({ headers }: Reply): Encoding | undefined {
-  const coding = headers["content-encoding"];
-  if (coding !== undefined && coding !== "identity") return undefined;
-  const encoding = encodingOf(String(headers["content-type"] ?? ""));
-  return encoding === "json" || encoding === "protobuf" ? encoding : undefined;
 }
 
 export function readName(encoding: Encoding, body: Uint8Array): string {
@@ -77,7 +71,7 @@ export function unreadableBody(call: ResourceCall): StatusError {
 }
 
 export function unreadableReply(reply: Reply): StatusError {
-  if (reply.body !== null && !(reply.body instanceof Uint8Array)) reply.body.cancel(new Error("the reply cannot be read"));
+  discardBody(reply.body);
   return new StatusError(
     "NotAcceptable",
     `ctrlmesh: the API server's reply cannot be translated (${String(reply.headers["content-type"] ?? "no content type")})`,
@@ -87,9 +81,9 @@ export function unreadableReply(reply: Reply): StatusError {
 // The lock's reply is small: read whole, translated, and looked at by the leader tracker.
 export async function translatedObject(reply: Reply, rename: Rename | undefined): Promise<Reply> {
   if (reply.body === null) return reply;
-  const body = await readBody(reply.body, MAX_OBJECT_BYTES);
+  const body = await readBounded(reply.body, MAX_OBJECT_BYTES, "InternalError", "the API server's answer about a lock");
   if (rename === undefined) return { ...reply, body };
-  const encoding = replyEncoding(reply);
+  const encoding = readableEncoding(reply);
   // An error that is no Status (a load balancer's page) names no object.
   if (encoding === undefined && reply.status >= 400) return { ...reply, body };
   if (encoding === undefined) throw unreadableReply(reply);

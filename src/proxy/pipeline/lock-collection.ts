@@ -1,28 +1,27 @@
 // Lists, watches and deletes of many where locks live: the subset's own lock is shown under the operator's name, others are
 // hidden and out of reach. Called by the election layer.
-import { type Rename, renameList } from "../../kube/codec/rename.ts";
+import type { Rename } from "../../kube/codec/rename.ts";
 import type { ItemMeta } from "../../kube/codec/types.ts";
 import { StatusError } from "../../kube/status.ts";
-import { isForeignLock } from "../../route/lock.ts";
+import { isForeignLock, lockNameFor } from "../../route/lock.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { hideInList, type LockView, renameWatch } from "../stream/rename-stream.ts";
+import { type LockView, renameList, renameWatch } from "../stream/rename-stream.ts";
 import { asSource } from "./byte-source.ts";
 import type { Call, Reply } from "./handler.ts";
-import { backwards, type ResourceCall, replyEncoding, translatedObject, unreadableReply, withBody } from "./lock-body.ts";
+import { backwards, translatedObject, unreadableReply } from "./lock-body.ts";
 import { renameSelector, withoutForeignLocks } from "./lock-names.ts";
 import { type LockCall, translatedPath } from "./lock-object.ts";
 import { withParameter } from "./query.ts";
-import { readBody } from "./read-body.ts";
-
-const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+import { readableEncoding } from "./readable-encoding.ts";
+import type { ResourceCall } from "./resource-call.ts";
 
 export async function selectedLock({ call, snapshot, next, rename }: LockCall): Promise<Reply> {
   call.record.lock = true;
-  const asked = translatedPath(call, undefined);
-  if (rename === undefined) return next(asked);
-  const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename.from, rename.to);
-  return selectedReply(await next(withParameter(asked, "fieldSelector", selector)), snapshot, rename, call.info.verb);
+  // What goes on is the selector as it was read here, also where nothing is renamed: nobody else filters lock traffic.
+  const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
+  const asked = withParameter(translatedPath(call, undefined), "fieldSelector", selector);
+  return selectedReply(await next(asked), snapshot, rename, call.info.verb);
 }
 
 /** The legacy watch of one object, by its name in the path. */
@@ -32,30 +31,29 @@ export async function namedWatch({ call, snapshot, next, rename }: LockCall): Pr
 }
 
 function selectedReply(reply: Reply, snapshot: Snapshot, rename: Rename | undefined, verb: string): Promise<Reply> {
-  return translatedCollection(reply, verb, { keep: keepOf(snapshot), rename: rename && backwards(rename) });
+  const own = lockNameFor(snapshot.lockName, snapshot.subset);
+  const keep = ({ namespace, name }: ItemMeta) => namespace === snapshot.podNamespace && name === own;
+  return translatedCollection(reply, verb, { keep, rename: rename && backwards(rename) });
 }
 
 export async function collection({ call, snapshot, next, rename }: LockCall, whole: boolean): Promise<Reply> {
   const { info } = call;
   if (info.verb === "deletecollection") return whole ? next(call) : next(sparingLocks(call, snapshot));
   const reply = await next(translatedPath(call, undefined));
-  // Over all namespaces the own lock keeps its name upstream: such a list may be of any size, and is not held to rename one.
+  // Over all namespaces the own lock keeps its name upstream: elsewhere an object may have that name by right.
   const view: LockView = { keep: keepOf(snapshot), rename: whole || rename === undefined ? undefined : backwards(rename) };
   return translatedCollection(reply, info.verb, view);
 }
 
 export async function translatedCollection(reply: Reply, verb: string, view: LockView): Promise<Reply> {
   if (reply.body === null) return reply;
-  const encoding = replyEncoding(reply);
+  const encoding = readableEncoding(reply);
   if (encoding === undefined && reply.status >= 300) return reply;
   if (encoding === undefined) throw unreadableReply(reply);
   const { "content-length": _, ...headers } = reply.headers;
   if (reply.status >= 300) return translatedObject(reply, view.rename && backwards(view.rename));
-  if (verb === "watch") return { ...reply, headers, body: renameWatch(asSource(reply.body), encoding, view) };
-  if (view.rename === undefined && verb === "list")
-    return { ...reply, headers, body: hideInList(asSource(reply.body), encoding, view.keep) };
-  const body = await readBody(reply.body, MAX_REPLY_BYTES);
-  return withBody(reply, view.rename === undefined ? body : renameList(encoding, body, view.rename, view.keep));
+  const translate = verb === "watch" ? renameWatch : renameList;
+  return { ...reply, headers, body: translate(asSource(reply.body), encoding, view) };
 }
 
 function keepOf(snapshot: Snapshot): (meta: ItemMeta) => boolean {

@@ -1,5 +1,7 @@
 // How a request for the operator's lock is renamed: in the path, in field selectors. Pure. Invariant: only what names the
 // lock changes; a namespace, group or label of the same name stays. Called by the election layer.
+
+import type { Rename } from "../../kube/codec/rename.ts";
 import { formatFieldTerm, parseFieldSelector } from "../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../kube/request-info.ts";
 import { isForeignLock, isLockPlace, isLockResource, lockNameFor } from "../../route/lock.ts";
@@ -60,10 +62,12 @@ export function renamePath(info: ResourceInfo, to: string): string {
   return parts.join("/");
 }
 
-/** The field selector with the lock's name replaced in every term on metadata.name. */
-export function renameSelector(selector: string, from: string, to: string): string {
+/** The field selector written anew, with the lock's name replaced in every term on metadata.name. */
+export function renameSelector(selector: string, rename: Rename | undefined): string {
   return parseFieldSelector(selector)
-    .map((term) => formatFieldTerm(term.field === "metadata.name" && term.value === from ? { ...term, value: to } : term))
+    .map((term) =>
+      formatFieldTerm(term.field === "metadata.name" && term.value === rename?.from ? { ...term, value: rename.to } : term),
+    )
     .join(",");
 }
 

@@ -9,10 +9,8 @@ import type { Call, Handler, Reply } from "./handler.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";
 import {
   mediaType,
-  type ResourceCall,
   readingRequest,
   readName,
-  replyEncoding,
   requestBody,
   requestEncoding,
   translatedObject,
@@ -21,6 +19,8 @@ import {
 import { holderOf } from "./lock-holder.ts";
 import { renamePath, touchByName } from "./lock-names.ts";
 import { withTarget } from "./query.ts";
+import { readableEncoding } from "./readable-encoding.ts";
+import type { ResourceCall } from "./resource-call.ts";
 
 /** One request with what the snapshot of its beginning says about locks. */
 export interface LockCall {
@@ -87,7 +87,7 @@ function track(
 }
 
 function holderInReply(reply: Reply, resource: string): string | undefined {
-  const encoding = replyEncoding(reply);
+  const encoding = readableEncoding(reply);
   return encoding !== undefined && reply.body instanceof Uint8Array ? holderOf(encoding, resource, reply.body) : undefined;
 }
 

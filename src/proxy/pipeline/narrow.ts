@@ -1,21 +1,23 @@
 // Sends a list or watch with what the API server can filter by itself, and filters the reply by its own content type.
 // Invariant: fails closed. A successful reply that is not a readable list or watch is refused, never passed. Called by isolate.
 import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { encodingOf, narrowAccept } from "../../kube/codec/media-type.ts";
+import { narrowAccept } from "../../kube/codec/media-type.ts";
 import type { Encoding, ItemMeta } from "../../kube/codec/types.ts";
 import { parseFieldSelector } from "../../kube/field-selector.ts";
 import { StatusError } from "../../kube/status.ts";
 import { joinSelectors, type QueryPlan } from "../../route/plan-query.ts";
 import { governingNamespace } from "../../route/snapshot.ts";
 import type { Collection } from "../session/resync.ts";
+import { type End, endWhen } from "../stream/end-when.ts";
 import { listStream } from "../stream/list-stream.ts";
-import { rawWatch } from "../stream/raw-watch.ts";
-import type { PushedDown, WatchScope } from "../stream/watch-scope.ts";
+import { isTakenAway, type PushedDown, type WatchScope } from "../stream/watch-scope.ts";
 import { type WatchDeps, watchStream } from "../stream/watch-stream.ts";
 import { enforcedNow } from "./admission.ts";
 import { asSource } from "./byte-source.ts";
+import { discardBody } from "./discard-body.ts";
 import type { Call, Handler, Reply } from "./handler.ts";
 import { withParameter } from "./query.ts";
+import { readableEncoding } from "./readable-encoding.ts";
 
 export type NarrowDeps = WatchDeps;
 
@@ -48,31 +50,36 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     if (!pushes || reply.status !== 400)
       return filterReply(reply, call, { ...scope, pushed: pushes ? pushedBy(plan) : NOTHING_PUSHED }, deps);
     // The selector may be what the server does not like, or the caller's own: asking again without ours tells.
-    discard(reply);
+    discardBody(reply.body);
     const second = await send(call, plain, next);
     if (second.status !== 400 && noPushdown.size < MAX_REMEMBERED) noPushdown.add(key);
     return filterReply(second, call, { ...scope, pushed: NOTHING_PUSHED }, deps);
   };
 }
 
-/** A reply to an allowed watch: passes untouched, and ends when the routes change for it. */
+/**
+ * A reply to an allowed watch: passes untouched, and ends when the routes change for it. Where its frames cannot be told apart
+ * it breaks, since there is no boundary at which an event could be put in; clients watch again and are decided upon anew.
+ */
 export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
   const encoding = readableEncoding(reply);
   const full: WatchScope = { ...scope, pushed: NOTHING_PUSHED };
   const body = asSource(reply.body);
   const { "content-length": _, ...headers } = reply.headers;
-  return {
-    ...reply,
-    headers,
-    body: encoding === undefined ? rawWatch(body, full, deps) : watchStream(body, encoding, full, deps),
+  if (encoding !== undefined) return { ...reply, headers, body: watchStream(body, encoding, full, deps) };
+  const { collection } = scope;
+  const end: End = {
+    onChange: (listener) => deps.resync.watching(collection, listener),
+    isOver: () => isTakenAway(enforcedNow(deps.session).view(collection.group, collection.resource), collection),
   };
+  return { ...reply, headers, body: endWhen(body, end, "break") };
 }
 
 // The caller's request as its reply can be read. A body has no meaning here and could not be sent twice.
 function readable(call: Call): Call {
   const accept = narrowAccept(call.headers.accept);
-  if (call.body !== null && !(call.body instanceof Uint8Array)) call.body.cancel(new Error("a list needs no body"));
+  discardBody(call.body);
   const { "content-length": _length, "transfer-encoding": _coding, "content-type": _type, ...headers } = call.headers;
   const narrowed: Call = { ...call, headers: { ...headers, accept, "accept-encoding": "identity" }, body: null };
   // Without metadata nobody could say whose a Table's rows are.
@@ -95,7 +102,7 @@ function filterReply(reply: Reply, call: Call, scope: WatchScope, deps: NarrowDe
   if (call.method === "HEAD" && reply.body === null) return { ...reply, headers };
   const encoding = readableEncoding(reply);
   if (encoding === undefined || reply.status !== 200 || reply.body === null) {
-    discard(reply);
+    discardBody(reply.body);
     const what = `status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`;
     throw notReadable(`the API server's reply cannot be filtered (${what})`);
   }
@@ -125,18 +132,6 @@ function filterList(body: ReturnType<typeof asSource>, encoding: Encoding, colle
     return standing === "mine";
   };
   return listStream(body, createListFilter(encoding, keep), (bytes) => deps.metrics.filteredBytes.inc(bytes));
-}
-
-function readableEncoding({ headers }: Reply): Encoding | undefined {
-  const coding = headers["content-encoding"];
-  if (coding !== undefined && coding !== "identity") return undefined;
-  const type = headers["content-type"];
-  const encoding = encodingOf(typeof type === "string" ? type : "");
-  return encoding === "json" || encoding === "protobuf" ? encoding : undefined;
-}
-
-function discard({ body }: Reply): void {
-  if (body !== null && !(body instanceof Uint8Array)) body.cancel(new Error("the reply is not needed"));
 }
 
 function notReadable(message: string): StatusError {

@@ -4,19 +4,20 @@
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource } from "../pipeline/byte-stream.ts";
+import { discardBody } from "../pipeline/discard-body.ts";
 import type { Reply } from "../pipeline/handler.ts";
 
 /** Starts sending; the response's own events tell when it is done. */
 export function sendReply(res: ServerResponse, reply: Reply): void {
   const { body } = reply;
   if (res.destroyed || res.closed) {
-    if (body !== null && !(body instanceof Uint8Array)) body.cancel(clientGone());
+    discardBody(body, clientGone());
     return;
   }
   try {
     res.writeHead(reply.status, reply.headers as Record<string, string | string[]>);
   } catch (error) {
-    if (body !== null && !(body instanceof Uint8Array)) body.cancel(clientGone());
+    discardBody(body, clientGone());
     throw error;
   }
   if (body === null) res.end();

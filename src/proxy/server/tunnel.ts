@@ -1,7 +1,9 @@
 // Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY and WebSocket
 // of exec, attach and port-forward). Invariant: target, method and headers are those that the pipeline let through, never
-// the client's own. Uses the package http-proxy, loaded at the first upgrade, since most operators never make one.
-import type { IncomingMessage } from "node:http";
+// the client's own; both sockets end together, whenever one of them does and when the call's signal fires. Uses the package
+// http-proxy, loaded at the first upgrade, since most operators never make one.
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../base/log.ts";
 import type { Call } from "../pipeline/handler.ts";
@@ -21,10 +23,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Makes the opener. */
 export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
-  let loading: ReturnType<typeof loadProxy> | undefined;
   return async (call, req, socket, head) => {
-    loading ??= loadProxy();
-    const [proxy, { caPem }] = await Promise.all([loading, trust.current()]);
+    const [{ createProxyServer }, { caPem }] = await Promise.all([import("http-proxy"), trust.current()]);
+    if (call.signal.aborted) socket.destroy();
     if (socket.destroyed) return;
     // http-proxy only connects GETs for WebSockets; the options then say what is really sent.
     req.method = "GET";
@@ -40,6 +41,9 @@ export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
       headers: tunnelHeaders(call, origin),
       connectTimeout: CONNECT_TIMEOUT_MS,
     };
+    const proxy = createProxyServer({});
+    proxy.on("error", () => undefined); // the callback is told as well
+    proxy.on("proxyReqWs", (request) => endTogether(request, socket, call.signal));
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");
       socket.destroy();
@@ -47,11 +51,24 @@ export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
   };
 }
 
-async function loadProxy() {
-  const { createProxyServer } = await import("http-proxy");
-  const proxy = createProxyServer({});
-  proxy.on("error", () => undefined); // each tunnel's own callback is told as well
-  return proxy;
+// http-proxy lets the API server's side be if the client goes before the upgrade is answered.
+function endTogether(request: ClientRequest, socket: Duplex, signal: AbortSignal): void {
+  let upstream: Socket | undefined;
+  request.once("upgrade", (_res, upgraded: Socket) => {
+    upstream = upgraded;
+  });
+  socket.once("close", () => {
+    signal.removeEventListener("abort", cut);
+    // What the client sent before it went still goes out.
+    if (upstream === undefined) request.destroy();
+    else upstream.destroySoon();
+  });
+  const cut = () => {
+    if (socket.destroyed) return; // the client went by itself
+    socket.destroy();
+    upstream?.destroy();
+  };
+  signal.addEventListener("abort", cut, { once: true });
 }
 
 function tunnelHeaders(call: Call, origin: URL): Record<string, string | string[]> {

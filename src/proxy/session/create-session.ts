@@ -15,7 +15,7 @@ import { createMeshClient } from "./mesh-client.ts";
 import type { LeaderSink, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile } from "./snapshot-file.ts";
-import { createSnapshotIntake } from "./snapshot-intake.ts";
+import { createSnapshotIntake, type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
 
 export interface SessionConfig {
   /** host:port of the manager's gRPC service. */
@@ -56,16 +56,11 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
     credentials: deps.credentials ?? grpcCredentials.createInsecure(),
     service: loadMeshService(),
     intake,
-    hello: () => {
-      const snapshot = enforcer.current?.snapshot;
-      return {
-        pod,
-        version: snapshot?.version ?? 0,
-        digest: snapshot?.digest ?? "",
-        proxyVersion: deps.proxyVersion ?? "",
-        enforced: snapshot === undefined ? null : snapshotToWire(snapshot, 0),
-      };
-    },
+    hello: () => ({
+      pod,
+      proxyVersion: deps.proxyVersion ?? "",
+      ...heldToWire(intake.held, enforcer.current?.snapshot.version ?? 0),
+    }),
     metrics,
     clock,
     random,
@@ -100,5 +95,18 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
       await running.catch(() => undefined);
       await intake.idle();
     },
+  };
+}
+
+// A digest without its snapshot: the manager then takes this proxy to hold everything, until it acknowledges something.
+function heldToWire({ acknowledged, inDoubt }: Held, version: number) {
+  const newest = inDoubt.at(-1);
+  if (newest !== undefined && inDoubt.length > MAX_IN_DOUBT)
+    return { version, digest: newest.digest, enforced: null, inDoubt: [] };
+  return {
+    version,
+    digest: acknowledged?.digest ?? "",
+    enforced: acknowledged === undefined ? null : snapshotToWire(acknowledged, 0),
+    inDoubt: inDoubt.map((snapshot) => snapshotToWire(snapshot, 0)),
   };
 }

@@ -1,12 +1,15 @@
 // Remembers of which namespaces something was left out of a list or a watch because nobody had said yet who owns them, or
-// because they were moving. Invariant: a note stays until the namespace's owner is known. Called by the streams; `resync.ts`
-// turns a note into a fresh list once the namespace is the subset's.
+// because they were moving. Invariant: a note stays until the namespace's owner is known, or the manager has had long enough
+// to name it; what no note could be made of counts for every namespace. Called by the streams; `resync.ts` turns a note into
+// a fresh list once the namespace is the subset's.
+import type { Clock } from "../../base/clock.ts";
 import type { Enforced, GroupResource } from "./session.ts";
 
 export interface LeftOut {
   note(target: GroupResource, namespace: string): void;
   /** Everything but this namespace was left out unseen, since the API server was asked for it alone. */
   noteOnly(target: GroupResource, namespace: string): void;
+  /** True if something of the namespace was left out, or may have been: beyond the bound that is every namespace. */
   has(target: GroupResource, namespace: string): boolean;
   /**
    * Takes out the notes that the new snapshot settles.
@@ -15,59 +18,85 @@ export interface LeftOut {
   settle(now: Enforced): (group: string, resource: string, namespace: string) => boolean;
 }
 
-// An attacker who creates namespaces must not fill the memory; beyond this a note stands for all namespaces of the resource.
+/** An attacker who creates namespaces must not fill the memory. */
 const MAX_NOTES = 10_000;
-const ANY = "*";
+/**
+ * A snapshot holds every namespace that the manager knew when it made it, which was seconds ago. One that it does not name
+ * although objects were seen there this long before does not exist any more: it came and went before the manager looked. Should
+ * it come again, its objects are new, and their events are held or noted anew. Only a snapshot ends a note, so that notes
+ * outlast a manager that is away for longer.
+ */
+const UNNAMED_MS = 10 * 60_000;
 
-export function createLeftOut(maxNotes = MAX_NOTES): LeftOut {
-  const notes = new Map<string, { readonly target: GroupResource; readonly namespaces: Set<string> }>();
+interface Notes {
+  readonly target: GroupResource;
+  /** Namespace -> when something was last left out of it. */
+  readonly since: Map<string, number>;
+}
+
+export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
+  const notes = new Map<string, Notes>();
   const onlys = new Map<string, { readonly target: GroupResource; readonly only: string }>();
+  let count = 0;
+  // Something could not be noted: until the next snapshot it may have been anything.
+  let overflowed = false;
+
+  const hasRoom = () => {
+    overflowed ||= count >= maxNotes;
+    if (!overflowed) count++;
+    return !overflowed;
+  };
+
+  const takeSettled = ({ since }: Notes, view: ReturnType<Enforced["view"]>): Set<string> => {
+    const mine = new Set<string>();
+    for (const [namespace, atMs] of since) {
+      const standing = view.standing(namespace);
+      if (standing === "moving" || (standing === "unknown" && clock.monotonicMs() - atMs < UNNAMED_MS)) continue;
+      since.delete(namespace);
+      count--;
+      if (standing === "mine") mine.add(namespace);
+    }
+    return mine;
+  };
 
   return {
-    note(target, namespace) {
-      const key = keyOf(target.group, target.resource);
-      let entry = notes.get(key);
-      if (entry === undefined) {
-        entry = { target: { group: target.group, resource: target.resource }, namespaces: new Set() };
-        notes.set(key, entry);
-      }
-      entry.namespaces.add(entry.namespaces.size < maxNotes ? namespace : ANY);
+    note({ group, resource }, namespace) {
+      const key = keyOf(group, resource);
+      const entry = notes.get(key);
+      if (entry?.since.has(namespace) !== true && !hasRoom()) return;
+      if (entry === undefined)
+        notes.set(key, { target: { group, resource }, since: new Map([[namespace, clock.monotonicMs()]]) });
+      else entry.since.set(namespace, clock.monotonicMs());
     },
     noteOnly({ group, resource }, only) {
-      if (onlys.size < maxNotes) onlys.set(`${keyOf(group, resource)}/${only}`, { target: { group, resource }, only });
+      const key = `${keyOf(group, resource)}/${only}`;
+      if (onlys.has(key) || hasRoom()) onlys.set(key, { target: { group, resource }, only });
     },
-    has: (target, namespace) => notes.get(keyOf(target.group, target.resource))?.namespaces.has(namespace) ?? false,
+    has: (target, namespace) => overflowed || (notes.get(keyOf(target.group, target.resource))?.since.has(namespace) ?? false),
     settle(now) {
+      const everything = overflowed;
+      overflowed = false;
       const gained = new Map<string, Set<string>>();
-      for (const [key, { target, namespaces }] of notes) {
-        const mine = takeSettled(namespaces, now.view(target.group, target.resource));
+      for (const [key, entry] of notes) {
+        const mine = takeSettled(entry, now.view(entry.target.group, entry.target.resource));
         if (mine.size > 0) gained.set(key, mine);
-        if (namespaces.size === 0) notes.delete(key);
+        if (entry.since.size === 0) notes.delete(key);
       }
       for (const [key, { target, only }] of onlys) {
         const view = now.view(target.group, target.resource);
         if (!view.whole && view.namespaces().mine.every((namespace) => namespace === only)) continue;
         onlys.delete(key);
+        count--;
         const resourceKey = keyOf(target.group, target.resource);
         gained.set(resourceKey, gained.get(resourceKey) ?? new Set());
       }
       return (group, resource, namespace) => {
+        if (everything) return true;
         const mine = gained.get(keyOf(group, resource));
-        return mine !== undefined && (namespace === "" || mine.has(namespace) || mine.has(ANY));
+        return mine !== undefined && (namespace === "" || mine.has(namespace));
       };
     },
   };
-}
-
-function takeSettled(namespaces: Set<string>, view: ReturnType<Enforced["view"]>): Set<string> {
-  const mine = new Set<string>();
-  for (const namespace of namespaces) {
-    const standing = namespace === ANY ? "mine" : view.standing(namespace);
-    if (standing === "unknown" || standing === "moving") continue;
-    namespaces.delete(namespace);
-    if (standing === "mine") mine.add(namespace);
-  }
-  return mine;
 }
 
 function keyOf(group: string, resource: string): string {

@@ -89,10 +89,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     async run(signal) {
       let endpoint = deps.manager;
       let attempt = 0;
-      const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
       while (!signal.aborted) {
-        await Promise.race([deps.intake.settled(), aborted]);
-        if (signal.aborted) return;
         const { error, redirect, served } = await connectOnce(endpoint, signal);
         if (signal.aborted) return;
         if (served && redirect === undefined) attempt = 0;

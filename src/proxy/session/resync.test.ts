@@ -1,6 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createEnforcer, enforced } from "./enforcer.ts";
 import { createLeftOut } from "./left-out.ts";
@@ -9,16 +13,16 @@ import { changeBetween } from "./view-change.ts";
 
 const pods = { group: "", resource: "pods", namespace: "", shape: "pods" };
 
-async function setup(first: Routes) {
-  const clock = createFakeClock();
+function setup(first: Routes) {
   const session = createEnforcer();
-  const resync = createResync(session, clock);
-  await clock.advance(60_000);
+  const resync = createResync(session, createFakeClock());
   let version = 1;
   const enforce = (next: Routes) => session.enforce(routes(version++, next));
   enforce(first);
-  return { clock, resync, enforce };
+  return { resync, enforce };
 }
+
+const answered = (status: number) => async () => ({ status });
 
 describe("what a route change means for a resource", () => {
   const change = (before: Routes, now: Routes, namespace = "") =>
@@ -43,21 +47,46 @@ describe("what a route change means for a resource", () => {
     expect(change(before, now, "b")).toEqual({ gained: true, lost: false });
   });
 
+  const configMaps = [group("", "configmaps")];
+  const fencedPublic = (members: Record<string, number[]>, fenced: string[]) =>
+    enforced(snapshot(table([subset("canary", ...configMaps)], members, { publicResources: configMaps, fenced })));
+
+  it("of a public resource that a rule names too is not hidden by another fenced namespace, which everybody sees still", () => {
+    const before = fencedPublic({ y: [], x: [] }, []);
+    const now = fencedPublic({ y: [], x: [0] }, ["x", "y"]);
+    expect(changeBetween(before, now).of("", "configmaps", "").lost).toBe(true);
+  });
+
   it("is found from one namespace a class as it would be from all", () => {
     const names = ["a", "b", "c", "d", "e"];
-    const any = fc.record({ blue: fc.subarray(names), rest: fc.subarray(names), fenced: fc.subarray(names, { maxLength: 2 }) });
-    const clean = ({ blue, rest, fenced }: { blue: string[]; rest: string[]; fenced: string[] }) => ({
-      blue,
-      rest: rest.filter((name) => !blue.includes(name)),
-      fenced,
-    });
+    const some = fc.subarray(names);
+    const rules = [subset("blue"), subset("canary", ...configMaps)];
+    const tables = fc
+      .record({ known: some, blue: some, canary: some, fenced: fc.subarray(names, { maxLength: 3 }), isPublic: fc.boolean() })
+      .map(({ known, blue, canary, fenced, isPublic }) => {
+        const members = known.map((name) => [name, [...(blue.includes(name) ? [0] : []), ...(canary.includes(name) ? [1] : [])]]);
+        return table(rules, Object.fromEntries(members), { publicResources: isPublic ? configMaps : [], fenced });
+      });
     fc.assert(
-      fc.property(any, any, (one, two) => {
-        const [before, now] = [clean(one), clean(two)];
-        const each = names.map((name) => change(before, now, name));
-        expect(change(before, now)).toEqual({ gained: each.some(({ gained }) => gained), lost: each.some(({ lost }) => lost) });
-      }),
-      { interruptAfterTimeLimit: 2_000 },
+      fc.property(
+        tables,
+        tables,
+        fc.constantFrom("", "blue"),
+        fc.constantFrom("pods", "configmaps"),
+        (one, two, own, resource) => {
+          const [before, now] = [one, two].map((routeTable) => enforced(snapshot(routeTable, { subset: own })));
+          if (before === undefined || now === undefined) return;
+          const change = changeBetween(before, now);
+          const each = names.map((name) => change.of("", resource, name));
+          const [old, next] = [before.view("", resource), now.view("", resource)];
+          const clusterScope = { was: old.standing("") === "mine", is: next.standing("") === "mine" };
+          expect(change.of("", resource, "")).toEqual({
+            gained: (!clusterScope.was && clusterScope.is) || each.some(({ gained }) => gained),
+            lost: (clusterScope.was && !clusterScope.is) || (old.whole && !next.whole) || each.some(({ lost }) => lost),
+          });
+        },
+      ),
+      { interruptAfterTimeLimit: 2_000, numRuns: 2_000 },
     );
   });
 });
@@ -66,7 +95,7 @@ describe("what was left out", () => {
   const target = { group: "", resource: "pods" };
 
   it("stays noted while nobody knows the owner, and is told once it is granted", () => {
-    const leftOut = createLeftOut();
+    const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
     expect(leftOut.settle(enforced(routes(1, {})))("", "pods", "")).toBe(false);
     expect(leftOut.settle(enforced(routes(2, { fenced: ["new"] })))("", "pods", "")).toBe(false);
@@ -81,60 +110,104 @@ describe("what was left out", () => {
   });
 
   it("is forgotten when another subset gets it", () => {
-    const leftOut = createLeftOut();
+    const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
     leftOut.settle(enforced(routes(1, { rest: ["new"] })));
     expect(leftOut.has(target, "new")).toBe(false);
   });
 
   it("by a list of one namespace alone is told when a second one comes", () => {
-    const leftOut = createLeftOut();
+    const leftOut = createLeftOut(createFakeClock());
     leftOut.noteOnly(target, "a");
     expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })))("", "pods", "")).toBe(false);
     expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })))("", "pods", "")).toBe(true);
   });
 
-  it("does not fill the memory when somebody creates namespaces without end", () => {
-    const leftOut = createLeftOut(2);
+  it("does not fill the memory when somebody creates namespaces without end: beyond the bound it may be any", () => {
+    const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.note(target, `n${index}`);
-    expect(leftOut.has(target, "n99")).toBe(false);
-    expect(leftOut.settle(enforced(routes(1, { blue: ["n99"] })))("", "pods", "")).toBe(true);
+    expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, true]);
+    const granted = leftOut.settle(enforced(routes(1, { blue: ["n99"] })));
+    expect([granted("", "pods", ""), granted("", "pods", "n99"), granted("", "secrets", "")]).toEqual([true, true, true]);
+    expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, false]);
+  });
+
+  it("counts resources that clients make up against the same bound", () => {
+    const leftOut = createLeftOut(createFakeClock(), 2);
+    for (let index = 0; index < 100; index++) leftOut.noteOnly({ group: "", resource: `r${index}` }, "a");
+    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })))("", "r99", "")).toBe(true);
+  });
+
+  it("of a namespace that the manager never names is forgotten, but not while the manager is silent", async () => {
+    const clock = createFakeClock();
+    const leftOut = createLeftOut(clock);
+    leftOut.note(target, "gone");
+    await clock.advance(5 * 60_000);
+    leftOut.note(target, "seen again later");
+    leftOut.settle(enforced(routes(1, {})));
+    expect(leftOut.has(target, "gone")).toBe(true);
+    await clock.advance(3_600_000);
+    expect(leftOut.has(target, "gone")).toBe(true);
+    leftOut.note(target, "seen again later");
+    leftOut.settle(enforced(routes(2, {})));
+    expect([leftOut.has(target, "gone"), leftOut.has(target, "seen again later")]).toEqual([false, true]);
   });
 });
 
 describe("a watch that starts after a change", () => {
-  it("must list again until its client has, and no longer than the window", async () => {
-    const { resync, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] });
+  it("must list again until its client has", async () => {
+    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    await resync.list(pods, answered(200));
     expect(resync.mustListAgain(pods)).toBe(false);
     enforce({ blue: ["a", "b"] });
+    await resync.list({ ...pods, shape: "another informer" }, answered(200));
     expect(resync.mustListAgain(pods)).toBe(true);
-    resync.listBegun({ ...pods, shape: "another informer" });
+    await resync.list(pods, answered(500));
     expect(resync.mustListAgain(pods)).toBe(true);
-    resync.listBegun(pods);
+    await resync.list(pods, answered(200));
     expect(resync.mustListAgain(pods)).toBe(false);
     enforce({ blue: ["a"], rest: ["b"] });
     expect(resync.mustListAgain(pods)).toBe(true);
-    await clock.advance(30_000);
-    expect(resync.mustListAgain(pods)).toBe(false);
   });
 
   it("in an untouched namespace goes on", async () => {
-    const { resync, enforce } = await setup({ blue: ["a"], rest: ["b"] });
+    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const inA = { ...pods, namespace: "a" };
+    await resync.list(inA, answered(200));
     enforce({ blue: ["a", "b"] });
-    expect(resync.mustListAgain({ ...pods, namespace: "a" })).toBe(false);
+    expect(resync.mustListAgain(inA)).toBe(false);
   });
 
-  it("just after a restart must list again for a new namespace too, since nobody knows what was left out", () => {
+  it("counts a list by its beginning: a change before its answer makes it none", async () => {
+    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { promise, resolve } = Promise.withResolvers<{ status: number }>();
+    const list = resync.list(pods, () => promise);
+    enforce({ blue: ["a", "b"] });
+    resolve({ status: 200 });
+    await list;
+    expect(resync.mustListAgain(pods)).toBe(true);
+  });
+
+  it("and remembers nothing of the snapshots before the one in force", async () => {
+    setFlagsFromString("--expose_gc");
+    const collect = runInNewContext("gc") as () => void;
     const session = createEnforcer();
     const resync = createResync(session, createFakeClock());
-    session.enforce(routes(1, { blue: ["a"] }));
-    session.enforce(routes(2, { blue: ["a", "new"] }));
-    expect(resync.mustListAgain(pods)).toBe(true);
+    resync.watching(pods, () => undefined);
+    const snapshots = [1, 2, 3].map((version) => {
+      const next = routes(version, { blue: version === 2 ? ["a", "b"] : ["a"], rest: version === 2 ? [] : ["b"] });
+      session.enforce(next);
+      return new WeakRef(next);
+    });
+    await eventually(() => {
+      collect();
+      return snapshots.map((ref) => ref.deref() !== undefined).join() === "false,false,true";
+    });
   });
 });
 
-it("live watches are told until they stop", async () => {
-  const { resync, enforce } = await setup({ blue: ["a"], rest: ["b"] });
+it("live watches are told until they stop", () => {
+  const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
   const seen: string[] = [];
   const stop = resync.watching(pods, ({ gained, lost }, removed) => seen.push(`${gained} ${lost} ${removed.join()}`));
   enforce({ blue: ["a", "b"] });

@@ -1,8 +1,20 @@
-// Decides who must list again after a route change, and when. Invariant: a watch never goes on, and never starts, from a
-// resourceVersion of a list that did not hold what is the subset's now (or held what no longer is). Live watches are told
-// at once; a watch that starts within the window after a change is refused unless the same client has listed since.
+// Decides who must list again, and when. Invariant: a watch never goes on, and never starts, from a resourceVersion of a list
+// that did not hold what is the subset's now (or held what no longer is). Called by the isolate layer and the watch streams.
+//
+// - A live watch is told of every route change at once, and ends itself with 410 Expired when it is touched.
+// - A watch that goes on from a resourceVersion needs a list of its shape (resource, namespace, selectors) that began, in this
+//   process, after the last route change that touched it, and was answered 200. Else it is answered 410 Expired. A process
+//   knows nothing of what an earlier one left out, so a restart costs every informer one list. A watch that starts without a
+//   resourceVersion or from "0", or that sends the initial events, is such a list itself, and needs none before it.
+// - client-go lists and watches in one shape, and lists again upon a 410: it is refused once. A client that lists in another
+//   shape than it watches must not be refused for ever: after one refusal a list of the same resource that began since, in the
+//   same namespace or in all of them, will do. So will, after a minute in which nobody has listed, another resourceVersion
+//   than the refused one: it comes from a client that never lists, and takes versions from objects.
+//
+// Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
 import type { Clock } from "../../base/clock.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
+import { createListedShapes } from "./listed-shapes.ts";
 import type { Enforced, GroupResource, Session } from "./session.ts";
 import { changeBetween, type RouteChange, type ViewChange } from "./view-change.ts";
 
@@ -18,82 +30,68 @@ export type WatchListener = (change: ViewChange, removed: readonly string[], bef
 
 export interface Resync {
   readonly leftOut: LeftOut;
-  /** A list that starts at its beginning, or a watch that sends the whole state first. */
-  listBegun(collection: Collection): void;
-  /** True if a watch of the collection from an old resourceVersion could have missed something. */
-  mustListAgain(collection: Collection): boolean;
+  /** Sends a list that starts at its beginning, or a watch that sends the whole state first; with 200 it counts as listed. */
+  list<Answer extends { readonly status: number }>(collection: Collection, send: () => Promise<Answer>): Promise<Answer>;
+  /**
+   * True if a watch of the collection from an old resourceVersion could have missed something.
+   * @param version that resourceVersion; undefined to ask again about a watch that has been let through
+   */
+  mustListAgain(collection: Collection, version?: string): boolean;
   /** Tells a live watch about every later snapshot. Returns the unsubscription. */
   watching(collection: Collection, listener: WatchListener): () => void;
   close(): void;
 }
 
-/** How long after a change a watch that goes on from an old list is refused. client-go comes back within seconds. */
-export const RESYNC_WINDOW_MS = 30_000;
+type ChangeOf = (collection: Collection) => ViewChange;
 
-interface PastChange {
-  readonly seq: number;
-  readonly atMs: number;
-  of(group: string, resource: string, namespace: string): ViewChange;
-}
-
-const MAX_SHAPES = 1_000;
-
-export function createResync(session: Session, clock: Clock, windowMs = RESYNC_WINDOW_MS): Resync {
-  const leftOut = createLeftOut();
+export function createResync(session: Session, clock: Clock): Resync {
+  const leftOut = createLeftOut(clock);
+  const shapes = createListedShapes(clock);
+  const listing = new Set<{ readonly collection: Collection; touched: boolean }>();
   const live = new Map<WatchListener, Collection>();
-  const listedAt = new Map<string, number>();
-  const startMs = clock.monotonicMs();
-  let past: PastChange[] = [];
-  let seq = 0;
-
-  const forget = () => {
-    const horizonMs = clock.monotonicMs() - windowMs;
-    if (past.every((change) => change.atMs > horizonMs)) return;
-    past = past.filter((change) => change.atMs > horizonMs);
-    const oldest = past[0]?.seq ?? seq + 1;
-    for (const [shape, at] of listedAt) if (at < oldest) listedAt.delete(shape);
-  };
 
   const close = session.onChange((now, before) => {
     const granted = leftOut.settle(now);
     if (before === undefined) return;
-    forget();
-    // What this process left out before a restart is not known, so that just after it every new namespace counts.
-    const change = changeBetween(before, now, clock.monotonicMs() - startMs < windowMs);
+    const change = changeBetween(before, now);
     const of = withGrants(change, granted);
-    past.push({ seq: ++seq, atMs: clock.monotonicMs(), of });
-    for (const [listener, { group, resource, namespace }] of [...live]) {
-      if (live.has(listener)) listener(of(group, resource, namespace), change.removed, before);
+    // What a change means is asked here once and for all: nothing of the snapshot before is kept.
+    const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
+    shapes.forget(touches);
+    for (const list of listing) list.touched ||= touches(list.collection);
+    for (const [listener, collection] of [...live]) {
+      if (live.has(listener)) listener(of(collection), change.removed, before);
     }
   });
 
   return {
     leftOut,
-    listBegun({ shape }) {
-      forget();
-      if (past.length === 0) return;
-      if (listedAt.size >= MAX_SHAPES) listedAt.clear();
-      listedAt.set(shape, seq);
+    async list(collection, send) {
+      const list = { collection, touched: false };
+      const begunAt = shapes.begin();
+      listing.add(list);
+      try {
+        const answer = await send();
+        if (answer.status === 200 && !list.touched) shapes.listed(collection, begunAt);
+        return answer;
+      } finally {
+        listing.delete(list);
+      }
     },
-    mustListAgain({ group, resource, namespace, shape }) {
-      forget();
-      const listed = listedAt.get(shape) ?? -1;
-      return past.some((change) => {
-        if (change.seq <= listed) return false;
-        const { gained, lost } = change.of(group, resource, namespace);
-        return gained || lost;
-      });
-    },
+    mustListAgain: (collection, version) => !shapes.mayContinue(collection, version),
     watching(collection, listener) {
       live.set(listener, collection);
-      return () => live.delete(listener);
+      const release = shapes.hold(collection);
+      return () => {
+        if (live.delete(listener)) release();
+      };
     },
     close,
   };
 }
 
-function withGrants(change: RouteChange, granted: ReturnType<LeftOut["settle"]>): PastChange["of"] {
-  return (group, resource, namespace) => {
+function withGrants(change: RouteChange, granted: ReturnType<LeftOut["settle"]>): ChangeOf {
+  return ({ group, resource, namespace }) => {
     const { gained, lost } = change.of(group, resource, namespace);
     return { gained: gained || granted(group, resource, namespace), lost };
   };

@@ -21,14 +21,30 @@ export interface SnapshotIntake {
   /** Puts the stored snapshot in force, if there is a usable one. */
   restore(): Promise<void>;
   take(message: SnapshotMessage, answers: Answers): void;
-  /**
-   * Resolves when what is in force could be acknowledged. A Hello says the same as an ACK, so it must not come earlier: it
-   * would give away a namespace in which a write is still under way.
-   */
-  settled(): Promise<void>;
+  readonly held: Held;
   /** Resolves when nothing is being stored. */
   idle(): Promise<void>;
 }
+
+/**
+ * What this proxy may hold, for its hello. A new manager believes nothing but this, so it must cover every write under way:
+ *
+ * - What is in force refuses new writes in what it lost, but older ones may still run there. So a snapshot is told as held
+ *   (`acknowledged`) only from the moment when an ACK could be sent; until then the last such one is, and with it what it lost.
+ * - That one alone would hide what was gained since, where writes are let through already. So all that came into force since is
+ *   told too (`inDoubt`): writes were let through by one of these and by nothing else.
+ * - The manager ends the doubt only upon an ACK, and sends a snapshot to be acknowledged whatever it wishes; that ACK waits for
+ *   the writes, as every one does. So a hello can be said at any time, and a write without end blocks its ACK and nothing more.
+ * - A process that starts again holds what its disk says, which was stored after the writes had ended and before the ACK.
+ */
+export interface Held {
+  readonly acknowledged: Snapshot | undefined;
+  /** Oldest first; empty if `acknowledged` is in force. With more than MAX_IN_DOUBT it is not known what else there was. */
+  readonly inDoubt: readonly Snapshot[];
+}
+
+/** A disk that is full for a day must not fill the memory. More are told as "anything". */
+export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;
 
@@ -46,9 +62,11 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
   const { enforcer, file, metrics, log } = deps;
   let storing: Promise<void> = Promise.resolve();
   let stored: string | undefined;
+  let held: Held = { acknowledged: undefined, inDoubt: [] };
 
   const enforce = (snapshot: Snapshot) => {
     const same = enforcer.current?.snapshot.digest === snapshot.digest;
+    if (!same) held = { ...held, inDoubt: [...held.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
     if (same) enforcer.relabel(snapshot);
     else enforcer.enforce(snapshot);
     metrics.routeVersion.set(snapshot.version);
@@ -76,7 +94,9 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
     enforcer.whenSettled(async () => {
       await store(snapshot);
       // The newest snapshot gets the only ACK that counts; while the file was written another may have come.
-      if (enforcer.current?.snapshot === snapshot && stored === snapshot.digest) answers.ack(message.nonce, snapshot.version);
+      if (enforcer.current?.snapshot !== snapshot || stored !== snapshot.digest) return;
+      held = { acknowledged: snapshot, inDoubt: [] };
+      answers.ack(message.nonce, snapshot.version);
     });
   };
 
@@ -86,6 +106,7 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
       if (snapshot === undefined) return;
       stored = snapshot.digest;
       enforce(snapshot);
+      held = { acknowledged: snapshot, inDoubt: [] };
     },
     take(message, answers) {
       try {
@@ -99,13 +120,9 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
         answers.nack(message.nonce, message.version, problems);
       }
     },
-    settled: () =>
-      new Promise((resolve) => {
-        enforcer.whenSettled(async () => {
-          if (enforcer.current !== undefined) await store(enforcer.current.snapshot);
-          resolve();
-        });
-      }),
+    get held() {
+      return held;
+    },
     idle: () => storing,
   };
 }

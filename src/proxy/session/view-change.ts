@@ -18,12 +18,8 @@ export interface RouteChange {
   readonly removed: readonly string[];
 }
 
-/**
- * Compares two snapshots.
- * @param unknownCounts an unknown namespace that becomes the subset's counts as gained too (when it is not known what was left
- * out of it)
- */
-export function changeBetween(before: Enforced, now: Enforced, unknownCounts = false): RouteChange {
+/** Compares two snapshots. What was left out of a namespace that nobody knew yet is not told here but by its note. */
+export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const known = new Map<string, ViewChange>();
   let samples: readonly string[] | undefined;
 
@@ -31,14 +27,14 @@ export function changeBetween(before: Enforced, now: Enforced, unknownCounts = f
     const old = before.view(group, resource);
     const next = now.view(group, resource);
     if (namespace !== "" && !isNamespaces(group, resource)) {
-      return step(old.standing(namespace), next.standing(namespace), unknownCounts);
+      return step(old.standing(namespace), next.standing(namespace));
     }
     samples ??= sampleNamespaces(before, now);
     let gained = false;
     // A resource that was whole showed namespaces that nobody knows yet; now it would not.
     let lost = old.whole && !next.whole;
     for (const sample of samples) {
-      const one = step(old.standing(sample), next.standing(sample), unknownCounts);
+      const one = step(old.standing(sample), next.standing(sample));
       gained ||= one.gained;
       lost ||= one.lost;
     }
@@ -59,10 +55,10 @@ export function changeBetween(before: Enforced, now: Enforced, unknownCounts = f
   };
 }
 
-function step(before: Standing, now: Standing, unknownCounts: boolean): ViewChange {
+function step(before: Standing, now: Standing): ViewChange {
   // What disappears from the table was deleted: nobody else has it, and its last events are still to be shown.
   if (before === "mine") return { gained: false, lost: now === "foreign" || now === "moving" };
-  return { gained: now === "mine" && (before !== "unknown" || unknownCounts), lost: false };
+  return { gained: now === "mine" && before !== "unknown", lost: false };
 }
 
 // One namespace for each pair of classes (fenced ones apart), the cluster scope among them.
@@ -80,8 +76,8 @@ function sampleNamespaces(before: Enforced, now: Enforced): string[] {
 }
 
 function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
-  if (table.fenced.has(namespace)) return "fenced";
-  return String(table.classOf.get(namespace) ?? "unknown");
+  // Not all that is fenced stands alike: what everybody sees does not move, and its class says whether everybody does.
+  return `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
 }
 
 function isNamespaces(group: string, resource: string): boolean {

@@ -6,7 +6,7 @@ import { governingNamespace, type ResourceView, type Standing } from "../../rout
 export type Verdict =
   | { readonly kind: "show" }
   | { readonly kind: "drop" }
-  /** A Table of which only the rows that are mine may be shown. */
+  /** A Table of which only the rows that are mine may be shown; there may be none. */
   | { readonly kind: "show-part" }
   /** Nobody has said yet who owns these namespaces. */
   | { readonly kind: "hold"; readonly namespaces: readonly string[] };
@@ -20,8 +20,14 @@ export interface Judgement {
 /**
  * Judges an event.
  * @param givenUp true for an unknown namespace that is not waited for any more
+ * @param isFirst the watch's first event: if it is a Table, it alone says what the columns are, and is shown without rows
  */
-export function judgeEvent(view: ResourceView, event: WatchFrame, givenUp: (namespace: string) => boolean): Judgement {
+export function judgeEvent(
+  view: ResourceView,
+  event: WatchFrame,
+  givenUp: (namespace: string) => boolean,
+  isFirst: boolean,
+): Judgement {
   const { objects, unreadable, isTable } = event;
   let mine = 0;
   const unknown: string[] = [];
@@ -35,6 +41,7 @@ export function judgeEvent(view: ResourceView, event: WatchFrame, givenUp: (name
   }
   if (unknown.length > 0) return { verdict: { kind: "hold", namespaces: unknown }, leftOut };
   const isWhole = mine === objects.length && unreadable === 0;
-  if (mine === 0 || !(isWhole || isTable)) return { verdict: { kind: "drop" }, leftOut };
+  const isEmpty = mine === 0 && !(isTable && isFirst);
+  if (isEmpty || !(isWhole || isTable)) return { verdict: { kind: "drop" }, leftOut };
   return { verdict: { kind: isWhole ? "show" : "show-part" }, leftOut };
 }

@@ -1,6 +1,6 @@
 // What a watch asked for and what was pushed down for it, and whether that still fits the routes. Pure. Used by the watch
 // streams and by the layer that makes them.
-import type { ResourceView } from "../../route/snapshot.ts";
+import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection } from "../session/resync.ts";
 
 /** What one watch asked for. */
@@ -24,8 +24,15 @@ export function isPushdownStale(view: ResourceView, { only, excluded }: PushedDo
   return only !== undefined && (view.whole || view.namespaces().mine.some((namespace) => namespace !== only));
 }
 
+/** True if a collection that was all mine is so no more. A namespace that nobody knows any more is deleted, and was mine. */
+export function isTakenAway(view: ResourceView, collection: Collection): boolean {
+  if (isAllMine(view, collection)) return false;
+  return collection.namespace === "" || view.standing(collection.namespace) !== "unknown";
+}
+
 /** True if nothing of the collection needs a look: the resource is whole, or its one namespace is the subset's. */
-export function isAllMine(view: ResourceView, { group, resource, namespace }: Collection): boolean {
+export function isAllMine(view: ResourceView, collection: Collection): boolean {
   if (view.whole) return true;
-  return namespace !== "" && !(group === "" && resource === "namespaces") && view.standing(namespace) === "mine";
+  const { namespace } = collection;
+  return namespace !== "" && !isNamespaces(collection) && view.standing(namespace) === "mine";
 }

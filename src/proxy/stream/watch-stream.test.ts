@@ -11,8 +11,6 @@ import { createStreamMetrics } from "./stream-metrics.ts";
 import type { PushedDown } from "./watch-scope.ts";
 import { watchStream } from "./watch-stream.ts";
 
-const RESTART_WINDOW_MS = 60_000;
-
 async function setup(
   first: Routes,
   options: { pushed?: PushedDown; namespace?: string; continues?: boolean; resource?: string; maxHeldBytes?: number } = {},
@@ -20,7 +18,6 @@ async function setup(
   const clock = createFakeClock();
   const session = createEnforcer();
   const resync = createResync(session, clock);
-  await clock.advance(RESTART_WINDOW_MS);
   let version = 1;
   const enforce = (next: Routes) => session.enforce(routes(version++, next));
   enforce(first);
@@ -35,6 +32,7 @@ async function setup(
     maxHeldBytes = 4096,
   } = options;
   const collection = { group: "", resource, namespace, shape: "all pods" };
+  await resync.list(collection, async () => ({ status: 200 }));
   const deps = { session, resync, clock, random: () => 0.5, metrics: createStreamMetrics(registry), maxHeldBytes };
   const control = watchStream(source, "json", { collection, pushed, continues }, deps).open(sink);
   return { clock, session, resync, collection, enforce, source, sink, control, registry };
@@ -72,6 +70,18 @@ describe("a watch over all namespaces", () => {
     expect(sink.text).toBe("");
   });
 
+  it("shows a Table's columns, which only its first event has, though that is a foreign one", async () => {
+    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const rows = (...namespaces: string[]) => namespaces.map((namespace) => ({ object: { metadata: { namespace, name: "x" } } }));
+    const tableEvent = (columns: unknown, ...namespaces: string[]) =>
+      `${JSON.stringify({ type: "ADDED", object: { kind: "Table", apiVersion: "meta.k8s.io/v1", columnDefinitions: columns, rows: rows(...namespaces) } })}\n`;
+    const columns = [{ name: "Name" }];
+    source.write(tableEvent(columns, "b"));
+    source.write(tableEvent(null, "b"));
+    source.write(tableEvent(null, "a", "b"));
+    expect(sink.text).toBe(tableEvent(columns) + tableEvent(null, "a"));
+  });
+
   it("drops an event without metadata", async () => {
     const { source, sink } = await setup({ blue: ["a"] });
     source.write('{"type":"ADDED","object":{"kind":"Pod"}}\n');
@@ -98,6 +108,7 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const resync = createResync(session, clock);
   session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
   const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
+  await resync.list(collection, async () => ({ status: 200 }));
   const deps = { session, resync, clock, random: () => 0, metrics: createStreamMetrics(createRegistry("proxy", "test")) };
   const [source, sink] = [scriptedSource(), recordingSink()];
   watchStream(source, "protobuf", { collection, continues: true, pushed: { only: undefined, excluded: [] } }, deps).open(sink);
@@ -250,6 +261,7 @@ describe("a route change", () => {
     const resync = createResync(session, clock);
     session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
     const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
+    await resync.list(collection, async () => ({ status: 200 }));
     const deps = { session, resync, clock, random: () => 0, metrics: createStreamMetrics(createRegistry("proxy", "test")) };
     const source = scriptedSource();
     const watch = watchStream(source, "json", { collection, continues: true, pushed: { only: undefined, excluded: [] } }, deps);

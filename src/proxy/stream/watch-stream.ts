@@ -59,6 +59,8 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #label: string;
   /** Namespaces that were ours when they vanished from the table: their last events are still the client's. */
   readonly #departed = new Set<string>();
+  /** No event has been dealt with yet. */
+  #isFirst = true;
   #received = 0;
   #holdTimer: Timer | undefined;
   #expiry: Timer | undefined;
@@ -135,7 +137,7 @@ class WatchStream implements ByteSink, SourceControl {
     const { leftOut } = this.#deps.resync;
     const { collection } = this.#scope;
     const givenUp = (namespace: string) => !this.#departed.has(namespace) && leftOut.has(collection, namespace);
-    const judgement = judgeEvent(view, event, givenUp);
+    const judgement = judgeEvent(view, event, givenUp, this.#isFirst);
     const { verdict } = judgement;
     switch (verdict.kind) {
       case "show":
@@ -144,6 +146,7 @@ class WatchStream implements ByteSink, SourceControl {
         this.#leaveOut(judgement.leftOut);
         return this.#emit(filterTableFrame(frame, (meta) => this.#isMine(view, meta)));
       case "drop":
+        this.#isFirst = false;
         this.#leaveOut(judgement.leftOut);
         this.#count(judgement.leftOut.length > 0 ? "left-out" : "dropped");
         return true;
@@ -163,6 +166,7 @@ class WatchStream implements ByteSink, SourceControl {
   }
 
   #emit(frame: Uint8Array): true {
+    this.#isFirst = false;
     this.#count("forwarded");
     if (!this.#out.add(frame)) this.#sinkFull = true;
     return true;

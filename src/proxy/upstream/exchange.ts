@@ -1,26 +1,50 @@
 // One request to the API server and its response, on undici's dispatch API without a stream object in between: chunks go
-// from the HTTP parser straight into the sink, and a full sink pauses the parser. Invariant: after `cancel` or the call's
-// signal the socket is destroyed at once and nothing more is written. Made by the upstream handler.
+// from the HTTP parser straight into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the call's
+// signal nothing more is written and the socket is destroyed; at once, but for a write that was sent and not answered. The API
+// server may still carry that out, so it is in flight until its answer begins (bounded), and only then has failed. A body that
+// breaks off half way ends it at once: of that the API server makes nothing. Made by the upstream handler.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../pipeline/byte-stream.ts";
 import type { Reply } from "../pipeline/handler.ts";
 import { repliedHeaders } from "./headers.ts";
+import { upstreamError } from "./upstream-error.ts";
 
 /** What may arrive before somebody opens the body; beyond it the parser is paused. */
 const UNOPENED_BYTES = 64 * 1024;
 
-/** Sends one request. Resolves with the response's head, its body still to be opened. */
-export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Reply> {
+/** What changes nothing, so that nobody has to wait for it. */
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+
+export interface ExchangeOptions {
+  /** The client's: fires when it is gone. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** How long a write that was sent is waited for once its client is gone. */
+  readonly abandonedMs: number;
+}
+
+/**
+ * Sends one request. Resolves with the response's head, its body still to be opened.
+ * @throws MeshError those of `upstreamError`; `ABORTED` if the client is gone
+ */
+export function exchange(
+  pool: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  { signal, clock, abandonedMs }: ExchangeOptions,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    pool.dispatch(options, new Exchange(options.method, signal, resolve, reject));
+    const patience = SAFE_METHODS.has(options.method) ? undefined : { clock, abandonedMs };
+    pool.dispatch(options, new Exchange(options.method, signal, patience, resolve, reject));
   });
 }
 
 class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl {
   readonly #method: string;
   readonly #signal: AbortSignal;
+  readonly #patience: Omit<ExchangeOptions, "signal"> | undefined;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: Error) => void;
   readonly #onSignal: () => void;
@@ -30,15 +54,27 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   #earlyBytes = 0;
   #complete = false;
   #error: Error | undefined;
+  #answered = false;
+  /** The client is gone and the answer is waited for, to be dropped. */
+  #abandoned: MeshError | undefined;
+  #patienceTimer: Timer | undefined;
   /** No more calls to the sink. */
   #closed = false;
 
-  constructor(method: string, signal: AbortSignal, resolve: (reply: Reply) => void, reject: (error: Error) => void) {
+  constructor(
+    method: string,
+    signal: AbortSignal,
+    patience: Omit<ExchangeOptions, "signal"> | undefined,
+    resolve: (reply: Reply) => void,
+    reject: (error: Error) => void,
+  ) {
     this.#method = method;
     this.#signal = signal;
+    this.#patience = patience;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#onSignal = () => this.#fail(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
+    this.#onSignal = () =>
+      this.#abandon(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
     if (signal.aborted) this.#onSignal();
     else signal.addEventListener("abort", this.#onSignal, { once: true });
   }
@@ -50,12 +86,17 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
+    if (this.#abandoned !== undefined) {
+      this.#fail(this.#abandoned);
+      return;
+    }
+    this.#answered = true;
     const empty = this.#method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
     this.#resolve({ status, headers: repliedHeaders(headers), body: empty ? null : this });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#error !== undefined) return;
     if (this.#sink !== undefined) {
       if (!this.#sink.write(chunk)) controller.pause();
       return;
@@ -72,8 +113,8 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#error ??= error;
-    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#error ??= this.#abandoned ?? upstreamError(error, this.#controller !== undefined);
+    this.#stopWaiting();
     this.#reject(this.#error); // does nothing once the head has been handed out
     if (this.#sink !== undefined && !this.#closed) this.#close().abort(this.#error);
   }
@@ -110,10 +151,25 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     else this.#controller?.pause();
   }
 
+  #abandon(error: MeshError): void {
+    if (this.#patience === undefined || this.#controller === undefined || this.#answered) {
+      this.#fail(error);
+      return;
+    }
+    const { clock, abandonedMs } = this.#patience;
+    this.#abandoned = error;
+    this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
+  }
+
+  #stopWaiting(): void {
+    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#patienceTimer?.cancel();
+  }
+
   #fail(error: Error): void {
     if (this.#complete || this.#error !== undefined) return;
     this.#error = error;
-    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#stopWaiting();
     this.#reject(error); // undici tells no handler of a request that still waits for its connection
     this.#controller?.abort(error);
     if (this.#sink !== undefined && !this.#closed) this.#close().abort(error);

@@ -19,6 +19,8 @@ export interface Timeouts {
   readonly headersMs: number;
   /** Between two chunks of a body, except of watches and other long-running requests. */
   readonly bodyMs: number;
+  /** How long a write that was sent is waited for once its client is gone; default 60,000. */
+  readonly abandonedMs?: number;
 }
 
 export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };

@@ -3,7 +3,7 @@
 // caller's own or none. Made in app.ts; the pipeline's upstream handler and discovery call `send`.
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
-import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
+import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Call, Reply } from "../pipeline/handler.ts";
@@ -27,12 +27,16 @@ export interface Upstream extends Runnable {
   readonly origin: URL;
   readonly trust: TrustStore;
   /**
-   * Sends a call and resolves with the response's head.
+   * Sends a call and resolves with the response's head. Of a write that was sent it settles only with that head, a failure, or
+   * after a minute, though its client be gone: until then it is in flight.
    * @throws MeshError `UPSTREAM_UNREACHABLE` if nothing was sent, `UPSTREAM_BROKEN` if the connection broke under the
    * request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
    */
   send(call: Call): Promise<Reply>;
 }
+
+/** The API server gives up a request after a minute. */
+const ABANDONED_MS = 60_000;
 
 /** Makes the client; `start` fails if the CA cannot be read. */
 export function createUpstream({ apiServer, caFile, clock, log, timeouts = DEFAULT_TIMEOUTS }: UpstreamOptions): Upstream {
@@ -44,7 +48,9 @@ export function createUpstream({ apiServer, caFile, clock, log, timeouts = DEFAU
   const sendOnce = async (call: Call): Promise<Reply> => {
     const started = clock.monotonicMs();
     try {
-      return await exchange(pools.for(call.record), dispatchOptions(call, timeouts), call.signal);
+      const { signal } = call;
+      const { abandonedMs = ABANDONED_MS } = timeouts;
+      return await exchange(pools.for(call.record), dispatchOptions(call, timeouts), { signal, clock, abandonedMs });
     } finally {
       call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
     }
@@ -71,8 +77,8 @@ export function createUpstream({ apiServer, caFile, clock, log, timeouts = DEFAU
           const reply = await sendOnce(call);
           noteReachable(true);
           return reply;
-        } catch (cause) {
-          const error = upstreamError(cause);
+        } catch (error) {
+          if (!(error instanceof MeshError)) throw error;
           // An idle connection that the server closed just now: reading twice does no harm.
           if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) continue;
           if (error.code === "UPSTREAM_UNREACHABLE") noteReachable(false, error);
@@ -101,21 +107,4 @@ function dispatchOptions(call: Call, timeouts: Timeouts): Dispatcher.DispatchOpt
 /** True if the call may be sent again after an unknown outcome. */
 function isRead(call: Call): boolean {
   return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
-}
-
-const BROKEN = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
-const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
-const BAD_REQUEST = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED", "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"]);
-const BROKEN_RESPONSE = /^(HPE_|UND_ERR_(RES_|HEADERS_OVERFLOW|INFO|ABORTED))/;
-
-function upstreamError(cause: unknown): MeshError {
-  if (isMeshError(cause, "ABORTED") || isMeshError(cause, "REQUEST_BODY_BROKEN")) return cause;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  if (BAD_REQUEST.has(code)) return new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause });
-  if (TIMEOUTS.has(code)) return new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out", { cause });
-  // A reset while connecting also lands here; to treat it as a possibly sent request is the careful reading.
-  if (BROKEN.has(code) || BROKEN_RESPONSE.test(code)) {
-    return new MeshError("UPSTREAM_BROKEN", "waiting for the API server: the connection broke", { cause });
-  }
-  return new MeshError("UPSTREAM_UNREACHABLE", `connecting to the API server: ${errorMessage(cause)}`);
 }

@@ -70,11 +70,13 @@ describe("a pod of one subset", () => {
 
   it("sees its own events at once, and lists again after a gain", async () => {
     let events: ServerResponse | undefined;
-    const { proxy, session, api } = await setup((_req: IncomingMessage, res) => {
+    const { proxy, session, api } = await setup((req: IncomingMessage, res) => {
       res.writeHead(200, { "content-type": "application/json" });
+      if (!req.url?.includes("watch")) return void res.end('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}');
       res.flushHeaders();
       events = res;
     });
+    expect((await proxy.fetch("/api/v1/pods")).status).toBe(200);
     const response = await proxy.open("/api/v1/pods?watch=true&resourceVersion=5");
     let text = "";
     let ended = false;
@@ -93,7 +95,7 @@ describe("a pod of one subset", () => {
     await eventually(() => events?.destroyed === true);
     const again = await proxy.fetch("/api/v1/pods?watch=true&resourceVersion=5");
     expect(again.status).toBe(410);
-    expect(api.seen).toHaveLength(1);
+    expect(api.seen).toHaveLength(2);
   });
 
   it("renews its lock under the subset's name without knowing it", async () => {

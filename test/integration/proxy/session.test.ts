@@ -136,21 +136,68 @@ describe("a proxy's session", () => {
     expect(acks(boss)).toEqual([1, 2]);
   });
 
-  it("does not say hello with a loss whose writes are still in flight: a hello is as good as an ACK", async () => {
+  it("says hello at once while writes are in flight in what it lost: as what it acknowledged last, and what it enforces since", async () => {
     const boss = await manager();
     const { session } = await proxy(boss.endpoint);
     await eventually(() => boss.streams.length === 1);
     send(boss, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(boss).length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(boss, routes(2, { rest: ["a"] }), 2);
+    send(boss, routes(2, { blue: ["b"], rest: ["a"] }), 2);
     await eventually(() => session.current?.snapshot.version === 2);
     boss.streams.at(-1)?.end();
-    await eventually(() => boss.streams.length === 0);
-    expect(hellos(boss)).toHaveLength(1);
-    done();
     await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ version: 2, digest: "digest-2", enforced: { version: 2, subset: "blue" } });
+    expect(hellos(boss)[1]).toMatchObject({
+      version: 2,
+      digest: "digest-1",
+      enforced: { version: 1, digest: "digest-1" },
+      inDoubt: [{ version: 2, digest: "digest-2", subset: "blue" }],
+    });
+    // Route updates arrive meanwhile, and the one that is acknowledged is acknowledged as late as ever.
+    send(boss, routes(2, { blue: ["b"], rest: ["a"] }), 3);
+    send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
+    await eventually(() => session.current?.snapshot.version === 3);
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 3);
+    expect(hellos(boss)[2]).toMatchObject({ version: 3, enforced: { version: 1 }, inDoubt: [{ version: 2 }, { version: 3 }] });
+    send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(acks(boss)).toEqual([1]);
+    done();
+    await eventually(() => acks(boss).length === 2);
+    expect(acks(boss)).toEqual([1, 5]);
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 4);
+    expect(hellos(boss)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
+  });
+
+  it("tells as held what it could have acknowledged, though nobody was there to hear it", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    const done = session.beginWrite("a", { group: "", resource: "pods" });
+    send(boss, routes(1, { blue: ["b"] }), 1);
+    await eventually(() => session.current?.snapshot.version === 1);
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
+    done();
+    await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8").catch(() => "")).includes("digest-1"));
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 3);
+    expect(hellos(boss)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
+  });
+
+  it("may hold anything once it cannot tell what it enforced while a write ran on", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    session.beginWrite("a", { group: "", resource: "pods" });
+    for (let version = 1; version <= 5; version++) send(boss, routes(version, { blue: [`n${version}`] }), version);
+    await eventually(() => session.current?.snapshot.version === 5);
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ version: 5, digest: "digest-5", enforced: null, inDoubt: [] });
   });
 
   it("serves on while the manager is away, and comes back to it", async () => {

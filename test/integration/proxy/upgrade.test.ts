@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -11,14 +11,18 @@ import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harn
 
 let api: FakeApi;
 let proxy: ProxyHarness;
+let lost: AbortController;
 
 const refuseForeign: Layer = (next) => async (call) => {
   if (call.info.kind === "resource" && call.info.namespace === "foreign")
     throw new StatusError("Forbidden", "ctrlmesh: not yours");
-  return next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
+  const reply = await next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
+  if (reply.tunnel === undefined) return reply;
+  return { ...reply, tunnel: { ...reply.tunnel, signal: AbortSignal.any([reply.tunnel.signal, lost.signal]) } };
 };
 
 beforeEach(async () => {
+  lost = new AbortController();
   api = await startFakeApi();
   api.onUpgrade = (req, socket, head) => {
     socket.on("error", () => {});
@@ -43,15 +47,19 @@ interface Upgraded {
   readonly head: Buffer;
 }
 
+function upgradeRequest(path: string, method = "GET", protocol = "websocket"): ClientRequest {
+  return request(new URL(proxy.ready.url), {
+    agent: false,
+    ca: proxy.agent.options.ca,
+    path,
+    method,
+    headers: { connection: "Upgrade", upgrade: protocol, authorization: "Bearer a", "x-remote-user": "admin" },
+  });
+}
+
 function upgrade(path: string, method = "GET", protocol = "websocket"): Promise<Upgraded> {
   return new Promise((resolve, reject) => {
-    const req = request(new URL(proxy.ready.url), {
-      agent: false,
-      ca: proxy.agent.options.ca,
-      path,
-      method,
-      headers: { connection: "Upgrade", upgrade: protocol, authorization: "Bearer a", "x-remote-user": "admin" },
-    });
+    const req = upgradeRequest(path, method, protocol);
     req.on("upgrade", (res, socket, head) => resolve({ res, socket, head }));
     req.on("response", (res) => resolve({ res, socket: undefined, head: Buffer.alloc(0) }));
     req.on("error", reject);
@@ -115,6 +123,42 @@ describe("upgrades", () => {
     await readAll(res);
     expect(api.seen[0]?.headers).toMatchObject({ "x-seen-by": "isolate", connection: "keep-alive" });
     expect(api.seen[0]?.headers).not.toHaveProperty("upgrade");
+  });
+
+  it("leave no connection behind when the client goes before the answer", async () => {
+    let upgraded: (answer: () => void) => void = () => {};
+    const asked = new Promise<() => void>((resolve) => {
+      upgraded = resolve;
+    });
+    api.onUpgrade = (req, socket) => {
+      socket.on("error", () => {});
+      const head = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${req.headers.upgrade}\r\n\r\nhello`;
+      upgraded(() => socket.write(head));
+    };
+    const client = upgradeRequest(EXEC);
+    client.on("error", () => {});
+    client.end();
+    const answer = await asked;
+    client.destroy();
+    await eventually(() => api.open === 0);
+    answer();
+    expect(api.open).toBe(0);
+  });
+
+  it("are ended on both sides once a layer says so", async () => {
+    const { socket } = await upgrade(EXEC);
+    socket?.resume();
+    socket?.on("error", () => {});
+    const closed = socket === undefined ? undefined : once(socket, "close");
+    lost.abort();
+    await closed;
+    await eventually(() => api.open === 0);
+  });
+
+  it("are not begun once a layer has said so", async () => {
+    lost.abort();
+    await expect(upgrade(EXEC)).rejects.toThrow();
+    await eventually(() => api.open === 0);
   });
 
   it("are cut at the end of the drain", async () => {

@@ -3,19 +3,19 @@ import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
-import { NAMESPACES, PODS } from "../../../kube/client/resources.ts";
+import { NAMESPACES, PODS, type Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
-import { matchesSelector } from "../../../kube/label-selector.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
-import { generationChanged } from "../../../runtime/predicates.ts";
+import { generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { WorkQueueMetrics } from "../../../runtime/work-queue-metrics.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
+import { isPodOf } from "../../translate/app-pods.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
 // A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
@@ -40,7 +40,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
   const controller = controllerOf({ name: "virtual-app", debounceMs: DEBOUNCE_MS, ...options })
     .for(VIRTUAL_APPS, { predicates: [generationChanged] })
     .watches(PODS, (pod) => appsOfPod(apps, pod))
-    .watches(metadataOnly(NAMESPACES), () => apps.list().map(requestOf))
+    .watches(metadataOnly(NAMESPACES), () => apps.list().map(requestOf), { predicates: [labelsChanged] })
     .withReconciler(createVirtualAppReconciler({ ...options, apps, pods, namespaces }));
 
   registry.onChange((key) => {
@@ -55,10 +55,10 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
   return controller;
 }
 
-function appsOfPod(apps: Store<VirtualApp>, { metadata }: KubeObject): Request[] {
+function appsOfPod(apps: Store<VirtualApp>, pod: Pod): Request[] {
   return apps
-    .list(metadata.namespace)
-    .filter(({ spec }) => matchesSelector(spec.selector ?? {}, metadata.labels))
+    .list(pod.metadata.namespace)
+    .filter(({ metadata, spec }) => isPodOf({ name: metadata.name ?? "", spec }, pod))
     .map(requestOf);
 }
 

@@ -14,13 +14,14 @@ const plan = (digests: Record<string, string>): AppPlan => ({
   waits: [],
 });
 const pods = [
-  { namespace: "n", name: "a", subset: "" },
-  { namespace: "n", name: "c", subset: "canary" },
+  { namespace: "n", name: "a", subset: "", proxy: "own" },
+  { namespace: "n", name: "c", subset: "canary", proxy: "own" },
 ] as AppPod[];
 const facts = (digest: string | undefined, version: number): ProxyFacts => ({
   connected: true,
   enforced: digest === undefined ? undefined : snapshot(routes, { digest, version }),
   outstanding: undefined,
+  inDoubt: [],
   unresolved: false,
   version,
   problems: [],
@@ -57,6 +58,13 @@ describe("nextIssue", () => {
       ["", { version: 6, digest: "d2" }],
       ["canary", { version: 5, digest: "c1" }],
     ]);
+  });
+  it("uses no version again that a proxy is above: it would be refused as stale", () => {
+    const known = { "n/a": { ...facts("d1", 4), outstanding: snapshot(routes, { digest: "d2", version: 6 }) } };
+    const next = issue(undefined, 6, { "": "d1" }, known);
+    expect(next.subsets.get("")).toEqual({ version: 7, digest: "d1" });
+    const moved = issue(undefined, 6, { "": "d1" }, { "n/a": facts("c1", 6) });
+    expect(moved.subsets.get("")).toEqual({ version: 7, digest: "d1" });
   });
   it("goes above what a proxy has heard of from a manager whose status write was lost", () => {
     expect(issue(undefined, 5, { "": "d2" }, { "n/a": facts("d1", 9) }).version).toBe(10);

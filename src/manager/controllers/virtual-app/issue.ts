@@ -1,7 +1,7 @@
 // Which version of its rules each subset is handed. Pure but for reading the registry's facts. Invariant: a version is given
 // only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and
 // versions never go back, whatever a proxy has heard from an earlier manager.
-import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
+import type { ProxyFacts, ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "../../translate/app-pods.ts";
 import type { AppPlan } from "../../translate/plan-app.ts";
 
@@ -21,7 +21,7 @@ export function nextIssue(
   registry: Pick<ProxyRegistry, "facts">,
 ): Issue {
   const facts = pods.flatMap((pod) => {
-    const known = registry.facts(podKey(pod));
+    const known = pod.proxy === "own" ? registry.facts(podKey(pod)) : undefined;
     return known === undefined ? [] : [{ ...known, subset: pod.subset }];
   });
   let version = Math.max(before?.version ?? 0, statusVersion, ...facts.map((row) => row.version));
@@ -29,11 +29,20 @@ export function nextIssue(
   for (const [subset, { digest }] of plan.rules) {
     const last = before?.subsets.get(subset);
     const own = facts.filter((row) => row.connected && row.subset === subset);
-    const same = own.find((row) => row.enforced?.digest === digest);
-    if (last?.digest === digest) subsets.set(subset, last);
-    else if (same?.enforced !== undefined) subsets.set(subset, { version: same.enforced.version, digest });
+    const same = own.map((row) => row.enforced).find((enforced) => enforced?.digest === digest);
+    const known = last?.digest === digest ? last : same && { version: same.version, digest };
+    // A proxy takes no lower version than it has heard of: a version is used again only if no proxy is above it.
+    const floor = Math.max(0, ...own.map((row) => highestOther(row, digest)));
+    if (known !== undefined && known.version > floor) subsets.set(subset, known);
     else if (own.length > 0) subsets.set(subset, { version: ++version, digest });
-    else if (last !== undefined) subsets.set(subset, last);
   }
   return { version, subsets };
+}
+
+// The highest version with other rules that a proxy enforces, has been sent, or has spoken of.
+function highestOther({ enforced, outstanding, inDoubt, version }: ProxyFacts, digest: string): number {
+  const known = [enforced, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
+  const newest = known.find((snapshot) => snapshot.version === version);
+  const spoken = newest?.digest === digest ? 0 : version;
+  return Math.max(spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version)));
 }

@@ -1,0 +1,50 @@
+// Asks the API server, as the caller, whether what a held request is about exists at all: a namespace that nobody has heard
+// of is either younger than the manager's word about it, or not there. Invariant: only the fact of a 404 comes out of here,
+// never an object, and a request that may create is answered so only if the namespace itself is missing. Called by admission.
+import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
+import { discardBody } from "./discard-body.ts";
+import type { Call, Handler, Reply } from "./handler.ts";
+import type { ResourceCall } from "./resource-call.ts";
+
+/** The API server's 404 for the object (or for its namespace, see above); undefined if it exists or nobody may say. */
+export async function askMissing(
+  call: ResourceCall,
+  namespace: string,
+  signal: AbortSignal,
+  ask: Handler,
+): Promise<Reply | undefined> {
+  const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const info = parseRequestInfo("GET", target);
+  const record: Call["record"] = { info, decision: "forwarded", lock: false };
+  try {
+    const reply = await ask({ method: "GET", target, info, headers: identityOf(call), body: null, signal, record });
+    if (reply.status === 404) return reply;
+    discardBody(reply.body);
+    return undefined;
+  } catch {
+    return undefined; // the request itself will meet the same failure
+  }
+}
+
+// An object that is missing is no answer to a request that would create it.
+function namesObject({ info, headers }: ResourceCall): boolean {
+  if (!info.nameInPath || info.verb === "watch") return false;
+  return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
+}
+
+// The path without the subresource, which other permissions guard and which may do something.
+function objectPath({ path, segments, subresource }: ResourceInfo): string {
+  const behind = subresource === "" ? 0 : subresource.split("/").length;
+  return path
+    .split("/")
+    .slice(0, segments.length - behind + 1)
+    .join("/");
+}
+
+const ASKING_HEADERS = new Set(["authorization", "user-agent", "accept", "accept-encoding"]);
+
+function identityOf({ headers }: Call): Call["headers"] {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => ASKING_HEADERS.has(name) || name.startsWith("impersonate-")),
+  );
+}

@@ -1,0 +1,16 @@
+// What went wrong between the proxy and the API server, from what undici and the sockets say. Pure. Invariant: "unreachable"
+// is said only of a request of which no byte was sent, since clients repeat a write upon it. Called by the exchange.
+import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
+
+const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
+const BAD_REQUEST = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED", "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"]);
+
+/** @param handedOver the request had been handed to a connection: the API server may have processed it, whatever the error is */
+export function upstreamError(cause: unknown, handedOver: boolean): MeshError {
+  if (isMeshError(cause, "ABORTED") || isMeshError(cause, "REQUEST_BODY_BROKEN")) return cause;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (BAD_REQUEST.has(code)) return new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause });
+  if (TIMEOUTS.has(code)) return new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out", { cause });
+  if (handedOver) return new MeshError("UPSTREAM_BROKEN", "waiting for the API server: the connection broke", { cause });
+  return new MeshError("UPSTREAM_UNREACHABLE", `connecting to the API server: ${errorMessage(cause)}`);
+}

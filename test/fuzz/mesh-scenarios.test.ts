@@ -1,0 +1,184 @@
+// What once went wrong in the mesh as a whole, by name. The world is that of mesh.test.ts; each scenario is the shortest order
+// of events that showed the mistake.
+import { describe, expect, it } from "vitest";
+import { createMeshWorld, type MeshWorld } from "./mesh-model.ts";
+
+const A_TO_CANARY = { owners: { a: "canary" } };
+const A_AND_B_TO_CANARY = { owners: { a: "canary", b: "canary" } };
+
+/** A quiet world of app "shop" with these pods: those that begin with c are canaries, the others default. */
+async function quietWorld(...pods: string[]): Promise<MeshWorld> {
+  const world = createMeshWorld();
+  world.setApp(A_TO_CANARY);
+  for (const name of pods) world.setPod(name, { subset: subsetOf(name) });
+  await world.settle();
+  expect(holders(world)).toEqual(
+    holdersBySubset(
+      pods.filter((name) => subsetOf(name) === ""),
+      pods.filter((name) => subsetOf(name) === "canary"),
+    ),
+  );
+  return world;
+}
+
+const subsetOf = (name: string) => (name.startsWith("c") ? "canary" : "");
+const condition = (world: MeshWorld, wanted: string, app?: string) =>
+  world.status(app)?.conditions?.find(({ type }) => type === wanted);
+const ready = (world: MeshWorld, app?: string) => condition(world, "Ready", app);
+/** By namespace, subset and pods. */
+const holders = (world: MeshWorld) =>
+  Object.fromEntries(["a", "b", "c"].map((name) => [name, Object.fromEntries(world.holders(name))]));
+const holdersBySubset = (rest: readonly string[], canary: readonly string[]) => ({
+  a: { canary },
+  b: { "": rest },
+  c: { "": rest },
+});
+
+/** What the manager and each pod then say, once. */
+async function round(world: MeshWorld, ...pods: string[]): Promise<void> {
+  await world.reconcile();
+  for (const name of pods) await world.exchange(name);
+  world.expectOneOwner(`a round with ${pods}`);
+}
+
+describe("one owner", () => {
+  it("two owners after a manager restart", async () => {
+    const world = await quietWorld("d0", "d1", "c0");
+    world.setApp(A_AND_B_TO_CANARY); // while nobody leads
+    world.restartManager();
+    for (const name of ["d0", "c0"]) world.proxy(name).connect(); // d1 is cut off, and serves what it has
+    for (const name of ["d0", "c0"]) await world.exchange(name);
+    for (let times = 0; times < 4; times++) await round(world, "d0", "c0");
+    expect([...world.holders("b").keys()]).toEqual([""]);
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0", "d1"] } });
+  });
+
+  it("the app's own label taken off a pod", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setPod("c0", { subset: "canary", selected: false });
+    world.setApp({ owners: { b: "canary" } });
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { "": ["d0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+
+  it("the injected label taken off a pod", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setPod("c0", { subset: "canary", injected: null });
+    world.setApp({ owners: { b: "canary" } });
+    await world.settle();
+    expect(world.holders("a")).toEqual(new Map([["canary", ["c0"]]])); // it was not told otherwise
+    expect(condition(world, "Converged")?.status).toBe("False");
+    expect(condition(world, "TrafficIntercepted")?.status).toBe("False");
+    world.setPod("c0", { subset: "canary" });
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { "": ["d0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+
+  it("a VirtualApp deleted and one of another name takes its pods", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.deleteApp();
+    await world.reconcile();
+    world.setApp({ owners: { b: "canary" } }, "store");
+    world.deletePod("d0");
+    world.setPod("d0", { injected: "store" });
+    await world.settle(); // c0 enforces the rules of the old app still
+    expect(world.holders("a")).toEqual(new Map([["canary", ["c0"]]]));
+    expect(ready(world, "store")?.status).toBe("False");
+    world.deletePod("c0");
+    world.setPod("c0", { injected: "store", subset: "canary" });
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { "": ["d0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+    expect(ready(world, "store")?.status).toBe("True");
+  });
+
+  it("a proxy that crashed once before its pod was ready", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setApp(A_AND_B_TO_CANARY);
+    world.restartManager();
+    const proxy = { name: "ctrlmesh-proxy", ready: false, started: false, restartCount: 0, lastState: { terminated: {} } };
+    world.setPodStatus("d0", { phase: "Running", initContainerStatuses: [proxy] });
+    world.proxy("c0").connect();
+    await world.exchange("c0");
+    for (let times = 0; times < 3; times++) await round(world, "c0");
+    await world.proxy("d0").restart(true); // with what was on its disk
+    world.expectOneOwner("d0's restart");
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+});
+
+describe("convergence", () => {
+  it("a pod whose label moves it to another subset", async () => {
+    const world = await quietWorld("d0", "d1", "c0");
+    world.setPod("c0"); // which has the newest version of all
+    world.setPod("c1", { subset: "canary" });
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0", "d1", "c0"], ["c1"]));
+    expect(world.proxy("c0").nacks).toEqual([]);
+    expect(ready(world)).toMatchObject({ status: "True", reason: "InSync" });
+  });
+
+  it("a rule edited and put back while an ACK is outstanding", async () => {
+    const world = await quietWorld("d0", "d1", "c0");
+    world.proxy("d0").beginWrite("b", "configmaps");
+    world.setApp(A_AND_B_TO_CANARY);
+    await round(world, "d0", "d1", "c0");
+    await world.reconcile();
+    world.setApp(A_TO_CANARY);
+    await world.reconcile();
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0", "d1"], ["c0"]));
+    for (const { nacks } of world.proxies.values()) expect(nacks).toEqual([]);
+    expect(ready(world)).toMatchObject({ status: "True", reason: "InSync" });
+  });
+
+  it("an evicted pod", async () => {
+    const world = await quietWorld("d0", "d1", "c0");
+    world.evictPod("d1");
+    world.setApp(A_AND_B_TO_CANARY);
+    await world.settle();
+    expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+    expect(world.status()?.handover).toBeUndefined();
+    expect(world.status()?.proxies).toEqual({ total: 2, connected: 2, synced: 2 });
+  });
+});
+
+describe("what the status says", () => {
+  it("Ready False SnapshotRefused is cleared when the rules are put back", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setApp(A_AND_B_TO_CANARY);
+    await world.reconcile();
+    world.proxy("d0").refuse("table.rules[0].kind: X is not known to this proxy");
+    await round(world, "d0");
+    await world.reconcile();
+    expect(ready(world)).toMatchObject({ status: "False", reason: "SnapshotRefused" });
+    world.setApp(A_TO_CANARY);
+    await world.settle();
+    expect(ready(world)).toMatchObject({ status: "True", reason: "InSync" });
+  });
+
+  it("Ready is not True while nothing is in sync", async () => {
+    const world = createMeshWorld();
+    world.setApp(A_TO_CANARY);
+    world.setPod("bare", { injected: null });
+    world.setPodStatus("bare", { phase: "Running", conditions: [{ type: "Ready", status: "True" }] });
+    world.setPod("c0", { subset: "canary" }); // which does not find the manager
+    world.setPodStatus("c0", { phase: "Running", conditions: [{ type: "Ready", status: "True" }] });
+    for (let times = 0; times < 3; times++) await world.reconcile();
+    expect(world.status()?.proxies).toEqual({ total: 1, connected: 0, synced: 0 });
+    expect(ready(world)?.status).toBe("False");
+  });
+
+  it("a restart reports no moves", async () => {
+    const world = await quietWorld("d0", "c0");
+    const before = world.events.length;
+    world.restartManager();
+    await world.reconcile();
+    expect(world.status()).toMatchObject({ namespaces: { moving: 0 } });
+    expect(world.status()?.handover).toBeUndefined();
+    await world.settle();
+    expect(world.events.slice(before)).toEqual([]);
+    expect(ready(world)).toMatchObject({ status: "True", reason: "InSync" });
+  });
+});

@@ -1,0 +1,61 @@
+// The manager and its proxies as a whole, in any order of events: the real reconciler, registry, planning, wire codec,
+// admission, enforcer and intake, of which only gRPC and the disk are replaced.
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createMeshWorld, type MeshWorld, NAMESPACES, RESOURCES } from "./mesh-model.ts";
+import { begin, calmDown, perform, script, type Wished, wishedAtFirst } from "./mesh-script.ts";
+
+const BUDGET_MS = 20_000;
+const MIN_STEPS = 20_000;
+
+it("never lets two subsets hold the same resource in a namespace, and converges once it is quiet", {
+  timeout: 3 * BUDGET_MS,
+}, async () => {
+  let count = 0;
+  const property = fc.asyncProperty(script, async (run) => {
+    const world = createMeshWorld(run.namespaces);
+    const wished = wishedAtFirst(run);
+    await begin(world, run);
+    for (const [index, step] of run.steps.entries()) {
+      await perform(world, step, run, wished);
+      world.expectOneOwner(`step ${index}, ${JSON.stringify(step)}`);
+      count++;
+    }
+    await calmDown(world, wished);
+    expectConverged(world, wished);
+  });
+  await fc.assert(property, {
+    noBias: true,
+    numRuns: 1_000_000,
+    interruptAfterTimeLimit: BUDGET_MS,
+    markInterruptAsFailure: false,
+  });
+  expect(count).toBeGreaterThanOrEqual(MIN_STEPS);
+});
+
+// Judged by the wish alone: nothing of the manager's own planning says what is right.
+function expectConverged(world: MeshWorld, { rules, labels }: Wished): void {
+  const used = new Set(Object.values(rules.owners));
+  const says: string[] = [];
+  for (const proxy of world.proxies.values()) {
+    if (!proxy.isConnected) says.push(`${proxy.name} is not connected: ${proxy.refusal}`);
+    const label = labels.get(proxy.name)?.subset ?? "";
+    const subset = used.has(label) ? label : "";
+    for (const namespace of NAMESPACES.filter(world.hasNamespace)) {
+      for (const resource of RESOURCES) {
+        const isRuled = rules.onlyConfigMaps !== true || resource === "configmaps";
+        const expected = (isRuled ? (rules.owners[namespace] ?? "") : "") === subset ? [subset] : [];
+        const held = [...proxy.holds(namespace, resource)];
+        if (held.join() !== expected.join() || held.length !== expected.length)
+          says.push(
+            `${proxy.name} holds ${resource} in ${namespace} as [${held}], not as [${expected}] (${proxy.nacks.at(-1) ?? "no NACK"})`,
+          );
+      }
+    }
+  }
+  expect(says).toEqual([]);
+  const { proxies, namespaces, conditions } = world.status() ?? {};
+  expect(proxies).toEqual({ total: world.proxies.size, connected: world.proxies.size, synced: world.proxies.size });
+  expect(namespaces?.moving).toBe(0);
+  expect(["InSync", "SubsetWithoutPods"]).toContain(conditions?.find(({ type }) => type === "Ready")?.reason);
+}

@@ -24,6 +24,20 @@ describe("the snapshot in force", () => {
     expect(view?.namespaces()).toBe(view?.namespaces());
   });
 
+  it("is in force, and told to the others, when one listener fails", () => {
+    const failures: unknown[] = [];
+    const enforcer = createEnforcer((error) => failures.push(error));
+    const seen: number[] = [];
+    enforcer.onChange(() => {
+      throw new Error("broken");
+    });
+    enforcer.onChange((now) => seen.push(now.snapshot.version));
+    enforcer.enforce(routes(1, {}));
+    expect(enforcer.current?.snapshot.version).toBe(1);
+    expect(seen).toEqual([1]);
+    expect(failures).toHaveLength(1);
+  });
+
   it("takes a new number over without telling anybody", () => {
     const enforcer = createEnforcer();
     enforcer.enforce(routes(1, {}));

@@ -20,7 +20,8 @@ interface Write {
   readonly target: GroupResource | undefined;
 }
 
-export function createEnforcer(): Enforcer {
+/** @param onListenerError told of what a listener threw; the snapshot is in force all the same, and the others are told */
+export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
   let current: Enforced | undefined;
@@ -45,7 +46,13 @@ export function createEnforcer(): Enforcer {
       const before = current;
       const now = enforced(snapshot);
       current = now;
-      for (const listener of [...listeners]) if (listeners.has(listener)) listener(now, before);
+      for (const listener of [...listeners]) {
+        try {
+          if (listeners.has(listener)) listener(now, before);
+        } catch (error) {
+          onListenerError(error);
+        }
+      }
     },
     relabel(snapshot) {
       if (current !== undefined) current = { snapshot, view: current.view };

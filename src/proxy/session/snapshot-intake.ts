@@ -109,16 +109,19 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
       held = { acknowledged: snapshot, inDoubt: [] };
     },
     take(message, answers) {
+      let snapshot: Snapshot;
       try {
-        const snapshot = decode(message, deps.pod, enforcer.current?.snapshot);
-        enforce(snapshot);
-        acknowledge(message, snapshot, answers);
+        snapshot = decode(message, deps.pod, enforcer.current?.snapshot);
       } catch (error) {
         const { reason, problems } = rejection(error);
         metrics.snapshotRejected.inc({ reason });
         log.warn({ err: error, version: message.version }, "route snapshot refused, the last good one stays");
         answers.nack(message.nonce, message.version, problems);
+        return;
       }
+      // From here on it is in force: a NACK would be a lie.
+      enforce(snapshot);
+      acknowledge(message, snapshot, answers);
     },
     get held() {
       return held;

@@ -99,8 +99,9 @@ export async function perform(world: MeshWorld, next: Step, { rules }: Script, w
       return relabel(world, next.pod, { subset: next.subset }, wished);
     case "loses a label": {
       if (!world.hasPod(next.pod)) return;
+      // Only one of the two: a pod that has lost both is no app's any more, and nothing says that it ever was.
       const lost = next.which === "selected" ? { selected: false } : { injected: null };
-      return relabel(world, next.pod, { ...wished.labels.get(next.pod), ...lost }, wished);
+      return relabel(world, next.pod, { subset: wished.labels.get(next.pod)?.subset ?? "", ...lost }, wished);
     }
     case "dies":
       return world.deletePod(next.pod);

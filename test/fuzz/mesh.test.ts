@@ -25,7 +25,7 @@ it("never lets two subsets hold the same resource in a namespace, and converges 
     expectConverged(world, wished);
   });
   await fc.assert(property, {
-    noBias: true,
+    plugins: [fc.unbiased()],
     numRuns: 1_000_000,
     interruptAfterTimeLimit: BUDGET_MS,
     markInterruptAsFailure: false,

@@ -14,7 +14,7 @@ import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-reg
 import { createStore } from "../../src/runtime/store.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { createFakeKubeClient } from "../support/fake-kube-client.ts";
-import { appSpec, type PodLabels, podLabels, podStatus, type Rules } from "./mesh-objects.ts";
+import { appSpec, type PodLabels, podLabels, podSpec, podStatus, type Rules } from "./mesh-objects.ts";
 import { createModelProxy, type ModelProxy } from "./mesh-proxy.ts";
 
 export const NAMESPACES = ["a", "b", "c"];
@@ -92,7 +92,8 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
     const uid = old?.metadata.uid ?? `pod-${++uids}`;
     const labels = change.labels ?? old?.metadata.labels ?? {};
     const metadata = { name, namespace: HOME, uid, labels, resourceVersion: String(++versions) };
-    pods.upsert({ apiVersion: "v1", kind: "Pod", metadata, status: change.status ?? old?.status ?? {} });
+    const spec = change.spec ?? old?.spec ?? {};
+    pods.upsert({ apiVersion: "v1", kind: "Pod", metadata, spec, status: change.status ?? old?.status ?? {} });
     return uid;
   };
   const startProxy = (name: string, uid: string) => {
@@ -129,7 +130,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
     setPod(name: string, labels: PodLabels = {}) {
       const isNew = pods.get(name, HOME) === undefined;
       const status = podStatus(false, 0);
-      const uid = putPod(name, { labels: podLabels(labels), ...(isNew ? { status } : {}) });
+      const uid = putPod(name, { labels: podLabels(labels), ...(isNew ? { spec: podSpec(labels), status } : {}) });
       if (isNew && labels.injected !== null) startProxy(name, uid);
     },
     setPodStatus: (name: string, status: NonNullable<Pod["status"]>) => void putPod(name, { status }),

@@ -43,6 +43,11 @@ export function podLabels({ subset = "", injected = "shop", selected = true }: P
   };
 }
 
+/** Labels come and go; the containers are those that the pod was made with. */
+export function podSpec({ injected }: PodLabels): NonNullable<Pod["spec"]> {
+  return injected === null ? {} : { initContainers: [{ name: "ctrlmesh-proxy" }] };
+}
+
 /** What a kubelet says. @param serves the proxy has a snapshot, so its startup probe passes and the operator runs */
 export function podStatus(serves: boolean, restarts: number): NonNullable<Pod["status"]> {
   const lastState = restarts === 0 ? {} : { lastState: { terminated: {} } };

@@ -54,6 +54,42 @@ describe("one owner", () => {
     expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0", "d1"] } });
   });
 
+  it("a hello while a write is in flight in what the proxy has lost", async () => {
+    const world = await quietWorld("d0", "c0");
+    const d0 = world.proxy("d0");
+    d0.beginWrite("b", "configmaps");
+    world.setApp(A_AND_B_TO_CANARY);
+    await round(world, "d0", "c0");
+    d0.cut();
+    d0.connect();
+    for (let times = 0; times < 3; times++) await round(world, "d0", "c0");
+    expect([...world.holders("b").keys()]).toEqual([""]);
+    await d0.endWrites();
+    await world.settle();
+    expect(world.holders("b")).toEqual(new Map([["canary", ["c0"]]]));
+  });
+
+  it("a hello after a gain that could not be acknowledged, since a write is in flight elsewhere", async () => {
+    const world = await quietWorld("d0", "c0");
+    const d0 = world.proxy("d0");
+    d0.beginWrite("b", "configmaps");
+    d0.cut();
+    world.setApp({ owners: { b: "canary" } });
+    await round(world, "c0"); // which gives a up
+    d0.connect();
+    await round(world, "d0");
+    await round(world, "d0"); // which gets a at once, and keeps b while it writes there
+    expect(world.holders("a")).toEqual(new Map([["", ["d0"]]]));
+    d0.cut();
+    d0.connect();
+    d0.answer();
+    world.setApp(A_TO_CANARY);
+    for (let times = 0; times < 3; times++) await round(world, "c0");
+    expect(world.holders("a")).toEqual(new Map([["", ["d0"]]]));
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+  });
+
   it("the app's own label taken off a pod", async () => {
     const world = await quietWorld("d0", "c0");
     world.setPod("c0", { subset: "canary", selected: false });
@@ -69,10 +105,20 @@ describe("one owner", () => {
     await world.settle();
     expect(world.holders("a")).toEqual(new Map([["canary", ["c0"]]])); // it was not told otherwise
     expect(condition(world, "Converged")?.status).toBe("False");
-    expect(condition(world, "TrafficIntercepted")?.status).toBe("False");
     world.setPod("c0", { subset: "canary" });
     await world.settle();
     expect(holders(world)).toEqual({ a: { "": ["d0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+
+  it("the injected label taken off a pod before a new manager leads", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.restartManager();
+    world.setPod("c0", { subset: "canary", injected: null }); // it is refused now, and cannot say that it is a canary
+    world.setApp({ ...A_TO_CANARY, onlyConfigMaps: true });
+    world.proxy("d0").connect();
+    await world.exchange("d0");
+    for (let times = 0; times < 3; times++) await round(world, "d0");
+    expect([...world.holders("a", "pods").keys()]).toEqual(["canary"]);
   });
 
   it("a VirtualApp deleted and one of another name takes its pods", async () => {
@@ -131,6 +177,20 @@ describe("convergence", () => {
     expect(holders(world)).toEqual(holdersBySubset(["d0", "d1"], ["c0"]));
     for (const { nacks } of world.proxies.values()) expect(nacks).toEqual([]);
     expect(ready(world)).toMatchObject({ status: "True", reason: "InSync" });
+  });
+
+  it("a VirtualApp made anew under its name while a snapshot of the old one is on its way", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.deletePod("c0");
+    world.setApp(A_AND_B_TO_CANARY);
+    await world.reconcile();
+    world.deleteApp();
+    await world.reconcile(); // which forgets the versions
+    world.setApp(A_TO_CANARY);
+    await world.reconcile();
+    await world.settle();
+    expect(world.proxy("d0").nacks).toEqual([]);
+    expect(holders(world)).toEqual({ a: {}, b: { "": ["d0"] }, c: { "": ["d0"] } });
   });
 
   it("an evicted pod", async () => {

@@ -24,7 +24,7 @@ const ordinary = [
 ];
 const disturbances = [
   fc.record({ kind: fc.constant("relabelled"), pod, subset }),
-  fc.record({ kind: fc.constant("loses a label"), pod, which: fc.constantFrom("selected", "injected") }),
+  fc.record({ kind: fc.constant("loses a label"), pod, which: fc.constantFrom("selected", "injected", "both") }),
   ofPod("dies"),
   ofPod("evicted"),
   ofPod("hangs up"),
@@ -99,8 +99,10 @@ export async function perform(world: MeshWorld, next: Step, { rules }: Script, w
       return relabel(world, next.pod, { subset: next.subset }, wished);
     case "loses a label": {
       if (!world.hasPod(next.pod)) return;
-      // Only one of the two: a pod that has lost both is no app's any more, and nothing says that it ever was.
-      const lost = next.which === "selected" ? { selected: false } : { injected: null };
+      const lost = {
+        ...(next.which === "injected" ? {} : { selected: false }),
+        ...(next.which === "selected" ? {} : { injected: null }),
+      };
       return relabel(world, next.pod, { subset: wished.labels.get(next.pod)?.subset ?? "", ...lost }, wished);
     }
     case "dies":

@@ -48,7 +48,7 @@ function expectConverged(world: MeshWorld, { rules, labels }: Wished): void {
         const held = [...proxy.holds(namespace, resource)];
         if (held.join() !== expected.join() || held.length !== expected.length)
           says.push(
-            `${proxy.name} holds ${resource} in ${namespace} as [${held}], not as [${expected}] (${proxy.nacks.at(-1) ?? "no NACK"})`,
+            `${proxy.name} holds ${resource} in ${namespace} as ${JSON.stringify(held)}, not as ${JSON.stringify(expected)} (${proxy.nacks.at(-1) ?? "no NACK"})`,
           );
       }
     }

@@ -24,6 +24,11 @@ describe("which pods are an app's", () => {
     expect(read(pod({ app: "op" }))).toMatchObject({ proxy: "none" });
     expect(read(pod({ app: "other" }))).toBeUndefined();
   });
+  it("carry somebody's proxy, also when the label that says whose was taken off", () => {
+    const bare = pod({ app: "op" });
+    const spec = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
+    expect(read({ ...bare, spec })).toMatchObject({ proxy: "foreign" });
+  });
   it("are also those injected for it whose own labels were taken off: their proxies still serve", () => {
     expect(read(pod({ [INJECTED_LABEL]: "shop" }))).toMatchObject({ proxy: "own" });
   });

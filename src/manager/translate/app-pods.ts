@@ -14,7 +14,7 @@ export interface AppPod {
   readonly namespace: string;
   readonly name: string;
   readonly subset: string;
-  /** Whose proxy the pod carries: this app's, that of another app which selects it too, or none. */
+  /** Whose proxy the pod carries: this app's, another one's or nobody knows whose, or none. */
   readonly proxy: "own" | "foreign" | "none";
   /** The operator in it may be at work. */
   readonly running: boolean;
@@ -28,12 +28,14 @@ export function podKey({ namespace, name }: { readonly namespace: string; readon
   return `${namespace}/${name}`;
 }
 
-/** True if the pod is the app's: injected for it, or selected by it. An app may be told of pods that are another one's. */
-export function isPodOf(
-  app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> },
-  { metadata }: Pod,
-): boolean {
-  return metadata.labels?.[INJECTED_LABEL] === app.name || matchesSelector(app.spec.selector ?? {}, metadata.labels);
+/**
+ * True if the pod may be the app's: injected for it, selected by it, or with a proxy of which no label says whose it is. An app
+ * is told of pods that are another one's rather than not of its own.
+ */
+export function isPodOf(app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> }, pod: Pod): boolean {
+  const injected = pod.metadata.labels?.[INJECTED_LABEL];
+  if (injected === app.name || (injected === undefined && carriesProxy(pod))) return true;
+  return matchesSelector(app.spec.selector ?? {}, pod.metadata.labels);
 }
 
 /** The app's pods, by name. */
@@ -44,9 +46,9 @@ export function appPods(app: { readonly name: string; readonly spec: VirtualAppS
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, { metadata, status }: Pod): AppPod {
+function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, pod: Pod): AppPod {
+  const { metadata, status } = pod;
   const labels = metadata.labels ?? {};
-  const injected = labels[INJECTED_LABEL];
   const container = status?.initContainerStatuses?.find(({ name }) => name === PROXY_CONTAINER);
   const isPending = status?.phase === undefined || status.phase === "Pending";
   const ended = status?.phase === "Succeeded" || status?.phase === "Failed";
@@ -54,12 +56,23 @@ function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, {
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
     subset: subsetOfPod(app.spec, labels),
-    proxy: injected === undefined ? "none" : injected === app.name ? "own" : "foreign",
+    proxy: proxyOf(app.name, pod),
     // A pod is Pending while its native sidecar already runs; the operator starts when the sidecar has a snapshot.
     running: !ended && (isPending ? container?.started === true : container === undefined || !hasNeverServed(container)),
     ended,
     ready: !ended && (status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false),
   };
+}
+
+// Labels can be taken off a running pod; its containers stay.
+function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
+  const injected = pod.metadata.labels?.[INJECTED_LABEL];
+  if (injected === appName) return "own";
+  return injected === undefined && !carriesProxy(pod) ? "none" : "foreign";
+}
+
+function carriesProxy({ spec }: Pod): boolean {
+  return spec?.initContainers?.some(({ name }) => name === PROXY_CONTAINER) ?? false;
 }
 
 // The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed it before.

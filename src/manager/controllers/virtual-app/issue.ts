@@ -1,6 +1,7 @@
 // Which version of its rules each subset is handed. Pure but for reading the registry's facts. Invariant: a version is given
 // only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and
 // versions never go back, whatever a proxy has heard from an earlier manager.
+import type { Snapshot } from "../../../route/snapshot.ts";
 import type { ProxyFacts, ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "../../translate/app-pods.ts";
 import type { AppPlan } from "../../translate/plan-app.ts";
@@ -24,7 +25,8 @@ export function nextIssue(
     const known = pod.proxy === "own" ? registry.facts(podKey(pod)) : undefined;
     return known === undefined ? [] : [{ ...known, subset: pod.subset }];
   });
-  let version = Math.max(before?.version ?? 0, statusVersion, ...facts.map((row) => row.version));
+  const heardOf = facts.flatMap((row) => [row.version, ...knownSnapshots(row).map((snapshot) => snapshot.version)]);
+  let version = Math.max(before?.version ?? 0, statusVersion, ...heardOf);
   const subsets = new Map<string, { version: number; digest: string }>();
   for (const [subset, { digest }] of plan.rules) {
     const last = before?.subsets.get(subset);
@@ -40,9 +42,13 @@ export function nextIssue(
 }
 
 // The highest version with other rules that a proxy enforces, has been sent, or has spoken of.
-function highestOther({ enforced, outstanding, inDoubt, version }: ProxyFacts, digest: string): number {
-  const known = [enforced, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
-  const newest = known.find((snapshot) => snapshot.version === version);
-  const spoken = newest?.digest === digest ? 0 : version;
+function highestOther(facts: ProxyFacts, digest: string): number {
+  const known = knownSnapshots(facts);
+  const newest = known.find((snapshot) => snapshot.version === facts.version);
+  const spoken = newest?.digest === digest ? 0 : facts.version;
   return Math.max(spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version)));
+}
+
+function knownSnapshots({ enforced, outstanding, inDoubt }: ProxyFacts): Snapshot[] {
+  return [enforced, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
 }

@@ -4,14 +4,14 @@ import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
 /** The conditions of an app, in the order in which they are written. */
-export const CONDITION_TYPES = ["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"] as const;
+const CONDITION_TYPES = ["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"] as const;
 
 export type ConditionType = (typeof CONDITION_TYPES)[number];
 
 /** A point in time as Kubernetes writes it (RFC 3339). */
 export const timestampSchema = z.iso.datetime({ offset: true });
 
-export const conditionSchema = z.object({
+const conditionSchema = z.object({
   type: z.string().min(1).max(316).describe("Kind of the condition, for example Ready."),
   status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
   observedGeneration: z.int().min(0).optional().describe("Generation of the object that this was said of."),

@@ -4,7 +4,7 @@ import type { Immutable } from "./immutable.ts";
 import { fieldAt, stringsOf } from "./rule.ts";
 
 /** Matches every group, or every resource. */
-export const WILDCARD = "*";
+const WILDCARD = "*";
 
 const apiGroupSchema = z
   .string()

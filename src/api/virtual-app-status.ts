@@ -75,6 +75,4 @@ export const virtualAppStatusSchema = z.object({
 });
 
 export type VirtualAppStatus = Immutable<z.output<typeof virtualAppStatusSchema>>;
-export type SubsetStatus = Immutable<z.output<typeof subsetStatusSchema>>;
 export type HandoverStatus = Immutable<z.output<typeof handoverSchema>>;
-export type HandoverWait = Immutable<z.output<typeof waitingSchema>>;

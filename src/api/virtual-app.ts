@@ -105,7 +105,7 @@ const routeSchema = z.strictObject({
     .describe("User agents whose requests are served in the default subset only."),
 });
 
-export const virtualAppSpecSchema = withRules(
+const virtualAppSpecSchema = withRules(
   z
     .strictObject({
       selector: nonEmptySelector({ rule: "self == oldSelf", message: "is immutable: make a new VirtualApp instead" }).describe(
@@ -143,9 +143,6 @@ export const virtualAppSchema = z
 
 export type VirtualApp = Immutable<z.output<typeof virtualAppSchema>>;
 export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
-export type VirtualAppConfiguration = Immutable<z.output<typeof configurationSchema>>;
-export type VirtualAppRoute = Immutable<z.output<typeof routeSchema>>;
-export type SubRule = Immutable<z.output<typeof subRuleSchema>>;
 export type Subset = Immutable<z.output<typeof subsetSchema>>;
 
 /** The object if it is a good VirtualApp, else every problem it has. Takes anything and never throws. */

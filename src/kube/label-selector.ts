@@ -41,7 +41,7 @@ export function matchesSelector(selector: LabelSelector, labels: Labels = {}): b
 }
 
 /** The terms of a structured selector, matchLabels first, in a stable order. */
-export function termsOfSelector(selector: LabelSelector): LabelTerm[] {
+function termsOfSelector(selector: LabelSelector): LabelTerm[] {
   const equal = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     ...equal.map(([key, value]): LabelTerm => ({ key, operator: "in", values: [value] })),

@@ -52,7 +52,7 @@ export class AuditLog {
 }
 
 /** An entry as audit.k8s.io/v1 Event of level Metadata. */
-export function auditEvent(entry: AuditEntry, sequence: number): object {
+function auditEvent(entry: AuditEntry, sequence: number): object {
   const { resource, namespace, name, subresource, group, version } = entry;
   const filled = Object.entries({ resource, namespace, name, apiGroup: group, apiVersion: version, subresource }).filter(
     ([, value]) => value !== "",

@@ -48,7 +48,7 @@ export function serveDefinitions(backend: Backend): void {
 }
 
 /** The rows of a definition, one a served version, newest first as listed. */
-export function typesOf(definition: StoredObject): ResourceType[] {
+function typesOf(definition: StoredObject): ResourceType[] {
   const spec = asObject(definition.spec);
   const names = asObject(spec.names);
   return asArray(spec.versions)

@@ -29,7 +29,7 @@ export interface StoreOptions {
 }
 
 /** The key of an object within its resource: "namespace/name", with an empty namespace when cluster-scoped. */
-export function objectKey(namespace: string | undefined, name: string): string {
+function objectKey(namespace: string | undefined, name: string): string {
   return `${namespace ?? ""}/${name}`;
 }
 

@@ -24,7 +24,7 @@ export interface WatchPlan {
 }
 
 /** Reads the start of a watch off its query. @throws StatusError Invalid or Timeout */
-export function planWatch(store: Store, type: ResourceType, selection: Selection, query: URLSearchParams): WatchPlan {
+function planWatch(store: Store, type: ResourceType, selection: Selection, query: URLSearchParams): WatchPlan {
   const sendInitial = query.get("sendInitialEvents");
   checkWatchQuery(query, sendInitial);
   const text = query.get("resourceVersion") ?? "";
@@ -51,7 +51,7 @@ export function planWatch(store: Store, type: ResourceType, selection: Selection
 }
 
 /** What a watch of `selection` sees of a change, or undefined if nothing. */
-export function eventFor({ type, object, previous, version }: StoreEvent, selection: Selection): WatchEvent | undefined {
+function eventFor({ type, object, previous, version }: StoreEvent, selection: Selection): WatchEvent | undefined {
   const before = previous !== undefined && selection(previous);
   const after = type !== "DELETED" && selection(object);
   if (before && after) return { type: "MODIFIED", object };

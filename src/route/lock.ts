@@ -4,7 +4,7 @@ import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
 /** What stands between the lock's name and the subset's. */
-export const LOCK_SEPARATOR = "---";
+const LOCK_SEPARATOR = "---";
 
 /** The lock's name upstream for a subset. */
 export function lockNameFor(lockName: string, subset: string): string {

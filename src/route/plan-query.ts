@@ -19,7 +19,7 @@ export interface QueryPlan {
 }
 
 /** At most this many foreign namespaces are excluded by name; more make the URL long and the selector slow. */
-export const MAX_EXCLUDED_NAMESPACES = 16;
+const MAX_EXCLUDED_NAMESPACES = 16;
 
 const NO_PLAN: QueryPlan = { plan: "none", fieldSelector: "", only: undefined };
 

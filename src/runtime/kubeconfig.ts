@@ -8,7 +8,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { Env } from "../base/env.ts";
-import { errorMessage, MeshError } from "../base/errors.ts";
+import { MeshError } from "../base/errors.ts";
 import { inClusterConnection, type KubeConnection } from "../kube/client/connection.ts";
 
 export interface LoadConnectionOptions {
@@ -44,7 +44,7 @@ async function fromFiles(paths: readonly string[], { context, userAgent }: LoadC
     if (context !== undefined) config.library.setCurrentContext(context);
     return await connectionOf(config, userAgent);
   } catch (cause) {
-    throw new MeshError("KUBECONFIG_INVALID", `reading kubeconfig ${paths.join(delimiter)}: ${errorMessage(cause)}`, { cause });
+    throw new MeshError("KUBECONFIG_INVALID", `reading kubeconfig ${paths.join(delimiter)}`, { cause });
   }
 }
 

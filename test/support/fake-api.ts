@@ -96,7 +96,7 @@ export async function startFakeApi(script: Script = answerOk, port = 0): Promise
 }
 
 /** Answers everything with 200 and a small JSON object. */
-export function answerOk(req: IncomingMessage, res: ServerResponse): void {
+function answerOk(req: IncomingMessage, res: ServerResponse): void {
   req.resume();
   answerJson(res, 200, { kind: "ConfigMap", apiVersion: "v1" });
 }

@@ -20,7 +20,7 @@ export type GoProgram = (typeof GO_PROGRAMS)[number];
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
 /** The folder that built programs are kept in. */
-export function cacheDir(): string {
+function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ctrlmesh");
 }
 

@@ -17,7 +17,7 @@ import type { Enforced, Session } from "../../src/proxy/session/session.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
 
-export const passThrough: Layer = (next) => next;
+const passThrough: Layer = (next) => next;
 
 export interface HarnessOptions {
   readonly api: FakeApi;

@@ -149,7 +149,7 @@ class EventReader {
 }
 
 /** Calls back with each row of a Table: the metadata of its object, or undefined, and the row's place. */
-export function forEachRow(
+function forEachRow(
   bytes: Buffer,
   rowsStart: number,
   onRow: (row: ItemMeta | undefined, start: number, end: number) => void,

@@ -6,7 +6,7 @@ import { BYTES, encodeVarint, varintLength } from "./protobuf-wire.ts";
 import type { Emit } from "./types.ts";
 
 /** A field number that no list message of Kubernetes has; its tag is one byte. */
-export const FILLER_FIELD = 15;
+const FILLER_FIELD = 15;
 
 const FILLER_TAG = FILLER_FIELD * 8 + BYTES;
 const RAW_TAG = 2 * 8 + BYTES;

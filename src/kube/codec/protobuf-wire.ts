@@ -2,10 +2,10 @@
 // numbers over 29 bits, lengths that leave their message and varints over 2^53 are errors, not guesses. Pure.
 import { asBuffer, codecError } from "./types.ts";
 
-export const VARINT = 0;
-export const FIXED64 = 1;
+const VARINT = 0;
+const FIXED64 = 1;
 export const BYTES = 2;
-export const FIXED32 = 5;
+const FIXED32 = 5;
 
 /** What every protobuf body and embedded object of Kubernetes begins with. */
 export const ENVELOPE_PREFIX = Buffer.from([0x6b, 0x38, 0x73, 0x00]); // k8s\0

@@ -34,7 +34,7 @@ export interface Writer {
 }
 
 /** What of an object belongs to managers: all but what the API server keeps itself. */
-export function managedPart(object: JsonObject): JsonObject {
+function managedPart(object: JsonObject): JsonObject {
   const metadata = isObject(object.metadata) ? object.metadata : {};
   const { labels, annotations, finalizers, ownerReferences } = metadata;
   const kept = Object.entries({ labels, annotations, finalizers, ownerReferences }).filter(([, value]) => value !== undefined);

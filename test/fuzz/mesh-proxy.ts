@@ -6,8 +6,9 @@ import { Registry } from "../../src/base/metrics.ts";
 import type { ProxyRegistry, ProxyStream } from "../../src/manager/snapshot-server/proxy-registry.ts";
 import type { Admission } from "../../src/manager/snapshot-server/snapshot-server.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
+import { helloOf } from "../../src/proxy/session/hello.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import { createSnapshotIntake, MAX_IN_DOUBT } from "../../src/proxy/session/snapshot-intake.ts";
+import { createSnapshotIntake } from "../../src/proxy/session/snapshot-intake.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { loadMeshService } from "../../src/wire/load-proto.ts";
 import type { HelloMessage, ManagerMessage, PodRef, ProxyMessage, SnapshotMessage } from "../../src/wire/messages.ts";
@@ -70,14 +71,9 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
     return { enforcer, intake, stop };
   }
 
-  // As in create-session.ts.
   const hello = (): HelloMessage => {
-    const version = session.enforcer.current?.snapshot.version ?? 0;
-    const { acknowledged, inDoubt } = session.intake.held;
-    const common = { pod, version, proxyVersion: "" };
-    if (inDoubt.length > MAX_IN_DOUBT) return { ...common, digest: inDoubt.at(-1)?.digest ?? "", enforced: null, inDoubt: [] };
-    const enforced = acknowledged === undefined ? null : snapshotToWire(acknowledged, 0);
-    return { ...common, digest: acknowledged?.digest ?? "", enforced, inDoubt: inDoubt.map((row) => snapshotToWire(row, 0)) };
+    const { enforcer, intake } = session;
+    return helloOf({ pod, proxyVersion: "", version: enforcer.current?.snapshot.version ?? 0, held: intake.held });
   };
 
   // Both sides notice at once, and everything on the way is lost.

@@ -2,6 +2,7 @@
 // of is either younger than the manager's word about it, or not there. Invariant: only the fact of a 404 comes out of here,
 // never an object, and a request that may create is answered so only if the namespace itself is missing. Called by admission.
 import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
+import { identityHeaders } from "../upstream/headers.ts";
 import { discardBody } from "./discard-body.ts";
 import type { Call, Handler, Reply } from "./handler.ts";
 import type { ResourceCall } from "./resource-call.ts";
@@ -15,9 +16,11 @@ export async function askMissing(
 ): Promise<Reply | undefined> {
   const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const info = parseRequestInfo("GET", target);
+  // The 404 goes to the caller as it is, and so is asked for in the encodings that the caller takes.
+  const headers = identityHeaders(call.headers, "accept", "accept-encoding");
   const record: Call["record"] = { info, decision: "forwarded", lock: false };
   try {
-    const reply = await ask({ method: "GET", target, info, headers: identityOf(call), body: null, signal, record });
+    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record });
     if (reply.status === 404) return reply;
     discardBody(reply.body);
     return undefined;
@@ -39,12 +42,4 @@ function objectPath({ path, segments, subresource }: ResourceInfo): string {
     .split("/")
     .slice(0, segments.length - behind + 1)
     .join("/");
-}
-
-const ASKING_HEADERS = new Set(["authorization", "user-agent", "accept", "accept-encoding"]);
-
-function identityOf({ headers }: Call): Call["headers"] {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => ASKING_HEADERS.has(name) || name.startsWith("impersonate-")),
-  );
 }

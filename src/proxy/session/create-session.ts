@@ -9,13 +9,13 @@ import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { loadMeshService } from "../../wire/load-proto.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
 import { createEnforcer } from "./enforcer.ts";
+import { helloOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import type { LeaderSink, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile } from "./snapshot-file.ts";
-import { createSnapshotIntake, type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
+import { createSnapshotIntake } from "./snapshot-intake.ts";
 
 export interface SessionConfig {
   /** host:port of the manager's gRPC service. */
@@ -56,11 +56,10 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
     credentials: deps.credentials ?? grpcCredentials.createInsecure(),
     service: loadMeshService(),
     intake,
-    hello: () => ({
-      pod,
-      proxyVersion: deps.proxyVersion ?? "",
-      ...heldToWire(intake.held, enforcer.current?.snapshot.version ?? 0),
-    }),
+    hello() {
+      const version = enforcer.current?.snapshot.version ?? 0;
+      return helloOf({ pod, proxyVersion: deps.proxyVersion ?? "", version, held: intake.held });
+    },
     metrics,
     clock,
     random,
@@ -95,18 +94,5 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
       await running.catch(() => undefined);
       await intake.idle();
     },
-  };
-}
-
-// A digest without its snapshot: the manager then takes this proxy to hold everything, until it acknowledges something.
-function heldToWire({ acknowledged, inDoubt }: Held, version: number) {
-  const newest = inDoubt.at(-1);
-  if (newest !== undefined && inDoubt.length > MAX_IN_DOUBT)
-    return { version, digest: newest.digest, enforced: null, inDoubt: [] };
-  return {
-    version,
-    digest: acknowledged?.digest ?? "",
-    enforced: acknowledged === undefined ? null : snapshotToWire(acknowledged, 0),
-    inDoubt: inDoubt.map((snapshot) => snapshotToWire(snapshot, 0)),
   };
 }

@@ -7,6 +7,7 @@ import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { Scope } from "../../route/plan-query.ts";
 import type { Call, Handler } from "../pipeline/handler.ts";
 import { readBody } from "../pipeline/read-body.ts";
+import { identityHeaders } from "./headers.ts";
 
 export interface Discovery {
   /** The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out. */
@@ -78,7 +79,7 @@ async function fetchScopes(path: string, call: Call, send: Handler, clock: Clock
       method: "GET",
       target: path,
       info: parseRequestInfo("GET", path),
-      headers: { ...identityOf(call), accept: "application/json" },
+      headers: { ...identityHeaders(call.headers), accept: "application/json" },
       body: null,
       signal: timeout.signal, // not the caller's: others wait for the same answer
       record: { decision: "forwarded", lock: false },
@@ -92,14 +93,4 @@ async function fetchScopes(path: string, call: Call, send: Handler, clock: Clock
   } finally {
     timer.cancel();
   }
-}
-
-// The question is asked as the caller would ask it: its credentials, and whom it impersonates.
-function identityOf({ headers }: Call): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && (name === "authorization" || name === "user-agent" || name.startsWith("impersonate-")))
-      out[name] = value;
-  }
-  return out;
 }

@@ -57,3 +57,12 @@ function namedInConnection(connection: string | readonly string[] | undefined): 
     .map((name) => name.trim());
   return new Set(names.filter((name) => !NOT_REMOVABLE.has(name) && !name.startsWith("impersonate-")));
 }
+
+/**
+ * The headers by which the API server knows the caller, for a question of our own that is asked in its name.
+ * @param more further headers to take along
+ */
+export function identityHeaders(headers: IncomingHttpHeaders, ...more: readonly string[]): IncomingHttpHeaders {
+  const taken = new Set(["authorization", "user-agent", ...more]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => taken.has(name) || name.startsWith("impersonate-")));
+}

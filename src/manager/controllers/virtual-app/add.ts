@@ -5,8 +5,8 @@ import type { Logger } from "../../../base/log.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
 import { NAMESPACES, PODS, type Pod } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
-import type { KubeObject } from "../../../kube/types.ts";
 import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import { selfRequest } from "../../../runtime/controller-source.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
@@ -40,7 +40,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
   const controller = controllerOf({ name: "virtual-app", debounceMs: DEBOUNCE_MS, ...options })
     .for(VIRTUAL_APPS, { predicates: [generationChanged] })
     .watches(PODS, (pod) => appsOfPod(apps, pod))
-    .watches(metadataOnly(NAMESPACES), () => apps.list().map(requestOf), { predicates: [labelsChanged] })
+    .watches(metadataOnly(NAMESPACES), () => apps.list().flatMap(selfRequest), { predicates: [labelsChanged] })
     .withReconciler(createVirtualAppReconciler({ ...options, apps, pods, namespaces }));
 
   registry.onChange((key) => {
@@ -59,9 +59,5 @@ function appsOfPod(apps: Store<VirtualApp>, pod: Pod): Request[] {
   return apps
     .list(pod.metadata.namespace)
     .filter(({ metadata, spec }) => isPodOf({ name: metadata.name ?? "", spec }, pod))
-    .map(requestOf);
-}
-
-function requestOf({ metadata }: KubeObject): Request {
-  return { namespace: metadata.namespace ?? "", name: metadata.name ?? "" };
+    .flatMap(selfRequest);
 }

@@ -7,6 +7,19 @@ export interface AppRef {
   readonly name: string;
 }
 
+/** What is done to the operator's requests because of who it says it is. */
+export interface CallerPolicy {
+  /** Replaces the User-Agent; one that ends with "/" is put in front of it; "" leaves it. */
+  readonly userAgent: string;
+  /** User agents that are served in the default subset only. */
+  readonly defaultOnlyUserAgents: readonly string[];
+  /** Responses lose metadata.managedFields. */
+  readonly stripManagedFields: boolean;
+}
+
+/** Nothing is changed and everybody is served. */
+export const NO_CALLER_POLICY: CallerPolicy = { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false };
+
 export interface Snapshot {
   /** Grows with every change of the app's routes. */
   readonly version: number;
@@ -20,10 +33,18 @@ export interface Snapshot {
   /** Name of the operator's lock; "" if it has none. */
   readonly lockName: string;
   readonly table: RouteTable;
+  readonly callers: CallerPolicy;
 }
 
 /** How a namespace of one resource stands towards this proxy's subset. */
 export type Standing = "mine" | "foreign" | "moving" | "unknown";
+
+/** Which objects of a resource are the subset's by their labels; their namespaces are judged apart from that. */
+export interface ObjectFilter {
+  /** For the API server's query; an exact translation of `matches`. */
+  readonly labelSelector: string;
+  matches(labels: Readonly<Record<string, string>>): boolean;
+}
 
 /** One resource as this proxy's subset sees it. */
 export interface ResourceView {
@@ -33,6 +54,8 @@ export interface ResourceView {
   readonly whole: boolean;
   /** The app has no rules and nothing moves: whatever there is, also of other resources, is one subset's. */
   readonly undivided: boolean;
+  /** Undefined if labels say nothing about this resource. */
+  readonly objects: ObjectFilter | undefined;
   /** "" asks for cluster-scoped objects. */
   standing(namespace: string): Standing;
   ownerOf(namespace: string): Owner;
@@ -53,6 +76,7 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
     resource,
     whole: owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset),
     undivided: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
+    objects: undefined,
     standing,
     ownerOf: owners.ownerOf,
     namespaces() {

@@ -29,6 +29,14 @@ export interface NackMessage extends AckMessage {
 
 export interface ReportMessage {
   readonly leader: boolean;
+  readonly lock: LockReviewMessage | null;
+}
+
+export interface LockReviewMessage {
+  readonly lockName: string;
+  readonly resource: string;
+  readonly deniedVerbs: readonly string[];
+  readonly reason: string;
 }
 
 /** From proxy to manager: exactly one of the fields. */
@@ -71,6 +79,13 @@ export interface SnapshotMessage {
   readonly podNamespace: string;
   readonly lockName: string;
   readonly table: RouteTableMessage | null;
+  readonly callers: CallerPolicyMessage | null;
+}
+
+export interface CallerPolicyMessage {
+  readonly userAgent: string;
+  readonly defaultOnlyUserAgents: readonly string[];
+  readonly stripManagedFields: boolean;
 }
 
 /** From manager to proxy: exactly one of the fields. */

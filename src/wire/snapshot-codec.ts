@@ -1,14 +1,14 @@
 // Snapshot <-> wire message. Invariant: what decodes without an error can be enforced as it is; everything that cannot is
 // named, all problems at once, and becomes the NACK's text.
 import { MeshError } from "../base/errors.ts";
-import type { Snapshot } from "../route/snapshot.ts";
+import { type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { ResourceMatch, RouteRule, RouteTable } from "../route/table.ts";
 import type { ResourceMatchMessage, RouteTableMessage, RuleMessage, SnapshotMessage } from "./messages.ts";
 
 /** The snapshot as a message; `nonce` names this sending of it. */
 export function snapshotToWire(snapshot: Snapshot, nonce: number): SnapshotMessage {
-  const { version, digest, app, subset, podNamespace, lockName, table } = snapshot;
-  return { nonce, version, digest, app, subset, podNamespace, lockName, table: tableToWire(table) };
+  const { version, digest, app, subset, podNamespace, lockName, table, callers } = snapshot;
+  return { nonce, version, digest, app, subset, podNamespace, lockName, table: tableToWire(table), callers };
 }
 
 /** The table as a message, namespaces sorted, so that equal tables give equal messages. */
@@ -52,6 +52,7 @@ export function snapshotFromWire(message: SnapshotMessage): Snapshot {
     podNamespace: message.podNamespace,
     lockName: message.lockName,
     table,
+    callers: callersFromWire(message.callers),
   };
 }
 
@@ -63,6 +64,13 @@ export class SnapshotInvalidError extends MeshError {
     super("SNAPSHOT_INVALID", `reading snapshot: ${problems.join("; ")}`);
     this.problems = problems;
   }
+}
+
+// Absent in what an older manager sent or an older proxy stored.
+function callersFromWire(message: SnapshotMessage["callers"] | undefined): CallerPolicy {
+  if (message === null || message === undefined) return NO_CALLER_POLICY;
+  const { userAgent, defaultOnlyUserAgents, stripManagedFields } = message;
+  return { userAgent, defaultOnlyUserAgents: [...defaultOnlyUserAgents], stripManagedFields };
 }
 
 function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {

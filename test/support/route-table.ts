@@ -1,5 +1,5 @@
 // Short-hand for route tables in tests: rules by a few words, namespaces by the rules that contain them.
-import type { Snapshot } from "../../src/route/snapshot.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ResourceMatch, RouteRule, RouteTable } from "../../src/route/table.ts";
 
 /** All resources of one group. */
@@ -40,6 +40,7 @@ export function snapshot(routes: RouteTable, more: Partial<Snapshot> = {}): Snap
     podNamespace: "shop",
     lockName: "shop-lock",
     table: routes,
+    callers: NO_CALLER_POLICY,
     ...more,
   };
 }

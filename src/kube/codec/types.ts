@@ -9,6 +9,8 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
+  /** Only where the reader was asked for labels. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** True for an object that the client may see. Asked once an object; must not throw. */

@@ -1,7 +1,7 @@
 // Everything that is decided about one app, from facts alone: its wished table, the fences, and what each subset's proxies
 // are to enforce. Pure; the reconciler gathers the facts and carries the plan out.
 import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
-import type { AppRef } from "../../route/snapshot.ts";
+import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Claim } from "../handover/claims.ts";
 import { planFences, type Wait } from "../handover/plan-fences.ts";
@@ -34,7 +34,7 @@ export function planApp({ app, spec, namespaces, claims }: AppFacts): AppPlan {
     subsets.map((subset) => {
       const fences = fenced.get(subset) ?? new Set<string>();
       const table = fences.size === 0 ? wished : { ...wished, fenced: fences };
-      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table })];
+      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table, callers: NO_CALLER_POLICY })];
     }),
   );
   return { wished, subsets, rules, digest: digestOf([...rules].map(([subset, { digest }]) => [subset, digest])), waits };

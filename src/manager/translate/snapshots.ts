@@ -1,6 +1,6 @@
 // Route table -> the snapshot of a subset, with its digest. Pure but for the hash.
 import { createHash } from "node:crypto";
-import type { AppRef, Snapshot } from "../../route/snapshot.ts";
+import type { AppRef, CallerPolicy, Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { tableToWire } from "../../wire/snapshot-codec.ts";
 
@@ -14,9 +14,11 @@ export function rulesOf(facts: {
   podNamespace: string;
   lockName: string;
   table: RouteTable;
+  callers: CallerPolicy;
 }): Rules {
-  const { app, subset, podNamespace, lockName, table } = facts;
-  return { ...facts, digest: digestOf([app.namespace, app.name, subset, podNamespace, lockName, canonicalTable(table)]) };
+  const { app, subset, podNamespace, lockName, table, callers } = facts;
+  const own = [app.namespace, app.name, subset, podNamespace, lockName];
+  return { ...facts, digest: digestOf([...own, canonicalTable(table), callers]) };
 }
 
 /** A digest of plain data: half of a SHA-256, in hex. */

@@ -68,7 +68,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       onMessage,
     });
     stream = opened;
-    if (leader) opened.send({ report: { leader } });
+    if (leader) opened.send({ report: { leader, lock: null } });
     const stop = () => opened.close();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
@@ -84,7 +84,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   return {
     report(value) {
       leader = value;
-      stream?.send({ report: { leader } });
+      stream?.send({ report: { leader, lock: null } });
     },
     async run(signal) {
       let endpoint = deps.manager;

@@ -1,80 +1,86 @@
 // `npm run bench`: what the proxy costs, direct and through it in turn in the same run, on the real control plane. Prints
-// medians and ratios as a table, or as JSON with --json. Options: --objects N (default 10000), --rounds N (default 7).
+// medians, ratios and the marks as a table, or as JSON with --json. Options: --objects N (default 10000), --rounds N (default
+// 5), --only requests,lists,shards,watches (default all). With 100,000 objects it takes about ten minutes.
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { demoVirtualApp } from "../test/support/demo-app.ts";
-import { eventually } from "../test/support/eventually.ts";
-import { startKube } from "../test/support/kube.ts";
-import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
-import { startMesh } from "../test/support/mesh.ts";
-import { createProbe, type Probe } from "../test/support/probe.ts";
-import { memoryOf } from "../test/support/process-memory.ts";
-import { compare, type Row, renderTable } from "./table.ts";
+import { type ListWork, listRows } from "./lists.ts";
+import { requestRows } from "./requests.ts";
+import { readyAfterMs } from "./startup.ts";
+import { type Fact, type Row, renderReport, type Usage } from "./table.ts";
+import { idleWatches, watchRows } from "./watches.ts";
+import { startWorld, type World } from "./world.ts";
 
+const SECTIONS = ["requests", "lists", "shards", "watches"] as const;
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
-    rounds: { type: "string", default: "7" },
+    rounds: { type: "string", default: "5" },
+    only: { type: "string", default: SECTIONS.join(",") },
     json: { type: "boolean", default: false },
   },
 });
-const count = Number(values.objects);
+const objects = Number(values.objects);
 const rounds = Number(values.rounds);
-if (!Number.isInteger(count) || count < 10 || !Number.isInteger(rounds) || rounds < 1) {
-  process.stderr.write("bench: --objects must be an integer of at least 10, --rounds one of at least 1\n");
-  process.exit(64);
+const sections = values.only.split(",");
+if (!Number.isInteger(objects) || objects < 200) usageError("--objects must be an integer of at least 200");
+if (!Number.isInteger(rounds) || rounds < 1) usageError("--rounds must be an integer of at least 1");
+for (const section of sections)
+  if (!SECTIONS.some((known) => known === section)) usageError(`--only: ${section} is none of ${SECTIONS.join(", ")}`);
+
+const rows: Row[] = [];
+const usage: Usage[] = [];
+const facts: Fact[] = [];
+const note = (text: string) => process.stderr.write(`bench: ${text}\n`);
+
+if (sections.some((section) => section !== "shards")) {
+  await withWorld({ objects }, async (world) => {
+    const { direct, one, tenth, most } = world;
+    usage.push(world.usage(tenth, "start (idle)"));
+    if (sections.includes("requests")) {
+      note("small requests");
+      rows.push(...(await requestRows({ direct, proxied: one, rounds })));
+    }
+    if (sections.includes("lists")) {
+      note("lists");
+      const lists: ListWork[] = [
+        { plan: "none", name: "residual filter, 1 of 10 kept", side: tenth, mark: { of: "ratio", atMost: 1 } },
+        { plan: "one-namespace", name: "1 namespace of 200 pushed down", side: one, mark: { of: "ratio", atMost: 0.35 } },
+        { plan: "without-namespaces", name: "all but 5 namespaces pushed down", side: most },
+      ];
+      rows.push(...(await listRows(direct, lists, objects, rounds)));
+      usage.push(world.usage(tenth, `lists of ${objects} by residual filter`));
+    }
+    if (sections.includes("watches")) {
+      note("watches");
+      rows.push(...(await watchRows(world, one, 50, 500)), ...(await watchRows(world, one, 1_000, 10_000)));
+      usage.push(await idleWatches(world, tenth));
+    }
+    note("a quiet minute");
+    await sleep(60_000);
+    usage.push(world.usage(tenth, "a quiet minute"));
+    facts.push({ name: "ready after, ms, with a stored snapshot", value: (await readyAfterMs(one, 5)).toFixed(0) });
+  });
+}
+if (sections.includes("shards")) {
+  await withWorld({ objects, featureGates: "ShardedListAndWatch=true" }, async (world) => {
+    note("lists by shardSelector");
+    const lists: ListWork[] = [{ plan: "shards", name: "20 namespaces of 200 by shardSelector", side: world.tenth }];
+    rows.push(...(await listRows(world.direct, lists, objects, rounds)));
+    usage.push(world.usage(world.tenth, `lists of ${objects} by shardSelector`));
+  });
+}
+process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts }) : renderReport({ rows, usage, facts })}\n`);
+
+async function withWorld(options: Parameters<typeof startWorld>[0], run: (world: World) => Promise<void>): Promise<void> {
+  const world = await startWorld(options, note);
+  try {
+    await run(world);
+  } finally {
+    await world.stop();
+  }
 }
 
-const PROTOBUF = "application/vnd.kubernetes.protobuf";
-const TEAMS = Array.from({ length: 9 }, (_, index) => `team-${index}`);
-const kube = await startKube();
-const mesh = await startMesh({ kube });
-const probes: Probe[] = [];
-try {
-  for (const name of ["canary-0", ...TEAMS]) await mesh.createNamespace(name);
-  await mesh.apply(demoVirtualApp());
-  process.stderr.write(`creating ${count} ConfigMaps\n`);
-  await createManyConfigMaps(mesh.client, { count, namespaces: ["canary-0", ...TEAMS] });
-  const pod = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
-  const direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token, keep: false });
-  const proxied = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
-  probes.push(direct, proxied);
-  const idle = memoryOf(pod.proxy.pid);
-  const list = (accept: string) => async (probe: Probe) => void (await probe.get("/api/v1/configmaps", { accept }));
-  const get = async (probe: Probe) => void (await probe.get("/api/v1/namespaces/canary-0/configmaps/cm-000000"));
-  const rows: Row[] = [];
-  rows.push(await compare("GET, 1 connection, p50", { direct, proxied, rounds, each: 400, run: get }));
-  rows.push(
-    await compare(`LIST ${count} JSON, one namespace pushed down`, {
-      direct,
-      proxied,
-      rounds,
-      each: 1,
-      run: list("application/json"),
-    }),
-  );
-  rows.push(
-    await compare(`LIST ${count} protobuf, one namespace pushed down`, { direct, proxied, rounds, each: 1, run: list(PROTOBUF) }),
-  );
-  // More than can be excluded by name, and a second own namespace: the residual filter does all of the work.
-  for (let index = 0; index < 20; index++) await mesh.createNamespace(`more-${index}`);
-  await mesh.createNamespace("canary-1");
-  await eventually(async () => {
-    await proxied.get("/api/v1/configmaps?limit=1");
-    return (await (await fetch(`${pod.healthUrl}/metrics`)).text()).includes('pushdown_total{plan="none"}');
-  });
-  rows.push(
-    await compare(`LIST ${count} JSON, residual filter`, { direct, proxied, rounds, each: 1, run: list("application/json") }),
-  );
-  rows.push(await compare(`LIST ${count} protobuf, residual filter`, { direct, proxied, rounds, each: 1, run: list(PROTOBUF) }));
-  const after = memoryOf(pod.proxy.pid);
-  const memory = { idleMb: idle.rssMb, afterMb: after.rssMb, peakMb: after.peakMb };
-  process.stdout.write(
-    values.json
-      ? `${JSON.stringify({ rows, memory })}\n`
-      : `${renderTable(rows)}\nproxy RSS: idle ${memory.idleMb} MB, after ${memory.afterMb} MB, peak ${memory.peakMb} MB\n`,
-  );
-} finally {
-  for (const probe of probes) await probe.close();
-  await mesh.stop();
-  await kube.stop();
+function usageError(message: string): never {
+  process.stderr.write(`bench: ${message}\n`);
+  process.exit(64);
 }

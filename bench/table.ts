@@ -1,55 +1,108 @@
-// Measuring in turn and showing the result: direct and proxied alternate, so that a noisy machine disturbs both alike.
-import { performance } from "node:perf_hooks";
+// What the bench reports: rows of a direct and a proxied figure with their ratio and the mark that the ratio is held to, and
+// what the proxy's process took. Pure.
 
 export interface Row {
+  readonly section: string;
   readonly name: string;
-  readonly directMs: number;
-  readonly proxiedMs: number;
-  readonly ratio: number;
+  readonly unit: "ms" | "/s";
+  readonly direct: number;
+  readonly proxied: number;
+  /** The mark, where there is one. */
+  readonly mark?: Mark;
 }
 
-export interface CompareOptions<T> {
-  readonly direct: T;
-  readonly proxied: T;
-  readonly rounds: number;
-  /** Runs of each side a round. */
-  readonly each: number;
-  readonly run: (side: T) => Promise<void>;
+/** What is held against the mark: proxied / direct, or proxied - direct. */
+export interface Mark {
+  readonly of: "ratio" | "added";
+  readonly atMost?: number;
+  readonly atLeast?: number;
 }
 
-/** Medians over all runs, after one round to warm up. */
-export async function compare<T>(name: string, { direct, proxied, rounds, each, run }: CompareOptions<T>): Promise<Row> {
-  const times = { direct: [] as number[], proxied: [] as number[] };
-  for (let round = 0; round <= rounds; round++) {
-    for (const [side, target] of [
-      ["direct", direct],
-      ["proxied", proxied],
-    ] as const) {
-      for (let index = 0; index < each; index++) {
-        const start = performance.now();
-        await run(target);
-        if (round > 0) times[side].push(performance.now() - start);
-      }
-    }
-  }
-  const [directMs, proxiedMs] = [median(times.direct), median(times.proxied)];
-  return { name, directMs, proxiedMs, ratio: proxiedMs / directMs };
+/** What one proxy's process took. */
+export interface Usage {
+  readonly after: string;
+  readonly rssMb: number;
+  readonly peakMb: number;
+  /** Seconds of CPU time since the one before. */
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
 }
 
-function median(values: readonly number[]): number {
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface Report {
+  readonly rows: readonly Row[];
+  readonly usage: readonly Usage[];
+  readonly facts: readonly Fact[];
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The value below which the share `q` of all values lies. */
+export function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
 }
 
-export function renderTable(rows: readonly Row[]): string {
-  const width = Math.max(...rows.map(({ name }) => name.length));
-  const line = (name: string, direct: string, proxied: string, ratio: string, added: string) =>
-    `${name.padEnd(width)}  ${direct.padStart(10)}  ${proxied.padStart(10)}  ${ratio.padStart(6)}  ${added.padStart(9)}`;
+/** True if the row's mark is met; undefined if it has none. */
+export function isMet({ direct, proxied, mark }: Row): boolean | undefined {
+  if (mark === undefined) return undefined;
+  const value = mark.of === "ratio" ? proxied / direct : proxied - direct;
+  return value <= (mark.atMost ?? Number.POSITIVE_INFINITY) && value >= (mark.atLeast ?? Number.NEGATIVE_INFINITY);
+}
+
+export function renderReport({ rows, usage, facts }: Report): string {
+  const cells = rows.map((row) => [
+    `${row.section}: ${row.name}`,
+    figure(row.direct),
+    figure(row.proxied),
+    row.unit,
+    `${(row.proxied / row.direct).toFixed(2)}x`,
+    row.unit === "ms" ? (row.proxied - row.direct).toFixed(3) : "",
+    markText(row),
+  ]);
+  const used = usage.map(({ after, rssMb, peakMb, cpuSeconds, wallSeconds }) => [
+    after,
+    `${rssMb}`,
+    `${peakMb}`,
+    cpuSeconds.toFixed(1),
+    wallSeconds.toFixed(1),
+  ]);
   return [
-    line("WORK (medians)", "DIRECT ms", "PROXY ms", "RATIO", "ADDED ms"),
-    ...rows.map(({ name, directMs, proxiedMs, ratio }) =>
-      line(name, directMs.toFixed(3), proxiedMs.toFixed(3), `${ratio.toFixed(2)}x`, (proxiedMs - directMs).toFixed(3)),
-    ),
+    ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "MARK"], ...cells]),
+    "",
+    ...columns([["PROXY'S PROCESS, after", "RSS MB", "PEAK MB", "CPU s", "of s"], ...used]),
+    "",
+    ...facts.map(({ name, value }) => `${name}: ${value}`),
   ].join("\n");
+}
+
+function figure(value: number): string {
+  return value.toFixed(value < 100 ? 3 : 0);
+}
+
+function markText(row: Row): string {
+  const { mark } = row;
+  if (mark === undefined) return "";
+  const bound = mark.atMost === undefined ? `>= ${mark.atLeast}` : `<= ${mark.atMost}`;
+  return `${mark.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
+}
+
+// The first column to the left, the others to the right, but the last.
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const last = widths.length - 1;
+  return rows.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0 || (column === last && last > 5) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join("  ")
+      .trimEnd(),
+  );
 }

@@ -10,6 +10,7 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly objectRef?: {
+    readonly apiGroup?: string;
     readonly resource: string;
     readonly subresource?: string;
     readonly namespace?: string;
@@ -56,6 +57,7 @@ export function judge(events: readonly AuditEvent[], { subsetOfPod, ownersOf, lo
   for (const event of events) {
     const { verb, user, objectRef, responseStatus } = event;
     if (objectRef === undefined || !WRITES.has(verb) || (responseStatus?.code ?? 500) >= 400) continue;
+    if (objectRef.apiGroup === "authorization.k8s.io") continue; // a review is a question: it changes nothing
     const { resource, subresource, namespace = "", name = "" } = objectRef;
     const pod = user.extra?.[POD_NAME]?.[0] ?? "";
     const subset = subsetOfPod.get(pod);

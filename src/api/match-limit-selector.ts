@@ -30,7 +30,7 @@ export const matchLimitSelectorSchema = withRules(
       objectSelector: labelSelectorSchema
         .optional()
         .describe(
-          "Objects of the listed resources by their own labels. Becomes part of the label selector of lists and watches.",
+          "Objects of the listed resources by their own labels, in every namespace. Becomes part of the label selector of lists and watches. Where a subset uses it: one term, and no other term may divide these resources by namespaces.",
         ),
       namespaceRegex: regexSchema
         .optional()

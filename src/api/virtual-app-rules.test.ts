@@ -104,3 +104,36 @@ describe("object selectors of a subset", () => {
     expect(problems({ route })).toEqual([]);
   });
 });
+
+describe("a resource that labels divide", () => {
+  const subRules = (...matches: Record<string, unknown>[]) => ({
+    route: {
+      subRules: [
+        { name: "canary-eu", match: [objects({ tier: "gold" }, deployments)] },
+        { name: "by-name", match: matches },
+      ],
+    },
+    subsets: [subset("gold", "canary-eu"), subset("v2", "by-name")],
+  });
+
+  it("must not be divided by namespaces too, by a term that lists it or one that lists none", () => {
+    expect(problems(subRules({ namespaceRegex: "a", resources: workloads }))).toEqual([
+      "spec.route.subRules[0].match[0].objectSelector: divides by labels what spec.route.subRules[1].match[0] divides by namespaces, which lists some of the same resources: take them out there, or here; a resource is divided by one of both",
+    ]);
+    expect(problems(subRules({ namespaceSelector: {} }))).toEqual([
+      "spec.route.subRules[0].match[0].objectSelector: divides by labels what spec.route.subRules[1].match[0] divides by namespaces, which lists no resources and so is about all: list the resources that it is about there, or here; a resource is divided by one of both",
+    ]);
+    expect(problems(subRules({ namespaceRegex: "a", resources: [{ apiGroups: ["*"], resources: ["*"] }] }))).toHaveLength(1);
+  });
+
+  it("may be so beside others that namespaces divide, and inside of any limit", () => {
+    const spec = subRules({ namespaceRegex: "a", resources: pods });
+    const globalLimits = [{ namespaceRegex: "b" }, objects({ region: "eu", zone: "a" }, deployments)];
+    expect(problems({ ...spec, route: { ...spec.route, globalLimits } })).toEqual([]);
+  });
+
+  it("is divided by the rules that a subset uses, no other", () => {
+    const spec = subRules({ namespaceRegex: "a" });
+    expect(problems({ ...spec, subsets: [subset("gold", "canary-eu")] })).toEqual([]);
+  });
+});

@@ -32,6 +32,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   yield* lockForms(spec);
   yield* lockLengths(spec);
   yield* negatableSelectors(spec);
+  yield* mixedDivisions(spec);
 }
 
 function* uniqueNames(spec: unknown, at: readonly string[]): Iterable<Finding> {
@@ -133,16 +134,51 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
   }
 }
 
+/**
+ * A resource is divided by namespaces or by labels: with both, a subset would own what one label selector cannot say, and an object
+ * that leaves it could not be told from one that never was in it.
+ */
+function* mixedDivisions(spec: unknown): Iterable<Finding> {
+  const used = new Set(itemsOf(fieldAt(spec, "subsets")).flatMap((subset) => stringsOf(fieldAt(subset, "routeRules"))));
+  const byNamespaces = matchesOf(spec, used).filter(({ match }) => isByNamespaces(match));
+  for (const { path, resources } of objectRulesOf(spec, used)) {
+    const other = byNamespaces.find((each) => {
+      const theirs = itemsOf(fieldAt(each.match, "resources"));
+      return theirs.length === 0 || resources.some((a) => theirs.some((b) => overlaps(a, b)));
+    });
+    if (other === undefined) continue;
+    const isForAll = itemsOf(fieldAt(other.match, "resources")).length === 0;
+    const advice = isForAll
+      ? "which lists no resources and so is about all: list the resources that it is about there"
+      : "which lists some of the same resources: take them out there";
+    yield {
+      path,
+      message: `divides by labels what ${specPath(other.path)} divides by namespaces, ${advice}, or here; a resource is divided by one of both`,
+    };
+  }
+}
+
+function isByNamespaces(match: unknown): boolean {
+  return fieldAt(match, "namespaceSelector") !== undefined || fieldAt(match, "namespaceRegex") !== undefined;
+}
+
 function objectRulesOf(spec: unknown, names: ReadonlySet<string>): ObjectRule[] {
+  return matchesOf(spec, names).flatMap(({ path, match }): ObjectRule[] => {
+    const selector = fieldAt(match, "objectSelector");
+    if (selector === undefined) return [];
+    return [{ path: [...path, "objectSelector"], terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) }];
+  });
+}
+
+/** The terms of the subRules of these names. */
+function matchesOf(spec: unknown, names: ReadonlySet<string>): { readonly path: Path; readonly match: unknown }[] {
   return itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule, index) => {
     const name = fieldAt(subRule, "name");
     if (typeof name !== "string" || !names.has(name)) return [];
-    return itemsOf(fieldAt(subRule, "match")).flatMap((match, term): ObjectRule[] => {
-      const selector = fieldAt(match, "objectSelector");
-      if (selector === undefined) return [];
-      const path = ["route", "subRules", index, "match", term, "objectSelector"];
-      return [{ path, terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) }];
-    });
+    return itemsOf(fieldAt(subRule, "match")).map((match, term) => ({
+      path: ["route", "subRules", index, "match", term],
+      match,
+    }));
   });
 }
 

@@ -1,6 +1,7 @@
 // VirtualApp: one operator, its subsets, and the rules that say which subset owns what. Read by the manager (which compiles
 // it into route tables), the admission webhook and the command line. Rules over several fields: virtual-app-rules.ts.
 import { z } from "zod";
+import { virtualAppAnnotations } from "./annotations.ts";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, conditionPath, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
@@ -79,7 +80,9 @@ const configurationSchema = z.strictObject({
         .max(256)
         .regex(/^[ -~]*$/, { error: "must be printable ASCII, since it goes into a header" })
         .optional()
-        .describe('Replaces the User-Agent of the operator\'s requests; one that ends with "/" is put in front of it.'),
+        .describe(
+          "Replaces the User-Agent of the operator's requests; one that ends with \"/\" is put in front of it. The API server's audit log shows it.",
+        ),
     })
     .optional()
     .describe("What the proxy changes in the operator's requests."),
@@ -102,7 +105,9 @@ const routeSchema = z.strictObject({
     .array(z.string().min(1).max(256))
     .max(64)
     .optional()
-    .describe("User agents whose requests are served in the default subset only."),
+    .describe(
+      "User agents that are served in the default subset only. In every other subset such a caller owns nothing: its lists are empty, its watches idle, everything else is forbidden, but for the leader-election lock. An entry is the whole User-Agent as the operator sends it; `*` stands for any characters, as in `foo-operator/*` or `*/gc-controller`.",
+    ),
 });
 
 const virtualAppSpecSchema = withRules(
@@ -125,7 +130,7 @@ const virtualAppSpecSchema = withRules(
 );
 
 /** The name is also the value of the label that injected pods carry. */
-const metadataSchema = objectMetaSchema.extend({ name: z.string().max(63).exactOptional() });
+const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), virtualAppAnnotations);
 
 export const virtualAppSchema = z
   .strictObject({

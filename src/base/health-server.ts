@@ -1,15 +1,26 @@
-// The health listener: /healthz, /readyz and /metrics over plain HTTP, reachable by the kubelet and Prometheus. Invariant:
-// tells nothing that is secret, and is up before everything else, so that a probe gets an answer and not a refusal.
-import { createServer, type ServerResponse } from "node:http";
+// The health listener: /healthz, /readyz and /metrics over plain HTTP, reachable by the kubelet and Prometheus, and further
+// pages for people who debug. Invariants: tells nothing that is secret; a page is for peers on the loopback only, which
+// `kubectl port-forward` and `exec` are and the pod network is not; and it is up before everything else, so that a probe gets
+// an answer and not a refusal.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { isMeshError } from "./errors.ts";
 import type { Runnable } from "./lifecycle.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
+
+/**
+ * Makes what a page shows, as JSON. The signal fires when the reader goes.
+ * @throws MeshError `BAD_REQUEST` for a query that it cannot take
+ */
+export type Page = (query: URLSearchParams, signal: AbortSignal) => unknown;
 
 export interface HealthServerOptions {
   readonly listen: ListenAddress;
   readonly registry: Registry;
   /** why the process is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
+  /** Further pages by path. */
+  readonly pages?: Readonly<Record<string, Page>>;
 }
 
 export interface HealthServer extends Runnable {
@@ -17,28 +28,31 @@ export interface HealthServer extends Runnable {
   readonly port: number;
 }
 
+type Route = (req: IncomingMessage, res: ServerResponse) => void;
+
 /** Makes the server. */
-export function createHealthServer({ listen, registry, notReady }: HealthServerOptions): HealthServer {
+export function createHealthServer({ listen, registry, notReady, pages = {} }: HealthServerOptions): HealthServer {
   let port = 0;
-  const routes: Readonly<Record<string, (res: ServerResponse) => void>> = {
-    "/healthz": (res) => text(res, 200, "ok"),
-    "/readyz": (res) => {
+  const routes: Readonly<Record<string, Route>> = {
+    "/healthz": (_req, res) => text(res, 200, "ok"),
+    "/readyz": (_req, res) => {
       const why = notReady();
       text(res, why === undefined ? 200 : 500, why ?? "ok");
     },
-    "/metrics": (res) => {
+    "/metrics": (_req, res) => {
       registry.metrics().then(
         (body) => text(res, 200, body, registry.contentType),
         () => text(res, 500, "collecting metrics failed"),
       );
     },
+    ...Object.fromEntries(Object.entries(pages).map(([path, page]) => [path, pageRoute(page)])),
   };
   const server = createServer({ requestTimeout: 10_000, keepAliveTimeout: 65_000 }, (req, res) => {
     const [path = ""] = (req.url ?? "").split("?");
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
     if (route === undefined) text(res, 404, "not found");
     else if (req.method !== "GET" && req.method !== "HEAD") text(res, 405, "method not allowed");
-    else route(res);
+    else route(req, res);
   });
   const listener = createListener(server, "connection");
   return {
@@ -53,7 +67,36 @@ export function createHealthServer({ listen, registry, notReady }: HealthServerO
   };
 }
 
+function pageRoute(page: Page): Route {
+  return (req, res) => {
+    if (!isLoopback(req.socket.remoteAddress)) {
+      text(res, 403, "only from inside the pod: use kubectl port-forward");
+      return;
+    }
+    const gone = new AbortController();
+    res.once("close", () => gone.abort());
+    render(page, new URL(req.url ?? "", "http://localhost").searchParams, gone.signal).then(
+      (body) => text(res, 200, body, "application/json"),
+      (error: unknown) => {
+        if (isMeshError(error, "BAD_REQUEST")) text(res, 400, error.message);
+        else text(res, 500, "making the page failed");
+      },
+    );
+  };
+}
+
+async function render(page: Page, query: URLSearchParams, signal: AbortSignal): Promise<string> {
+  return `${JSON.stringify(await page(query, signal), undefined, 2)}\n`;
+}
+
+/** True for an address of the host's own; an IPv4 one may stand in IPv6 form. */
+export function isLoopback(address: string | undefined): boolean {
+  const plain = address?.replace(/^::ffff:/i, "") ?? "";
+  return plain === "::1" || /^127(\.\d{1,3}){3}$/.test(plain);
+}
+
 function text(res: ServerResponse, status: number, body: string, contentType = "text/plain; charset=utf-8"): void {
+  if (res.destroyed) return;
   res.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body), "cache-control": "no-store" });
   res.end(body);
 }

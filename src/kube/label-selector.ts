@@ -1,5 +1,5 @@
 // Label selectors: the structured form of the CRDs and the string form of the query (k8s.io/apimachinery/pkg/labels).
-// Pure; the manager matches namespaces and pods with it, localkube matches lists.
+// Pure; the manager matches namespaces and pods with it, the route table objects, localkube lists.
 import { MeshError } from "../base/errors.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "./types.ts";
 
@@ -41,7 +41,7 @@ export function matchesSelector(selector: LabelSelector, labels: Labels = {}): b
 }
 
 /** The terms of a structured selector, matchLabels first, in a stable order. */
-function termsOfSelector(selector: LabelSelector): LabelTerm[] {
+export function termsOfSelector(selector: LabelSelector): LabelTerm[] {
   const equal = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     ...equal.map(([key, value]): LabelTerm => ({ key, operator: "in", values: [value] })),
@@ -52,6 +52,44 @@ function termsOfSelector(selector: LabelSelector): LabelTerm[] {
 function termOfRequirement({ key, operator, values = [] }: LabelSelectorRequirement): LabelTerm {
   const operators = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" } as const;
   return { key, operator: operators[operator], values };
+}
+
+const NEGATIONS = { in: "notin", notin: "in", exists: "!", "!": "exists" } as const;
+
+/** A term of one of the operators of the structured form, which are closed under negation. */
+export type SetTerm = LabelTerm & { readonly operator: keyof typeof NEGATIONS };
+
+/** True for the terms that can be negated: all but comparisons of numbers, which a missing label fails either way. */
+export function isSetTerm(term: LabelTerm): term is SetTerm {
+  return Object.hasOwn(NEGATIONS, term.operator);
+}
+
+/** The term that holds for exactly the labels for which this one does not. */
+export function negateTerm(term: SetTerm): SetTerm {
+  return { ...term, operator: NEGATIONS[term.operator] };
+}
+
+/** The string form of terms; equal sets of values give equal texts. "" for no terms. */
+export function formatTerms(terms: readonly LabelTerm[]): string {
+  return terms.map(formatTerm).join(",");
+}
+
+function formatTerm({ key, operator, values }: LabelTerm): string {
+  switch (operator) {
+    case "exists":
+      return key;
+    case "!":
+      return `!${key}`;
+    case ">":
+    case "<":
+      return `${key}${operator}${values[0] ?? ""}`;
+    default: {
+      // A single value is written with = and !=, since "in ()" is read as no value and not as the empty one.
+      const [first = "", ...more] = [...new Set(values)].sort();
+      if (more.length === 0) return `${key}${operator === "in" ? "=" : "!="}${first}`;
+      return `${key} ${operator} (${[first, ...more].join(",")})`;
+    }
+  }
 }
 
 const SET_TERM = /^([\w./-]+)\s+(in|notin)\s*\(([^()]*)\)$/;

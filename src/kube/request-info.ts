@@ -121,13 +121,15 @@ function decodeSegments(path: string): string[] {
   if (path === "/") return [];
   const raw = path.slice(1).split("/");
   if (raw.at(-1) === "") raw.pop(); // one trailing slash is common and harmless
-  return raw.map((segment) => {
-    const text = decode(segment);
-    if (text === "" || text === "." || text === ".." || /[/\\\0]/.test(text)) {
-      throw new MeshError("BAD_REQUEST_TARGET", `reading path ${path}: empty, dot or escaped segments are not allowed`);
-    }
-    return text;
-  });
+  const segments = path.includes("%") ? raw.map(decode) : raw;
+  if (segments.some(isOdd)) {
+    throw new MeshError("BAD_REQUEST_TARGET", `reading path ${path}: empty, dot or escaped segments are not allowed`);
+  }
+  return segments;
+}
+
+function isOdd(segment: string): boolean {
+  return segment === "" || segment === "." || segment === ".." || /[/\\\0]/.test(segment);
 }
 
 function decode(text: string): string {

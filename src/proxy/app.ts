@@ -7,9 +7,14 @@ import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
-import { election } from "./pipeline/election.ts";
-import { isolate } from "./pipeline/isolate.ts";
+import { election } from "./pipeline/election/election.ts";
+import type { Layer } from "./pipeline/handler.ts";
+import { type IsolateDeps, isolate } from "./pipeline/isolate/isolate.ts";
+import { keepOut, ownsNothing } from "./pipeline/isolate/keep-out.ts";
+import { createPlanLog } from "./pipeline/isolate/plan-log.ts";
 import { createSession } from "./session/create-session.ts";
+import { createStreamMetrics } from "./stream/stream-metrics.ts";
+import { createServerFeatures } from "./upstream/server-features.ts";
 
 export interface RunProxyOptions {
   /** Starts the drain. */
@@ -27,14 +32,17 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
   const session = createSession({ config, log, clock, random, registry, proxyVersion: VERSION });
+  const plans = createPlanLog(clock);
   const proxy = createProxy(config, {
     session,
     layers: ({ discovery }) => ({
-      election: election({ session }),
-      isolate: isolate({ session, discovery, clock, random, registry }),
+      election: election({ session, clock, log }),
+      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans }),
     }),
+    plans,
     registry,
     clock,
+    random,
     log,
   });
   const announce: Runnable = {
@@ -47,4 +55,10 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
     stop: async () => undefined,
   };
   await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
+}
+
+// Callers that this subset does not serve go through a layer of their own, which owns nothing.
+function isolateByCaller(deps: IsolateDeps): Layer {
+  const shared = { ...deps, metrics: createStreamMetrics(deps.registry), features: createServerFeatures(deps.clock) };
+  return keepOut({ served: isolate(shared), nothing: isolate({ ...shared, session: ownsNothing(deps.session) }) });
 }

@@ -1,13 +1,15 @@
 // Puts the proxy's parts together around a session and its layers, in the order in which they start. Invariant: health
 // answers before anything else starts, and traffic is the last to start and the first to stop, so that the session still
 // follows the manager while requests drain. Called by app.ts, and by tests with a session of their own.
-import type { Clock } from "../base/clock.ts";
+import { type Clock, type Random, systemRandom } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
+import { createAccessLog } from "./access-log.ts";
 import type { ProxyConfig } from "./config.ts";
+import { debugPages, type PlanSource } from "./debug/debug-pages.ts";
 import { createProxyMetrics } from "./metrics.ts";
 import type { Layer } from "./pipeline/handler.ts";
 import { createPipeline } from "./pipeline/pipeline.ts";
@@ -16,8 +18,7 @@ import { createTrafficServer } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
 import type { Session } from "./session/session.ts";
 import { createDiscovery, type Discovery } from "./upstream/discovery.ts";
-import type { Timeouts } from "./upstream/pools.ts";
-import { createUpstream } from "./upstream/upstream.ts";
+import { createUpstream, type UpstreamOptions } from "./upstream/upstream.ts";
 
 export interface ProxyDeps {
   readonly session: Session & Runnable;
@@ -25,8 +26,11 @@ export interface ProxyDeps {
   readonly layers: (parts: { readonly discovery: Discovery }) => { readonly election: Layer; readonly isolate: Layer };
   readonly registry: Registry;
   readonly clock: Clock;
+  readonly random?: Random;
   readonly log: Logger;
-  readonly timeouts?: Timeouts;
+  /** What /debug/plans shows; default nothing. */
+  readonly plans?: PlanSource;
+  readonly upstream?: Pick<UpstreamOptions, "timeouts" | "liveness" | "http2">;
 }
 
 /** What is printed once the proxy is ready. */
@@ -44,6 +48,8 @@ export interface Proxy {
   ready(): ReadyInfo;
 }
 
+const NO_PLANS: PlanSource = { list: () => [] };
+
 /** Makes the parts; nothing is bound or connected before they start. */
 export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const { session, registry, clock, log } = deps;
@@ -52,12 +58,13 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     caFile: config.apiServerCa,
     clock,
     log,
-    ...(deps.timeouts === undefined ? {} : { timeouts: deps.timeouts }),
+    registry,
+    ...deps.upstream,
   });
   const certificate = createServingCertificate({ files: config.tls, dataDir: config.dataDir, clock, log });
   const metrics = createProxyMetrics(registry);
   const discovery = createDiscovery({ send: upstream.send, clock });
-  const accessLog = config.accessLog ? log : undefined;
+  const accessLog = createAccessLog({ share: config.accessLog, random: deps.random ?? systemRandom, log });
   const pipeline = createPipeline({ session, upstream, ...deps.layers({ discovery }), metrics, clock, log, accessLog });
   const traffic = createTrafficServer({
     listen: config.listen,
@@ -72,7 +79,8 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     if (!traffic.listening) return "not listening";
     return session.current === undefined ? "no snapshot from the manager yet" : undefined;
   };
-  const health = createHealthServer({ listen: config.healthListen, registry, notReady });
+  const pages = debugPages({ session, plans: deps.plans ?? NO_PLANS, accessLog, clock });
+  const health = createHealthServer({ listen: config.healthListen, registry, notReady, pages });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
   return {
     groups: [[health, measuring], [upstream, certificate], [session], [traffic]],

@@ -29,7 +29,7 @@ describe("readInvocation", () => {
       tls: undefined,
       healthListen: { host: "0.0.0.0", port: 5441 },
       logLevel: "info",
-      accessLog: false,
+      accessLog: 0,
       drainMs: 8000,
     });
   });
@@ -53,6 +53,23 @@ describe("readInvocation", () => {
     const argv = ["--listen=nonsense", "--api-server=http://x", "--drain-ms=soon", "--tls-cert=/a"];
     expect(() => readInvocation(proxyCommandLine, argv, {})).toThrow(
       /--api-server \(CTRLMESH_API_SERVER\): "http:\/\/x" is not https[\s\S]*--manager \(CTRLMESH_MANAGER\): is required[\s\S]*--listen \(CTRLMESH_LISTEN\): "nonsense"[\s\S]*--drain-ms/,
+    );
+  });
+
+  it.each([
+    ["true", 1],
+    ["false", 0],
+    ["0.01", 0.01],
+    ["sample=0.25", 0.25],
+    ["sample=1", 1],
+    ["0", 0],
+  ])("takes %s for the access log's share", (text, share) => {
+    expect(config([`--access-log=${text}`]).accessLog).toBe(share);
+  });
+
+  it.each(["2", "sample=", "sample=1.5", "yes", "-1", "1e-3", "sample=true"])("refuses %s for the access log", (text) => {
+    expect(() => config([`--access-log=${text}`])).toThrow(
+      `--access-log (CTRLMESH_ACCESS_LOG): "${text}" is not true, false, or a share of the requests from 0 to 1`,
     );
   });
 

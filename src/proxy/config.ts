@@ -4,6 +4,16 @@ import type { Env } from "../base/env.ts";
 import { type CommandLine, listenAddress, logLevel, parseAddress, requiredText } from "../base/settings.ts";
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
 
+// As a share of the requests: 1 for "true", 0 for "false".
+const accessLog = z.string().transform((text, context) => {
+  if (text === "true" || text === "false") return text === "true" ? 1 : 0;
+  const [, share] = /^(?:sample=)?(\d*\.?\d+)$/.exec(text) ?? [];
+  if (share !== undefined && Number(share) <= 1) return Number(share);
+  const allowed = "true, false, or a share of the requests from 0 to 1, as in sample=0.01";
+  context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not ${allowed}` });
+  return z.NEVER;
+});
+
 const schema = z
   .object({
     apiServer: z.string({ error: "is required outside of a cluster" }).transform((text, context) => {
@@ -23,7 +33,7 @@ const schema = z
     tlsKey: z.string(),
     healthListen: listenAddress,
     logLevel,
-    accessLog: z.enum(["true", "false"]).transform((text) => text === "true"),
+    accessLog,
     drainMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(3_600_000),
   })
   .refine(({ tlsCert, tlsKey }) => (tlsCert === "") === (tlsKey === ""), {
@@ -77,7 +87,7 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       flag: "health-listen",
       env: "CTRLMESH_HEALTH_LISTEN",
       fallback: "0.0.0.0:5441",
-      help: "host:port for /healthz, /readyz, /metrics",
+      help: "host:port for /healthz, /readyz, /metrics, and, from inside the pod, /debug",
     },
     logLevel: {
       flag: "log-level",
@@ -85,7 +95,12 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       fallback: "info",
       help: "trace, debug, info, warn, error, fatal or silent",
     },
-    accessLog: { flag: "access-log", env: "CTRLMESH_ACCESS_LOG", fallback: "false", help: "true logs every request" },
+    accessLog: {
+      flag: "access-log",
+      env: "CTRLMESH_ACCESS_LOG",
+      fallback: "false",
+      help: "true logs every request, sample=0.01 one in a hundred",
+    },
     drainMs: {
       flag: "drain-ms",
       env: "CTRLMESH_DRAIN_MS",

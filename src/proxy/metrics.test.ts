@@ -1,26 +1,50 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { createRegistry } from "../base/metrics.ts";
 import { parseRequestInfo } from "../kube/request-info.ts";
-import { createLabels } from "./metrics.ts";
+import { createProxyMetrics } from "./metrics.ts";
+import { LayerTiming } from "./pipeline/layer-timing.ts";
 
-const get = (resource: string) => parseRequestInfo("GET", `/apis/example.io/v1/${resource}`);
+function setup() {
+  const registry = createRegistry("proxy", "test");
+  const metrics = createProxyMetrics(registry);
+  metrics.stop();
+  return { registry, metrics };
+}
 
-describe("createLabels", () => {
-  it("gives a resource its own labels once the API server has answered for it", () => {
-    const labels = createLabels(10);
-    expect(labels(get("widgets"), 404)).toEqual({ verb: "list", group: "other", resource: "other" });
-    expect(labels(get("widgets"), 200)).toEqual({ verb: "list", group: "example.io", resource: "widgets" });
-    expect(labels(get("widgets"), 404)).toEqual({ verb: "list", group: "example.io", resource: "widgets" });
-  });
+it("counts decisions by reason", async () => {
+  const { registry, metrics } = setup();
+  const info = parseRequestInfo("PUT", "/api/v1/namespaces/a/pods/b");
+  for (let times = 0; times < 3; times++) metrics.replied({ info, decision: "refused", reason: "foreign", lock: false }, 403, 0);
+  metrics.replied({ info, decision: "forwarded", lock: false }, 200, 0);
+  const text = await registry.getSingleMetricAsString("ctrlmesh_proxy_decisions_total");
+  expect(text).toContain('{decision="refused",verb="update",reason="foreign"} 3');
+  expect(text).toContain('{decision="forwarded",verb="update",reason=""} 1');
+});
 
-  it("is bounded, however many resources a client makes up", () => {
-    const labels = createLabels(3);
-    const seen = new Set(Array.from({ length: 100 }, (_, index) => labels(get(`made-up-${index}`), 200).resource));
-    expect(seen.size).toBe(4);
-  });
+it("says what is open, by kind", async () => {
+  const { registry, metrics } = setup();
+  metrics.streamOpened("watch");
+  metrics.streamOpened("watch");
+  metrics.streamOpened("tunnel");
+  metrics.streamClosed("tunnel");
+  const text = await registry.metrics();
+  expect(text).toContain('ctrlmesh_proxy_open_streams{kind="watch"} 2');
+  expect(text).toContain('ctrlmesh_proxy_open_streams{kind="tunnel"} 0');
+  expect(text).toContain("ctrlmesh_proxy_active_watches 2");
+});
 
-  it("has a verb for what cannot be read", () => {
-    const labels = createLabels(3);
-    expect(labels(parseRequestInfo("GET", "/healthz"), 200)).toEqual({ verb: "get", group: "", resource: "" });
-    expect(labels(undefined, 400).verb).toBe("unreadable");
-  });
+it("shows the time of each layer of a measured call", async () => {
+  const { registry, metrics } = setup();
+  const clock = createFakeClock();
+  const timing = new LayerTiming(clock);
+  await clock.advance(2);
+  timing.enter(4);
+  await clock.advance(30);
+  timing.enter(0);
+  metrics.timed(timing);
+  const text = await registry.getSingleMetricAsString("ctrlmesh_proxy_layer_seconds");
+  expect(text).toContain('ctrlmesh_proxy_layer_seconds_sum{layer="request-info"} 0.002');
+  expect(text).toContain('ctrlmesh_proxy_layer_seconds_sum{layer="upstream"} 0.03');
+  expect(text).toContain('ctrlmesh_proxy_layer_seconds_count{layer="isolate"} 1');
 });

@@ -1,98 +1,138 @@
-// The proxy's metrics about requests. Invariant: the number of label sets is bounded. A client chooses paths freely, so a
-// resource gets a label of its own only after the API server has answered for it, and only so many do.
+// The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); what every request
+// touches are plain numbers (metric-cells.ts), found by a few look-ups and made at their first use.
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
-import type { RequestInfo } from "../kube/request-info.ts";
+import { type CounterCell, createCounterCells, createHistogramCells } from "../base/metric-cells.ts";
+import { Gauge, type Registry } from "../base/metrics.ts";
 import type { CallRecord } from "./pipeline/handler.ts";
+import { LAYERS, type LayerTiming } from "./pipeline/layer-timing.ts";
+import { byResource, lazily, verbOf } from "./request-labels.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */
 const MAX_RESOURCES = 250;
 
-/** The bounded labels of one request. */
-export interface RequestLabels {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-}
+/** Answers without an end of their own: watches, followed logs, other proxied bodies, and upgraded connections. */
+export const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
+export type StreamKind = (typeof STREAM_KINDS)[number];
 
 export interface ProxyMetrics {
   /** A reply's head is ready (or an error is): counts it. `seconds` since the request came. */
   replied(record: CallRecord, code: number, seconds: number): void;
   /** The whole reply of a request that has an end has been sent. */
   finished(record: CallRecord, seconds: number): void;
-  watchOpened(): void;
-  watchClosed(): void;
+  /** What a measured call spent in each layer. */
+  timed(timing: LayerTiming): void;
+  streamOpened(kind: StreamKind): void;
+  streamClosed(kind: StreamKind): void;
+  /** Bytes of managedFields that were taken out. */
+  readonly strippedBytes: CounterCell;
   /** Ends the measuring of the event loop. */
   stop(): void;
 }
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
+const LAYER_BUCKETS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1, 1, 10];
 
 /** Registers the metrics. */
 export function createProxyMetrics(registry: Registry): ProxyMetrics {
-  const registers = [registry];
-  const requests = new Counter({
-    name: "ctrlmesh_proxy_requests_total",
-    help: "Requests by what they are about and the code of the answer.",
-    labelNames: ["direction", "verb", "group", "resource", "code"],
-    registers,
-  });
-  const decisions = new Counter({
-    name: "ctrlmesh_proxy_decisions_total",
-    help: "What the proxy did with requests.",
-    labelNames: ["decision", "verb"],
-    registers,
-  });
-  const duration = new Histogram({
+  const requests = countRequests(registry);
+  const decisions = countDecisions(registry);
+  const durationCells = createHistogramCells({
     name: "ctrlmesh_proxy_request_duration_seconds",
-    help: "From the request to the last byte of the answer, without watches.",
+    help: "From the request to the last byte of the answer, without watches and other streams.",
     labelNames: ["verb"],
     buckets: REQUEST_BUCKETS,
-    registers,
+    registry,
   });
-  const overhead = new Histogram({
+  const durations = lazily((verb: string) => durationCells({ verb }));
+  const overhead = createHistogramCells({
     name: "ctrlmesh_proxy_overhead_seconds",
     help: "From the request to the head of the answer, without the time spent waiting for the API server or the manager.",
     buckets: OVERHEAD_BUCKETS,
-    registers,
+    registry,
+  })({});
+  const layerCells = createHistogramCells({
+    name: "ctrlmesh_proxy_layer_seconds",
+    help: "Time until the head of the answer by the layer that held the call, of one call in 64; isolate and upstream wait for others.",
+    labelNames: ["layer"],
+    buckets: LAYER_BUCKETS,
+    registry,
   });
-  const watches = new Gauge({ name: "ctrlmesh_proxy_active_watches", help: "Watches that are open now.", registers });
+  const layers = LAYERS.map((layer) => layerCells({ layer }));
+  const open = countStreams(registry);
   const delay = measureEventLoop(registry);
-  const labelsOf = createLabels(MAX_RESOURCES);
 
   return {
     replied(record, code, seconds) {
-      const labels = labelsOf(record.info, code);
-      requests.inc({ direction: "outbound", ...labels, code });
-      decisions.inc({ decision: record.decision, verb: labels.verb });
+      requests(record, code).value++;
+      decisions(record).value++;
       overhead.observe(Math.max(0, seconds - (record.waitedMs ?? 0) / 1000));
     },
-    finished: (record, seconds) => duration.observe({ verb: verbOf(record.info) }, seconds),
-    watchOpened: () => watches.inc(),
-    watchClosed: () => watches.dec(),
+    finished: (record, seconds) => durations(verbOf(record.info)).observe(seconds),
+    timed({ ms }) {
+      for (const [index, layer] of layers.entries()) layer.observe((ms[index] ?? 0) / 1000);
+    },
+    streamOpened(kind) {
+      open[kind]++;
+    },
+    streamClosed(kind) {
+      open[kind]--;
+    },
+    strippedBytes: createCounterCells({
+      name: "ctrlmesh_proxy_stripped_bytes_total",
+      help: "Bytes of managedFields that were taken out of what the operator reads.",
+      registry,
+    })({}),
     stop: () => void delay.disable(),
   };
 }
 
-/** Makes the function from requests to labels; it remembers which resources exist. */
-export function createLabels(maxResources: number): (info: RequestInfo | undefined, code: number) => RequestLabels {
-  const known = new Set<string>();
-  return (info, code) => {
-    const verb = verbOf(info);
-    if (info?.kind !== "resource") return { verb, group: "", resource: "" };
-    const { group, resource } = info;
-    const key = `${group}/${resource}`;
-    if (!known.has(key)) {
-      if (code >= 300 || known.size >= maxResources) return { verb, group: "other", resource: "other" };
-      known.add(key);
-    }
-    return { verb, group, resource };
-  };
+function countRequests(registry: Registry): (record: CallRecord, code: number) => CounterCell {
+  const cells = createCounterCells({
+    name: "ctrlmesh_proxy_requests_total",
+    help: "Requests by what they are about and the code of the answer.",
+    labelNames: ["direction", "verb", "group", "resource", "code"],
+    registry,
+  });
+  const of = byResource(MAX_RESOURCES, (group, resource) =>
+    lazily((verb: string) => lazily((code: number) => cells({ direction: "outbound", verb, group, resource, code }))),
+  );
+  return ({ info }, code) => of(info, code)(verbOf(info))(code);
 }
 
-function verbOf(info: RequestInfo | undefined): string {
-  return info === undefined ? "unreadable" : info.verb;
+function countDecisions(registry: Registry): (record: CallRecord) => CounterCell {
+  const cells = createCounterCells({
+    name: "ctrlmesh_proxy_decisions_total",
+    help: "What the proxy did with requests, and why where it is not the ordinary way.",
+    labelNames: ["decision", "verb", "reason"],
+    registry,
+  });
+  const of = lazily((decision: string) =>
+    lazily((reason: string) => lazily((verb: string) => cells({ decision, verb, reason }))),
+  );
+  return ({ decision, reason = "", info }) => of(decision)(reason)(verbOf(info));
+}
+
+function countStreams(registry: Registry): Record<StreamKind, number> {
+  const open: Record<StreamKind, number> = { watch: 0, log: 0, proxy: 0, tunnel: 0 };
+  new Gauge({
+    name: "ctrlmesh_proxy_open_streams",
+    help: "Answers without an end of their own that are open now: watches, followed logs, proxied bodies, tunnels.",
+    labelNames: ["kind"],
+    registers: [registry],
+    collect() {
+      for (const kind of STREAM_KINDS) this.set({ kind }, open[kind]);
+    },
+  });
+  new Gauge({
+    name: "ctrlmesh_proxy_active_watches",
+    help: "Watches that are open now.",
+    registers: [registry],
+    collect() {
+      this.set(open.watch);
+    },
+  });
+  return open;
 }
 
 // Samples every 100 ms: enough to see a blocked loop, too rare to cost anything.

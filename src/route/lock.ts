@@ -22,12 +22,15 @@ export function isLockPlace(snapshot: Snapshot, place: { group: string; resource
   return snapshot.lockName !== "" && place.namespace === snapshot.podNamespace && isLockResource(place.group, place.resource);
 }
 
+/** True for the app's lock by its name upstream, of whatever subset. */
+export function isAnyLock({ lockName }: Snapshot, upstreamName: string): boolean {
+  return upstreamName === lockName || upstreamName.startsWith(lockName + LOCK_SEPARATOR);
+}
+
 /**
  * True if an object of the lock's place, by its name upstream, must not be seen by this subset: another subset's lock, or
  * the default one beside the subset's own.
  */
 export function isForeignLock(snapshot: Snapshot, upstreamName: string): boolean {
-  const { lockName, subset } = snapshot;
-  const isAnyLock = upstreamName === lockName || upstreamName.startsWith(lockName + LOCK_SEPARATOR);
-  return isAnyLock && upstreamName !== lockNameFor(lockName, subset);
+  return isAnyLock(snapshot, upstreamName) && upstreamName !== lockNameFor(snapshot.lockName, snapshot.subset);
 }

@@ -1,40 +1,79 @@
 // The push-down planner: which part of a view can be said in the query, so that the API server filters. Cheapest first.
-// Invariant: the result is an intersection with what the caller asked, never wider, and the residual filter checks every
-// object all the same.
-import { formatFieldTerm } from "../kube/field-selector.ts";
+// Invariant: the result is an intersection with what the caller asked, never wider, and it hides no object that is the
+// subset's now; the residual filter checks every object all the same. Asked by decide.ts, sent by the proxy's push-down.
+import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
+import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
 
 /** Whether a resource lives in namespaces; only then does the API server know the field metadata.namespace. */
 export type Scope = "namespaced" | "cluster" | "unknown";
 
-/** The name of a plan, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`. */
-export type PlanName = "none" | "one-namespace" | "without-namespaces" | "nothing";
+/** How the namespaces are told to the API server. */
+export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "nothing";
+
+/** The name of a plan, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`; with labels in front of it where they are sent. */
+export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;
 
 export interface QueryPlan {
   readonly plan: PlanName;
-  /** Terms to AND into the caller's field selector; "" if nothing is pushed down. */
+  /** Terms to AND into the caller's field selector; "" if there are none. */
   readonly fieldSelector: string;
-  /** The only namespace that the answer can hold; undefined if new ones may appear in it. */
+  /** The only namespace that the answer can hold; undefined if others may appear in it. */
   readonly only: string | undefined;
+  /** Terms to AND into the caller's label selector. */
+  readonly labelSelector?: string;
+  readonly shards?: ShardPlan;
+  /** How many namespaces are known; absent unless the resource lives in namespaces and is asked for in all of them. */
+  readonly namespaces?: { readonly own: number; readonly foreign: number };
 }
+
+export interface ShardPlan {
+  readonly selector: string;
+  readonly ranges: readonly ShardRange[];
+  readonly hidesUnknown: boolean;
+}
+
+/** What the API server can be asked for. */
+export interface Capabilities {
+  /** `metadata.namespace=x`; default true. */
+  readonly oneNamespace?: boolean;
+  /** Bytes that the shard selector may have in the query; 0 if the server has none. Default `MAX_SHARD_BYTES`. */
+  readonly shardBytes?: number;
+}
+
+/** Makes a plan; the session's own is remembered, see `createPlanner`. */
+export type Planner = (view: ResourceView, scope: Scope) => QueryPlan;
 
 /** At most this many foreign namespaces are excluded by name; more make the URL long and the selector slow. */
 const MAX_EXCLUDED_NAMESPACES = 16;
 
-const NO_PLAN: QueryPlan = { plan: "none", fieldSelector: "", only: undefined };
+/** What a shard selector takes by default: the whole target stays below 8 KiB, see push-down.ts, and the caller has 1 KB. */
+export const MAX_SHARD_BYTES = 7_000;
 
-/** Plans a list or watch over all namespaces. */
-export function planQuery(view: ResourceView, scope: Scope): QueryPlan {
-  if (view.whole || scope !== "namespaced") return NO_PLAN;
-  const { mine, others } = view.namespaces();
-  const [first] = mine;
-  if (mine.length === 1 && first !== undefined) {
-    return { plan: "one-namespace", fieldSelector: term(first, "="), only: first };
-  }
-  if (others.length > 0 && others.length <= MAX_EXCLUDED_NAMESPACES) {
-    return { plan: "without-namespaces", fieldSelector: others.map((name) => term(name, "!=")).join(","), only: undefined };
-  }
-  return NO_PLAN;
+/** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
+const SHARD_TERM_BYTES = 86;
+
+/** No namespace's name: what stands for it stands for every namespace that nobody has heard of. */
+const UNHEARD_OF = "/";
+
+/** Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels divide. */
+export function planQuery(view: ResourceView, scope: Scope, capabilities: Capabilities = {}): QueryPlan {
+  const plan = scope === "namespaced" ? planNamespaces(view, capabilities) : NO_PLAN;
+  return view.objects === undefined ? plan : withLabels(plan, view.objects.labelSelector);
+}
+
+/** The planner with a memory: views are compiled once a snapshot, and so are their plans. */
+export function createPlanner(): Planner {
+  const plans = new WeakMap<ResourceView, QueryPlan>();
+  return (view, scope) => {
+    if (scope !== "namespaced") return planQuery(view, scope);
+    let plan = plans.get(view);
+    if (plan === undefined) {
+      plan = planQuery(view, scope);
+      plans.set(view, plan);
+    }
+    return plan;
+  };
 }
 
 /** Plans a list or watch in one namespace that is not this subset's: an empty answer with a real resourceVersion. */
@@ -42,11 +81,78 @@ export function planNothing(namespace: string): QueryPlan {
   return { plan: "nothing", fieldSelector: term(namespace, "!="), only: undefined };
 }
 
-/** The caller's field selector AND the plan's. */
+/** The caller's selector AND the plan's; both of labels and of fields. */
 export function joinSelectors(own: string | null, added: string): string {
-  return own === null || own === "" ? added : `${own},${added}`;
+  return own === null || own.trim() === "" ? added : `${own},${added}`;
+}
+
+/** The namespaces that the plan excludes by name. */
+export function excludedBy({ fieldSelector }: QueryPlan): string[] {
+  if (!fieldSelector.includes("!=")) return [];
+  return parseFieldSelector(fieldSelector).flatMap(({ operator, value }) => (operator === "!=" ? [value] : []));
+}
+
+/** True if namespaces that nobody has heard of are the subset's as much as known ones: no plan may hide them. */
+export function ownsUnknown(view: ResourceView): boolean {
+  return view.standing(UNHEARD_OF) === "mine";
+}
+
+// Owns no namespace: the terms contradict each other, and the first one makes the API server look into one namespace only. It
+// says that nothing but the namespace "" is shown, which is none: the first one that is granted is not shown, and listed anew.
+const NOWHERE: QueryPlan = {
+  plan: "nothing",
+  fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
+  only: "",
+};
+
+/** Nothing is pushed down. */
+export const NO_PLAN: QueryPlan = { plan: "none", fieldSelector: "", only: undefined };
+
+function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): QueryPlan {
+  if (view.whole) return NO_PLAN;
+  const { mine, others } = view.namespaces();
+  const namespaces = { own: mine.length, foreign: others.length };
+  const isOpen = ownsUnknown(view);
+  const [first] = mine;
+  if (!isOpen && first === undefined) return { ...NOWHERE, namespaces };
+  if (oneNamespace && !isOpen && mine.length === 1 && first !== undefined) {
+    return { plan: "one-namespace", fieldSelector: term(first, "="), only: first, namespaces };
+  }
+  if (others.length > 0 && others.length <= MAX_EXCLUDED_NAMESPACES) {
+    const fieldSelector = others.map((name) => term(name, "!=")).join(",");
+    return { plan: "without-namespaces", fieldSelector, only: undefined, namespaces };
+  }
+  const maxRanges = Math.floor(shardBytes / SHARD_TERM_BYTES);
+  const cut = maxRanges < 1 ? undefined : cutShards(mine, others, { maxRanges, mayHideUnknown: !isOpen });
+  if (cut === undefined) return { ...NO_PLAN, namespaces };
+  const { ranges, hidesUnknown } = cut;
+  const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };
+  return { plan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
+}
+
+function withLabels(plan: QueryPlan, labelSelector: string): QueryPlan {
+  return { ...plan, plan: planName(plan.plan as NamespacePlan, true), labelSelector };
+}
+
+/** The name for what is really sent. */
+export function planName(namespaces: NamespacePlan, hasLabels: boolean): PlanName {
+  if (!hasLabels) return namespaces;
+  return namespaces === "none" ? "labels" : `labels+${namespaces}`;
 }
 
 function term(namespace: string, operator: "=" | "!="): string {
   return formatFieldTerm({ field: "metadata.namespace", operator, value: namespace });
+}
+
+/** True if the API server leaves the namespace's objects out when it is asked so. */
+export function isHiddenBy({ only, excluded, ranges }: HidingQuery, namespace: string): boolean {
+  if (only !== undefined && namespace !== only) return true;
+  return excluded.includes(namespace) || (ranges !== undefined && !isInRanges(ranges, namespace));
+}
+
+/** The part of a query that leaves namespaces out. */
+export interface HidingQuery {
+  readonly only: string | undefined;
+  readonly excluded: readonly string[];
+  readonly ranges?: readonly ShardRange[];
 }

@@ -1,5 +1,7 @@
 // What one proxy is told to enforce, and the view of one resource that follows from it. Pure; compiled views are cached
 // by the session, which makes a new cache for each snapshot.
+import type { ItemMeta } from "../kube/codec/types.ts";
+import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { isOwnedBy, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
 export interface AppRef {
@@ -43,7 +45,7 @@ export type Standing = "mine" | "foreign" | "moving" | "unknown";
 export interface ObjectFilter {
   /** For the API server's query; an exact translation of `matches`. */
   readonly labelSelector: string;
-  matches(labels: Readonly<Record<string, string>>): boolean;
+  matches(labels: Labels): boolean;
 }
 
 /** One resource as this proxy's subset sees it. */
@@ -52,13 +54,21 @@ export interface ResourceView {
   readonly resource: string;
   /** Every namespace, known or not, is this subset's: nothing needs filtering. */
   readonly whole: boolean;
+  /** As `whole`, but for labels: in every namespace, known or not, they alone decide. Absent is false. */
+  readonly byLabelsOnly?: boolean;
+  /** All of the resource moves between subsets: what a list would show is not what there is. Absent is false. */
+  readonly isMoving?: boolean;
   /** The app has no rules and nothing moves: whatever there is, also of other resources, is one subset's. */
   readonly undivided: boolean;
-  /** Undefined if labels say nothing about this resource. */
+  /**
+   * Undefined if labels say nothing about this resource. Otherwise an object is the subset's if its namespace is "mine" and its
+   * labels match: see `isMine`.
+   */
   readonly objects: ObjectFilter | undefined;
   /** "" asks for cluster-scoped objects. */
   standing(namespace: string): Standing;
-  ownerOf(namespace: string): Owner;
+  /** With labels: the owner of an object that has them. */
+  ownerOf(namespace: string, labels?: Labels): Owner;
   /** Known namespaces by standing. Cost grows with their number: for planning, not for each object. */
   namespaces(): { readonly mine: readonly string[]; readonly others: readonly string[] };
 }
@@ -66,6 +76,8 @@ export interface ResourceView {
 /** Compiles the view of one resource. */
 export function viewOf(snapshot: Snapshot, group: string, resource: string): ResourceView {
   const owners = ownersOf(snapshot.table, group, resource);
+  const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
+  const objects = filterOf(owners.termsOf(snapshot.subset));
   const standing = (namespace: string): Standing => {
     const owner = owners.ownerOf(namespace);
     if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
@@ -74,9 +86,11 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
   return {
     group,
     resource,
-    whole: owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset),
+    whole: objects === undefined && isSoleOwner,
+    isMoving: owners.isMoving,
+    byLabelsOnly: objects !== undefined && isSoleOwner,
     undivided: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
-    objects: undefined,
+    objects,
     standing,
     ownerOf: owners.ownerOf,
     namespaces() {
@@ -87,6 +101,22 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
       };
     },
   };
+}
+
+function filterOf(terms: ReturnType<ReturnType<typeof ownersOf>["termsOf"]>): ObjectFilter | undefined {
+  if (terms.length === 0) return undefined;
+  return { labelSelector: formatTerms(terms), matches: (labels) => matchesTerms(terms, labels) };
+}
+
+/** True if labels do not matter for the resource, or are known and are the subset's. */
+export function hasOwnLabels({ objects }: ResourceView, labels: Labels | undefined): boolean {
+  return objects === undefined || (labels !== undefined && objects.matches(labels));
+}
+
+/** True if the object is the subset's: by its namespace and, where they matter, by its labels, which then must be known. */
+export function isMine(view: ResourceView, meta: ItemMeta): boolean {
+  if (view.standing(governingNamespace(view.group, view.resource, meta)) !== "mine") return false;
+  return hasOwnLabels(view, meta.labels);
 }
 
 /** True for the resource `namespaces`, whose objects are cluster-scoped and belong to whom the namespace belongs. */

@@ -1,6 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { group, limit, subset, table } from "../../test/support/route-table.ts";
-import { matchesResource, ownersOf } from "./table.ts";
+import { fence, group, limit, objectLimit, objects, subset, table } from "../../test/support/route-table.ts";
+import { formatTerms, matchesTerms, parseTerms } from "../kube/label-selector.ts";
+import { isOwnedBy, matchesResource, ownersOf, type RouteRule } from "./table.ts";
 
 const routes = table([limit(), subset("canary"), subset("db", group("", "configmaps"))], {
   prod: [0],
@@ -74,4 +76,101 @@ describe("a resource without any rule", () => {
 it("matchesResource takes * as wildcard in both lists", () => {
   expect(matchesResource([{ apiGroups: ["*"], resources: ["pods"] }], "x", "pods")).toBe(true);
   expect(matchesResource([{ apiGroups: [""], resources: ["*"] }], "x", "pods")).toBe(false);
+});
+
+describe("a resource that labels divide", () => {
+  const maps = group("", "configmaps");
+  const rules = [objects("gold", "tier=gold", maps), objects("eu", "region in (eu,uk)", maps), subset("canary", group("apps"))];
+  const divided = table([...rules, limit(group("", "*"))], { prod: [3], pilot: [2, 3], out: [] });
+  const owners = ownersOf(divided, "", "configmaps");
+
+  it("gives an object to the first subset whose selector matches, in every namespace, else to the default one", () => {
+    const owner = (labels: Record<string, string>) => owners.ownerOf("prod", labels);
+    expect(owner({ tier: "gold", region: "eu" })).toEqual({ kind: "subset", subset: "gold" });
+    expect(owner({ region: "uk" })).toEqual({ kind: "subset", subset: "eu" });
+    expect(owner({ tier: "silver" })).toEqual({ kind: "subset", subset: "" });
+    expect(owners.ownerOf("", { tier: "gold" })).toEqual({ kind: "subset", subset: "gold" });
+  });
+  it("is owned by several as long as no labels are known", () => {
+    expect(owners.ownerOf("prod")).toEqual({ kind: "labels", subsets: ["gold", "eu"] });
+    expect(["gold", "eu", "", "canary"].map((name) => isOwnedBy(owners.ownerOf("prod"), name))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+  it("keeps to the limits on namespaces, whatever the labels are", () => {
+    expect(owners.ownerOf("out", { tier: "gold" })).toMatchObject({ kind: "nobody" });
+    expect(owners.ownerOf("new", { tier: "gold" })).toEqual({ kind: "unknown" });
+    expect(owners.sole).toBeUndefined();
+  });
+  it("does not wait for a namespace where none of the rules is about namespaces", () => {
+    const free = ownersOf(table(rules, {}), "", "configmaps");
+    expect(free.ownerOf("new", {})).toEqual({ kind: "subset", subset: "" });
+    expect(free.sole).toMatchObject({ kind: "labels" });
+  });
+  it("moves as a whole, cluster-scoped objects too, and with its namespace", () => {
+    const moving = ownersOf({ ...divided, rules: [...divided.rules, fence(maps)] }, "", "configmaps");
+    expect(["", "prod", "new"].map((namespace) => moving.ownerOf(namespace, {}))).toEqual(Array(3).fill({ kind: "moving" }));
+    expect(moving.sole).toBeUndefined();
+    expect(ownersOf({ ...divided, fenced: new Set(["prod"]) }, "", "configmaps").ownerOf("prod", {})).toEqual({ kind: "moving" });
+  });
+  it("is not public any more, and rules on namespaces have no say in it", () => {
+    const mixed = table([subset("canary"), ...rules], { pilot: [0] }, { publicResources: [group("*")] });
+    expect(ownersOf(mixed, "", "configmaps").ownerOf("pilot", {})).toEqual({ kind: "subset", subset: "" });
+    expect(ownersOf(mixed, "", "pods").ownerOf("pilot", {})).toEqual({ kind: "everyone" });
+  });
+  it("leaves other resources alone", () => {
+    expect(ownersOf(divided, "apps", "deployments").ownerOf("pilot", { tier: "gold" })).toEqual({
+      kind: "subset",
+      subset: "canary",
+    });
+    expect(ownersOf(divided, "", "secrets").termsOf("gold")).toEqual([]);
+  });
+});
+
+it("a limit on labels takes objects away from everybody, public ones too", () => {
+  const limited = table([objectLimit("env=prod,!broken")], {}, { publicResources: [group("", "secrets")] });
+  expect(ownersOf(limited, "", "secrets").termsOf("x")).toEqual([]); // a public resource has to be named
+  const named = table([objectLimit("env=prod,!broken", group("", "secrets"))], {}, { publicResources: [group("", "secrets")] });
+  const secrets = ownersOf(named, "", "secrets");
+  expect(secrets.ownerOf("a", { env: "prod" })).toEqual({ kind: "everyone" });
+  expect(secrets.ownerOf("a", { env: "prod", broken: "" })).toEqual({ kind: "nobody", origin: "spec.route.globalLimits[0]" });
+  expect(secrets.termsOf("x")).toHaveLength(2);
+});
+
+describe("the label selectors of all subsets", () => {
+  const KEYS = ["a", "b"];
+  const VALUES = ["", "x", "y"];
+  const term = fc.record({ key: fc.constantFrom(...KEYS), values: fc.subarray(VALUES, { minLength: 1 }) }).chain((row) =>
+    fc.constantFrom("in", "notin", "exists", "!").map((operator) => ({
+      ...row,
+      operator,
+      values: operator === "in" || operator === "notin" ? row.values : [],
+    })),
+  );
+  const maps = group("", "configmaps");
+  const rule = fc.oneof(
+    fc
+      .record({ subset: fc.constantFrom("s1", "s2", "s3"), term })
+      .map((row) => ({ kind: "objects", resources: [maps], origin: "o", ...row })),
+    fc.array(term, { maxLength: 2 }).map((list) => ({ kind: "object-limit", terms: list, resources: [maps], origin: "l" })),
+  );
+  const labels = fc.dictionary(fc.constantFrom(...KEYS), fc.constantFrom(...VALUES));
+
+  it("give every object to the one subset that the table says owns it, and to no other", () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 4 }), labels, (rules, own) => {
+        const owners = ownersOf(table(rules as RouteRule[], {}), "", "configmaps");
+        const owner = owners.ownerOf("any", own);
+        const shown = ["", "s1", "s2", "s3"].filter((name) => {
+          const text = formatTerms(owners.termsOf(name));
+          return isOwnedBy(owners.ownerOf("any"), name) && matchesTerms(parseTerms(text), own); // as the API server reads it
+        });
+        expect(shown).toEqual(owner.kind === "subset" ? [owner.subset] : []);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
 });

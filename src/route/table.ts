@@ -1,6 +1,8 @@
-// The route table: the compiled, pure answer to "who owns (resource, namespace)?" for one app. Made by the manager's
-// translation, carried by snapshots, asked by the proxy. Invariant: the cost of a question does not depend on the number
-// of namespaces, since every namespace belongs to a class, the set of rules that contain it.
+// The route table: the compiled, pure answer to "who owns this object?" for one app. Made by the manager's translation,
+// carried by snapshots, asked by the proxy. Invariant: every object has at most one owner, and what the spec gives to
+// somebody has one; the cost of a question does not depend on the number of namespaces, since every namespace belongs to a
+// class, the set of rules that contain it.
+import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } from "../kube/label-selector.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
 export const DEFAULT_SUBSET = "";
@@ -11,13 +13,26 @@ export interface ResourceMatch {
   readonly resources: readonly string[];
 }
 
-/** LIMIT: namespaces outside belong to nobody in the app. SUBSET: namespaces inside belong to the subset. */
+interface RuleBase {
+  readonly resources: readonly ResourceMatch[];
+  /** Where the rule stands in the VirtualApp, for messages. */
+  readonly origin: string;
+}
+
 export type RouteRule =
-  | { readonly kind: "limit"; readonly resources: readonly ResourceMatch[]; readonly origin: string }
-  | { readonly kind: "subset"; readonly subset: string; readonly resources: readonly ResourceMatch[]; readonly origin: string };
+  /** Namespaces outside belong to nobody in the app. */
+  | (RuleBase & { readonly kind: "limit" })
+  /** Namespaces inside belong to the subset. */
+  | (RuleBase & { readonly kind: "subset"; readonly subset: string })
+  /** Objects whose labels do not match all terms belong to nobody in the app. */
+  | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly SetTerm[] })
+  /** Objects whose labels match belong to the subset. One term, since the default subset needs its negation. */
+  | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: SetTerm })
+  /** The resources move between subsets as a whole: nobody may write or newly see them yet. Made by the handover only. */
+  | (RuleBase & { readonly kind: "fence" });
 
 export interface RouteTable {
-  /** In spec order; a rule without resources applies to all that are not public. */
+  /** In spec order; a rule without resources applies to all that are not public. Rules on labels always have resources. */
   readonly rules: readonly RouteRule[];
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
@@ -29,10 +44,12 @@ export interface RouteTable {
   readonly fenced: ReadonlySet<string>;
 }
 
-/** Who owns a (resource, namespace). */
+/** Who owns something. */
 export type Owner =
   | { readonly kind: "subset"; readonly subset: string }
   | { readonly kind: "everyone" }
+  /** These subsets and the default one, by the objects' labels. Never the owner of one object whose labels are known. */
+  | { readonly kind: "labels"; readonly subsets: readonly string[] }
   /** Outside of a global limit; `origin` is the limit's place in the VirtualApp. */
   | { readonly kind: "nobody"; readonly origin: string }
   /** The namespace moves to another subset. */
@@ -42,15 +59,25 @@ export type Owner =
 
 /** The owners of one resource. */
 export interface ResourceOwners {
-  /** The owner in a namespace; "" asks for cluster-scoped objects. */
-  ownerOf(namespace: string): Owner;
+  /** The owner in a namespace; "" asks for cluster-scoped objects. With labels: the owner of an object that has them. */
+  ownerOf(namespace: string, labels?: Labels): Owner;
   /** The one owner of every namespace, known or not; undefined if there are several or none. */
   readonly sole: Owner | undefined;
+  /** A fence names the resource: all of it moves. Not so with a fence on everything, which is put up where little is known. */
+  readonly isMoving: boolean;
+  /** What labels an object has to have to be the subset's, where its namespace is; none if labels say nothing. */
+  termsOf(subset: string): readonly LabelTerm[];
 }
 
 const UNKNOWN: Owner = { kind: "unknown" };
 const MOVING: Owner = { kind: "moving" };
 const EVERYONE: Owner = { kind: "everyone" };
+// No object has a label and has it not.
+const NO_OBJECT: readonly SetTerm[] = (["exists", "!"] as const).map((operator) => ({
+  key: "ctrlmesh.kruise.io/nothing",
+  operator,
+  values: [],
+}));
 const DEFAULT_OWNER: Owner = { kind: "subset", subset: DEFAULT_SUBSET };
 
 /** True if one of the matches names the resource. */
@@ -62,45 +89,107 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
 /**
  * Compiles the owners of one resource. Order of the rules, as in semantics.md: global limits, subset rules in spec order,
  * public resources, default subset. A rule that names no resources does not apply to a public one.
+ *
+ * A resource that a subset's objectSelector names is divided by labels and by nothing else: subset rules on namespaces say
+ * nothing about it (admission refuses specs that have both), it is not public, and what no selector matches is the default
+ * subset's. Limits hold for it as for every other one.
  */
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
-  const isPublic = matchesResource(table.publicResources, group, resource);
-  const applies = table.rules.map((rule) =>
-    rule.resources.length === 0 ? !isPublic : matchesResource(rule.resources, group, resource),
-  );
-  const limits = table.rules.flatMap((rule, index) =>
-    rule.kind === "limit" && applies[index] ? [{ index, origin: rule.origin }] : [],
-  );
-  const fallback = isPublic ? EVERYONE : DEFAULT_OWNER;
-  const owners = table.classes.map((members): Owner => {
-    const missed = limits.find((limit) => !members.includes(limit.index));
-    if (missed !== undefined) return { kind: "nobody", origin: missed.origin };
-    for (const index of members) {
-      const rule = table.rules[index];
-      if (rule?.kind === "subset" && applies[index]) return { kind: "subset", subset: rule.subset };
-    }
-    return fallback;
+  const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
+  const division = divisionOf(table, names);
+  const isPublic = division.owner === undefined && matchesResource(table.publicResources, group, resource);
+  const applies = (rule: RouteRule) => (rule.resources.length === 0 ? !isPublic : names(rule));
+  const fallback: Owner = division.owner ?? (isPublic ? EVERYONE : DEFAULT_OWNER);
+  // The rules on namespaces that have a say; the others' places stay empty.
+  const inForce = table.rules.map((rule) => {
+    if (rule.kind !== "limit" && (rule.kind !== "subset" || division.owner !== undefined)) return undefined;
+    return applies(rule) ? rule : undefined;
   });
+  const owners = table.classes.map((members) => ownerInClass(inForce, members, fallback));
+  const dependsOnNamespace = inForce.some((rule) => rule !== undefined);
+  // What everybody sees does not move.
+  const fences = fallback === EVERYONE ? [] : table.rules.filter((rule) => rule.kind === "fence" && names(rule));
+  const isFenced = fences.length > 0;
+
+  const ownerIn = (namespace: string): Owner => {
+    if (isFenced) return MOVING;
+    if (namespace === "") return fallback;
+    const index = table.classOf.get(namespace);
+    const ofUnknown = dependsOnNamespace ? UNKNOWN : fallback;
+    const owner = index === undefined ? ofUnknown : (owners[index] ?? UNKNOWN);
+    return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
+  };
   return {
-    sole: applies.includes(true) || (table.fenced.size > 0 && !isPublic) ? undefined : fallback,
-    ownerOf(namespace) {
-      if (namespace === "") return fallback;
-      const index = table.classOf.get(namespace);
-      const owner = index === undefined ? unknownOwner(applies, fallback) : (owners[index] ?? UNKNOWN);
-      // What everybody sees does not move.
-      return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
+    sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && fallback !== EVERYONE) ? undefined : fallback,
+    ownerOf: (namespace, labels) => (labels === undefined ? ownerIn(namespace) : division.narrow(ownerIn(namespace), labels)),
+    isMoving: fences.some(({ resources }) => matchesResource(resources.filter(isNarrow), group, resource)),
+    termsOf: division.termsOf,
+  };
+}
+
+function isNarrow({ apiGroups, resources }: ResourceMatch): boolean {
+  return !apiGroups.includes("*") || !resources.includes("*");
+}
+
+function ownerInClass(inForce: readonly (RouteRule | undefined)[], members: readonly number[], fallback: Owner): Owner {
+  const missed = inForce.find((rule, index) => rule?.kind === "limit" && !members.includes(index));
+  if (missed !== undefined) return { kind: "nobody", origin: missed.origin };
+  for (const index of members) {
+    const rule = inForce[index];
+    if (rule?.kind === "subset") return { kind: "subset", subset: rule.subset };
+  }
+  return fallback;
+}
+
+/** How labels divide one resource. */
+interface Division {
+  /** Undefined if no subset's rule is about labels. */
+  readonly owner: Owner | undefined;
+  termsOf(subset: string): readonly LabelTerm[];
+  /** The owner of one object, from the owner of its namespace. */
+  narrow(owner: Owner, labels: Labels): Owner;
+}
+
+// The first subset whose term matches has the object: each subset's terms are its own and the negations of those before.
+// A subset has one rule a resource: admission refuses two, whose conjunction had no negation.
+function divisionOf(table: RouteTable, names: (rule: RouteRule) => boolean): Division {
+  const limits = table.rules.flatMap((rule) => (rule.kind === "object-limit" && names(rule) ? [rule] : []));
+  const rules = table.rules
+    .flatMap((rule) => (rule.kind === "objects" && names(rule) ? [rule] : []))
+    .filter(({ subset }, index, all) => all.findIndex((other) => other.subset === subset) === index);
+  const limitTerms = limits.flatMap(({ terms }) => terms);
+  return {
+    owner: rules.length === 0 ? undefined : { kind: "labels", subsets: rules.map(({ subset }) => subset) },
+    termsOf(subset) {
+      const own = rules.find((rule) => rule.subset === subset);
+      if (own === undefined && rules.length > 0 && subset !== DEFAULT_SUBSET) return NO_OBJECT;
+      const earlier = own === undefined ? rules : rules.slice(0, rules.indexOf(own));
+      const others = earlier.map(({ term }) => negateTerm(term));
+      return [...limitTerms, ...others, ...(own === undefined ? [] : [own.term])];
+    },
+    narrow(owner, labels) {
+      if (owner.kind === "moving" || owner.kind === "unknown" || owner.kind === "nobody") return owner;
+      const missed = limits.find(({ terms }) => !matchesTerms(terms, labels));
+      if (missed !== undefined) return { kind: "nobody", origin: missed.origin };
+      if (owner.kind !== "labels") return owner;
+      const first = rules.find(({ term }) => matchesTerms([term], labels));
+      return first === undefined ? DEFAULT_OWNER : { kind: "subset", subset: first.subset };
     },
   };
 }
 
-// Where no rule can apply to the resource, an unknown namespace has the same owner as every other one.
-function unknownOwner(applies: readonly boolean[], fallback: Owner): Owner {
-  return applies.includes(true) ? UNKNOWN : fallback;
-}
-
 /** True if `subset` is an owner. */
 export function isOwnedBy(owner: Owner, subset: string): boolean {
-  return owner.kind === "everyone" || (owner.kind === "subset" && owner.subset === subset);
+  switch (owner.kind) {
+    case "everyone":
+      return true;
+    case "subset":
+      return owner.subset === subset;
+    case "labels":
+      return subset === DEFAULT_SUBSET || owner.subsets.includes(subset);
+    default:
+      return false;
+  }
 }
 
 /** The owner in words, for messages: `subset "v2"`, "the default subset". */
@@ -110,6 +199,8 @@ export function ownerText(owner: Owner): string {
       return owner.subset === DEFAULT_SUBSET ? "the default subset" : `subset "${owner.subset}"`;
     case "everyone":
       return "every subset";
+    case "labels":
+      return "other subsets, by the objects' labels";
     case "nobody":
       return `nobody in this app (outside of ${owner.origin})`;
     case "moving":

@@ -51,11 +51,20 @@ export interface ResourceMatchMessage {
   readonly resources: readonly string[];
 }
 
+export interface LabelTermMessage {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
 export interface RuleMessage {
-  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET";
+  /** A kind that this version does not know is a number. */
+  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];
   readonly origin: string;
+  /** Absent in what an older version stored. */
+  readonly terms?: readonly LabelTermMessage[];
 }
 
 export interface NamespaceClassMessage {

@@ -2,8 +2,9 @@
 // named, all problems at once, and becomes the NACK's text.
 import { MeshError } from "../base/errors.ts";
 import { type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
-import type { ResourceMatch, RouteRule, RouteTable } from "../route/table.ts";
-import type { ResourceMatchMessage, RouteTableMessage, RuleMessage, SnapshotMessage } from "./messages.ts";
+import type { ResourceMatch, RouteTable } from "../route/table.ts";
+import type { ResourceMatchMessage, RouteTableMessage, SnapshotMessage } from "./messages.ts";
+import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
 
 /** The snapshot as a message; `nonce` names this sending of it. */
 export function snapshotToWire(snapshot: Snapshot, nonce: number): SnapshotMessage {
@@ -21,13 +22,6 @@ export function tableToWire(table: RouteTable): RouteTableMessage {
     publicResources: table.publicResources,
     fenced: [...table.fenced].sort(),
   };
-}
-
-function ruleToWire(rule: RouteRule): RuleMessage {
-  const { resources, origin } = rule;
-  return rule.kind === "limit"
-    ? { kind: "LIMIT", subset: "", resources, origin }
-    : { kind: "SUBSET", subset: rule.subset, resources, origin };
 }
 
 /**
@@ -74,7 +68,9 @@ function callersFromWire(message: SnapshotMessage["callers"] | undefined): Calle
 }
 
 function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {
-  const rules = message.rules.map((rule, index) => ruleFromWire(rule, `table.rules[${index}]`, problems));
+  const rules = message.rules.map((rule, index) =>
+    ruleFromWire(rule, rule.resources.map(matchFromWire), (problem) => problems.push(`table.rules[${index}]${problem}`)),
+  );
   const classOf = new Map<string, number>();
   message.classes.forEach((row, index) => {
     for (const rule of row.rules) {
@@ -92,15 +88,6 @@ function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTab
     publicResources: message.publicResources.map(matchFromWire),
     fenced: new Set(message.fenced),
   };
-}
-
-function ruleFromWire(message: RuleMessage, path: string, problems: string[]): RouteRule {
-  const resources = message.resources.map(matchFromWire);
-  const { origin, subset } = message;
-  if (message.kind === "LIMIT") return { kind: "limit", resources, origin };
-  if (message.kind !== "SUBSET") problems.push(`${path}.kind: ${message.kind} is not known to this proxy`);
-  if (subset === "") problems.push(`${path}.subset: missing`);
-  return { kind: "subset", subset, resources, origin };
 }
 
 function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {

@@ -3,12 +3,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
+import type { Resource } from "../../src/kube/client/resource.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { tryKubectl } from "../support/kubectl.ts";
-import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube } from "../support/requirements.ts";
+
+const DEPLOYMENTS: Resource = { group: "apps", version: "v1", resource: "deployments", kind: "Deployment", namespaced: true };
 
 describeWithKube("kubectl through a proxy", () => {
   let kube: Kube;
@@ -123,5 +126,52 @@ describeWithKube("kubectl through a proxy", () => {
     const gone = once(child, "exit");
     child.kill("SIGTERM");
     await gone;
+  });
+
+  it("get in pages of one shows the same as in one page, though whole pages are foreign", async () => {
+    for (const resource of ["foos", "configmaps"]) {
+      const whole = await ok(`get ${resource} -A -o name --chunk-size=0`);
+      expect(await ok(`get ${resource} -A -o name --chunk-size=1`)).toBe(whole);
+      expect(await ok(`get ${resource} -A --no-headers --chunk-size=1`)).toBe(
+        await ok(`get ${resource} -A --no-headers --chunk-size=0`),
+      );
+    }
+    expect(await ok("get foos -A -o name --chunk-size=1")).toContain("foo-of-canary-us");
+  });
+
+  it("wait sees a condition come true, and an object go, in the slice", async () => {
+    await mesh.createFoo("canary-eu", "awaited", "x");
+    const reconciled = run("wait foo/awaited -n canary-eu --for=jsonpath={.status.reconciledBy}=somebody --timeout=20s");
+    const everywhere = run("wait foo -A --all --for=jsonpath={.spec.message}=x --timeout=20s");
+    const body = { status: { reconciledBy: "somebody" } };
+    await mesh.client.patch(
+      FOOS,
+      { namespace: "canary-eu", name: "awaited" },
+      { type: "merge", body },
+      { subresource: "status" },
+    );
+    expect((await reconciled).stdout).toContain("condition met");
+    expect((await everywhere).stdout).not.toContain("foo-of-team-a");
+    expect((await everywhere).stdout).toContain("foo-of-canary-us");
+    const deleted = run("wait foo/awaited -n canary-eu --for=delete --timeout=20s");
+    await mesh.client.delete(FOOS, { namespace: "canary-eu", name: "awaited" });
+    expect((await deleted).code).toBe(0);
+    const foreign = await run("wait foo/foo-of-team-a -n team-a --for=jsonpath={.spec.message}=x --timeout=5s");
+    expect([foreign.code, foreign.stdout]).toEqual([1, ""]);
+  });
+
+  it("rollout restart, status and history work on a Deployment of the slice", async () => {
+    await ok("create deployment shop -n canary-eu --image=example.invalid/shop");
+    await ok("rollout restart deployment/shop -n canary-eu");
+    const status = run("rollout status deployment/shop -n canary-eu --timeout=20s");
+    // Nobody plays the Deployment's controller here but the test.
+    const shop = await mesh.client.get(DEPLOYMENTS, { namespace: "canary-eu", name: "shop" });
+    const counts = { observedGeneration: shop.metadata.generation, replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
+    const ref = { namespace: "canary-eu", name: "shop" };
+    await mesh.client.patch(DEPLOYMENTS, ref, { type: "merge", body: { status: counts } }, { subresource: "status" });
+    expect((await status).stdout).toContain("successfully rolled out");
+    expect((await run("rollout history deployment/shop -n canary-eu")).code).toBe(0);
+    const foreign = await run("create deployment shop -n team-a --image=example.invalid/shop");
+    expect(foreign.stderr).toContain('namespace "team-a" belongs to the default subset');
   });
 });

@@ -1,15 +1,18 @@
 // Model test of the handover: any order of route changes, deliveries, acknowledgements, pod births, deaths and changes of
-// subset. At no step may two subsets hold the same (resource, namespace); once the world is quiet it converges.
+// subset. At no step may two subsets hold the same object (resource, namespace, labels); once the world is quiet it converges.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Claim } from "../../src/manager/handover/claims.ts";
-import { planFences } from "../../src/manager/handover/plan-fences.ts";
+import { planFences, withFences } from "../../src/manager/handover/plan-fences.ts";
 import { ownersOf, type RouteRule, type RouteTable } from "../../src/route/table.ts";
-import { group, limit, subset } from "../support/route-table.ts";
+import { group, limit, objectLimit, objects, subset } from "../support/route-table.ts";
 
 const NAMESPACES = ["a", "b", "c", "d"];
 const SUBSETS = ["", "canary", "beta"];
-const RESOURCES = ["pods", "configmaps"];
+const RESOURCES = ["pods", "configmaps", "secrets"];
+const LABELS: readonly Record<string, string>[] = [{}, { t: "x" }, { t: "y" }, { u: "" }, { t: "x", u: "" }];
+const MAPS = group("", "configmaps");
+const SECRETS = group("", "secrets");
 
 interface Pod {
   readonly name: string;
@@ -25,8 +28,16 @@ interface Pod {
 const rules = fc.array(
   fc.oneof(
     fc.constantFrom("canary", "beta").map((name): RouteRule => subset(name)),
-    fc.constantFrom("canary", "beta").map((name): RouteRule => subset(name, group("", "configmaps"))),
+    fc.constantFrom("canary", "beta").map((name): RouteRule => subset(name, MAPS)),
     fc.constant(limit()),
+    fc
+      .tuple(
+        fc.constantFrom("canary", "beta"),
+        fc.constantFrom("t=x", "t!=x", "u", "!u"),
+        fc.constantFrom([MAPS], [MAPS, SECRETS]),
+      )
+      .map(([name, term, resources]) => objects(name, term, ...resources)),
+    fc.constant(objectLimit("t", MAPS)),
   ),
   { maxLength: 3 },
 );
@@ -37,7 +48,8 @@ const tables = rules.chain((list) =>
       fc.subarray(NAMESPACES, { minLength: 1 }).map(
         (known): RouteTable => ({
           rules: list,
-          classes,
+          // Rules on labels contain no namespace.
+          classes: classes.map((row) => row.filter((index) => list[index]?.kind === "limit" || list[index]?.kind === "subset")),
           classOf: new Map(known.map((namespace) => [namespace, NAMESPACES.indexOf(namespace)])),
           publicResources: [],
           fenced: new Set(),
@@ -127,8 +139,7 @@ function reconcile(wished: RouteTable, pods: ReadonlyMap<number, Pod>): void {
   const plan = planFences(wished, SUBSETS, claims);
   for (const pod of pods.values()) {
     if (!pod.reported) continue;
-    const fenced = plan.fenced.get(pod.subset) ?? new Set();
-    const table = fenced.size === 0 ? wished : { ...wished, fenced };
+    const table = withFences(wished, plan, pod.subset);
     const last = pod.sent.at(-1) ?? pod.enforced;
     if (JSON.stringify(digest(last?.table)) === JSON.stringify(digest(table)) && last?.subset === pod.subset) continue;
     pod.sent.push({ subset: pod.subset, table });
@@ -141,16 +152,19 @@ function digest(table: RouteTable | undefined): unknown {
 
 function expectOneOwner(pods: ReadonlyMap<number, Pod>): void {
   for (const resource of RESOURCES) {
-    for (const namespace of [...NAMESPACES, "unheard-of"]) {
-      const holders = new Set<string>();
-      for (const { enforced } of pods.values()) {
-        if (enforced === undefined) continue;
-        const owner = ownersOf(enforced.table, "", resource).ownerOf(namespace);
-        if (owner.kind === "subset" && owner.subset === enforced.subset) holders.add(enforced.subset);
+    const owners = [...pods.values()].flatMap(({ enforced }) =>
+      enforced === undefined ? [] : [{ subset: enforced.subset, ownerOf: ownersOf(enforced.table, "", resource).ownerOf }],
+    );
+    for (const namespace of ["", ...NAMESPACES, "unheard-of"]) {
+      for (const labels of LABELS) {
+        const holders = new Set<string>();
+        for (const { subset: name, ownerOf } of owners) {
+          const owner = ownerOf(namespace, labels);
+          if (owner.kind === "subset" && owner.subset === name) holders.add(name);
+        }
+        if (holders.size > 1)
+          throw new Error(`${resource} ${JSON.stringify(labels)} in "${namespace}": ${[...holders].map((name) => `"${name}"`)}`);
       }
-      expect([...holders].length, `${resource} in ${namespace}: ${[...holders].map((name) => `"${name}"`)}`).toBeLessThanOrEqual(
-        1,
-      );
     }
   }
 }

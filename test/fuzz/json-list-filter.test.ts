@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
 import { createListFilter } from "../../src/kube/codec/list-filter.ts";
 import type { ItemMeta } from "../../src/kube/codec/types.ts";
-import { cutAt, runFilter } from "../support/byte-chunks.ts";
+import { cutAt, runFilter, tryFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 
 const keep = ({ namespace }: ItemMeta) => namespace === "mine" || namespace === "m\u00fc\ud83d\ude00";
@@ -24,6 +24,8 @@ const KEYS = ["metadata", "items", "rows", "namespace", "name", "object", "kind"
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 8 }),
   fc.constantFrom("mine", "foreign", '"}],{"metadata":{"namespace":"mine"}}', "\\", '\\"', "m\u00fc\ud83d\ude00"),
+  // Long enough that an item straddles chunks and windows.
+  fc.constantFrom("x".repeat(1_500), '\\"}'.repeat(700), "\ud83d\ude00".repeat(900)),
 );
 const nested = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
@@ -193,7 +195,7 @@ test("the result equals parsing everything and filtering then, at any split", ()
   );
 });
 
-test("every truncation of a list is noticed at its end", () => {
+test("every truncation of a list is an error, and what came before it is no list", () => {
   fc.assert(
     fc.property(list, fc.nat(), ({ items, cuts, count, ...form }, at) => {
       const body = Buffer.from(
@@ -204,9 +206,47 @@ test("every truncation of a list is noticed at its end", () => {
         ).trim(),
       );
       const short = body.subarray(0, at % body.length);
-      expect(() => runFilter(createListFilter("json", keep), cutAt(short, cuts))).toThrow(
-        expect.objectContaining({ code: "CODEC_TRUNCATED" }),
+      const { emitted, error } = tryFilter(createListFilter("json", keep), cutAt(short, cuts));
+      expect(error).toMatchObject({ code: "CODEC_TRUNCATED" });
+      expect(() => JSON.parse(emitted.toString())).toThrow(SyntaxError);
+    }),
+    budget(),
+  );
+});
+
+const label = fc.tuple(fc.oneof(fc.constantFrom("app", "App", "constructor", 'a"b', "\u00fc"), text), text);
+const labelled = fc.record({
+  labels: fc.option(fc.array(label, { maxLength: 4 })),
+  twice: fc.boolean(),
+  others,
+  sort: fc.nat(2),
+});
+
+test("labels are those that JSON.parse reads, and an object whose labels are there twice is dropped", () => {
+  fc.assert(
+    fc.property(fc.array(labelled, { maxLength: 4 }), style, fc.array(fc.nat(), { maxLength: 12 }), (objects, style, cuts) => {
+      const items = objects.map(({ labels, twice, others, sort }) => {
+        const own: Members = labels === null ? [] : [["labels", new Text(labels)]];
+        const meta = shuffled([...others, ...own, ["namespace", "mine"], ...(twice ? own : [])], sort);
+        return new Text([
+          ["spec", new Text([["labels", "decoy"]])],
+          ["metadata", new Text(meta)],
+        ]);
+      });
+      const seen: unknown[] = [];
+      const keepAll = (meta: ItemMeta) => seen.push(new Map(Object.entries(meta.labels ?? {}))) > 0;
+      const body = Buffer.from(write(new Text([["items", items]]), style));
+      const filter = createListFilter("json", keepAll, { labels: true });
+      runFilter(filter, cutAt(body, cuts));
+      const readable = objects.filter(
+        ({ labels, twice }) =>
+          labels === null ||
+          (!twice &&
+            new Set(labels.map(([key]) => key)).size === labels.length &&
+            labels.flat().every((each) => each.isWellFormed() && !each.includes("\ufffd"))),
       );
+      expect(seen).toEqual(readable.map(({ labels }) => new Map(labels ?? [])));
+      expect(filter.dropped).toBe(objects.length - readable.length);
     }),
     budget(),
   );
@@ -225,6 +265,8 @@ test("a list with some bytes changed gives an error, or what is left of it shows
       );
       for (const [at, byte] of edits) body[at % body.length] = byte;
       const result = attempt(() => runFilter(createListFilter("json", keep), cutAt(body, cuts)));
+      // Where it is cut changes nothing: neither what comes out nor whether it does.
+      expect(attempt(() => runFilter(createListFilter("json", keep), [body]))).toEqual(result);
       const parsed: unknown = result === undefined ? undefined : attempt(() => JSON.parse(result.toString()));
       for (const each of (parsed as { items?: { metadata?: ItemMeta }[] } | undefined)?.items ?? []) {
         expect(keep(each.metadata ?? { namespace: "", name: "" })).toBe(true);

@@ -1,6 +1,6 @@
 // The world of the mesh tests: the API server's objects as stores, the manager's real code without gRPC, and model proxies.
 // Nothing happens by itself: a script says when the manager looks, when messages arrive and what is lost. Invariant: at every
-// step at most one subset holds a resource in a namespace, whatever the script does.
+// step at most one subset holds an object of a resource in a namespace, whatever the script does.
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import { isMeshError, MeshError } from "../../src/base/errors.ts";
@@ -14,7 +14,7 @@ import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-reg
 import { createStore } from "../../src/runtime/store.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { createFakeKubeClient } from "../support/fake-kube-client.ts";
-import { appSpec, type PodLabels, podLabels, podSpec, podStatus, type Rules } from "./mesh-objects.ts";
+import { appSpec, labelsFor, type PodLabels, podLabels, podSpec, podStatus, type Rules } from "./mesh-objects.ts";
 import { createModelProxy, type ModelProxy } from "./mesh-proxy.ts";
 
 export const NAMESPACES = ["a", "b", "c"];
@@ -170,20 +170,25 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
       if (proxy === undefined) throw new Error(`there is no proxy ${name}`);
       return proxy;
     },
-    /** Which subsets may act on the resource in the namespace, with the pods by which they do. */
-    holders(namespace: string, resource = "configmaps"): Map<string, string[]> {
+    /** Which subsets may act on objects with these labels in the namespace, with the pods by which they do. */
+    holders(namespace: string, resource = "configmaps", labels: Readonly<Record<string, string>> = {}): Map<string, string[]> {
       const found = new Map<string, string[]>();
       for (const proxy of proxies.values()) {
-        for (const subset of proxy.holds(namespace, resource)) found.set(subset, [...(found.get(subset) ?? []), proxy.name]);
+        for (const subset of proxy.holds(namespace, resource, labels))
+          found.set(subset, [...(found.get(subset) ?? []), proxy.name]);
       }
       return found;
     },
-    /** @throws if two subsets hold the same resource in a namespace */
+    /** @throws if two subsets hold the same object of a resource in a namespace */
     expectOneOwner(where: string) {
       for (const namespace of [...NAMESPACES, UNHEARD_OF]) {
         for (const resource of RESOURCES) {
-          const holders = this.holders(namespace, resource);
-          if (holders.size > 1) throw new Error(`two owners of ${resource} in ${namespace} after ${where}: ${textOf(holders)}`);
+          for (const labels of labelsFor(resource)) {
+            const holders = this.holders(namespace, resource, labels);
+            if (holders.size < 2) continue;
+            const what = `${resource} ${JSON.stringify(labels)} in ${namespace}`;
+            throw new Error(`two owners of ${what} after ${where}: ${textOf(holders)}`);
+          }
         }
       }
     },

@@ -11,6 +11,32 @@ export interface Rules {
   readonly owners: Readonly<Record<string, string>>;
   /** The rules name config maps: everything else stays with the default subset. */
   readonly onlyConfigMaps?: boolean;
+  /** Config maps are divided by their label `tier` instead: its value -> subset. The rules on namespaces name pods then. */
+  readonly tiers?: Readonly<Record<string, string>>;
+}
+
+/** Labels of the objects that are asked about. */
+export const LABELS: readonly Readonly<Record<string, string>>[] = [{}, { tier: "gold" }, { tier: "silver" }];
+
+/** Those that may matter for a resource. */
+export function labelsFor(resource: string): typeof LABELS {
+  return resource === "configmaps" ? LABELS : LABELS.slice(0, 1);
+}
+
+/** Who is to own an object of a namespace, by the wish alone. */
+export function ownerOf(
+  { owners, onlyConfigMaps = false, tiers }: Rules,
+  namespace: string,
+  resource: string,
+  labels: Readonly<Record<string, string>>,
+): string {
+  if (tiers !== undefined && resource === "configmaps") return tiers[labels.tier ?? ""] ?? "";
+  return !onlyConfigMaps || tiers !== undefined || resource === "configmaps" ? (owners[namespace] ?? "") : "";
+}
+
+/** The subsets that the rules give something to. */
+export function usedSubsets({ owners, tiers = {} }: Rules): string[] {
+  return SUBSETS.filter((subset) => subset !== "" && [...Object.values(owners), ...Object.values(tiers)].includes(subset));
 }
 
 export interface PodLabels {
@@ -22,15 +48,24 @@ export interface PodLabels {
   readonly selected?: boolean;
 }
 
-export function appSpec({ owners, onlyConfigMaps = false }: Rules): VirtualApp["spec"] {
-  const used = SUBSETS.filter((subset) => subset !== "" && Object.values(owners).includes(subset));
-  const resources = onlyConfigMaps ? { resources: [{ apiGroups: [""], resources: ["configmaps"] }] } : {};
-  const namespacesOf = (subset: string) => Object.keys(owners).filter((namespace) => owners[namespace] === subset);
+export function appSpec(rules: Rules): VirtualApp["spec"] {
+  const { owners, onlyConfigMaps = false, tiers } = rules;
+  const used = usedSubsets(rules);
+  const only = (resource: string) => ({ resources: [{ apiGroups: [""], resources: [resource] }] });
+  const resources = tiers !== undefined ? only("pods") : onlyConfigMaps ? only("configmaps") : {};
+  const keysOf = (of: Readonly<Record<string, string>>, subset: string) => Object.keys(of).filter((key) => of[key] === subset);
+  const matchesOf = (subset: string) => {
+    const namespaces = keysOf(owners, subset);
+    const values = keysOf(tiers ?? {}, subset);
+    const objectSelector = { matchExpressions: [{ key: "tier", operator: "In" as const, values }] };
+    return [
+      ...(namespaces.length === 0 ? [] : [{ namespaceRegex: `^(${namespaces.join("|")})$`, ...resources }]),
+      ...(values.length === 0 ? [] : [{ objectSelector, ...only("configmaps") }]),
+    ];
+  };
   return {
     selector: { matchLabels: { app: "op" } },
-    route: {
-      subRules: used.map((name) => ({ name, match: [{ namespaceRegex: `^(${namespacesOf(name).join("|")})$`, ...resources }] })),
-    },
+    route: { subRules: used.map((name) => ({ name, match: matchesOf(name) })) },
     subsets: used.map((name) => ({ name, labels: { sub: name }, routeRules: [name] })),
   };
 }

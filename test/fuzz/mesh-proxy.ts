@@ -9,7 +9,7 @@ import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { helloOf } from "../../src/proxy/session/hello.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
 import { createSnapshotIntake } from "../../src/proxy/session/snapshot-intake.ts";
-import type { Snapshot } from "../../src/route/snapshot.ts";
+import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
 import { loadMeshService } from "../../src/wire/load-proto.ts";
 import type { HelloMessage, ManagerMessage, PodRef, ProxyMessage, SnapshotMessage } from "../../src/wire/messages.ts";
 import { snapshotToWire } from "../../src/wire/snapshot-codec.ts";
@@ -47,6 +47,7 @@ interface Write {
   readonly subset: string;
   readonly namespace: string;
   readonly resource: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly end: () => void;
 }
 
@@ -111,7 +112,10 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
     } else if ("ack" in message) registry.acked(key, from.stream, message.ack.nonce);
     else if ("nack" in message) registry.nacked(key, from.stream, message.nack);
   };
-  const standing = (namespace: string, resource: string) => session.enforcer.current?.view("", resource).standing(namespace);
+  const isMine = (namespace: string, resource: string, labels: Readonly<Record<string, string>>) => {
+    const view = session.enforcer.current?.view("", resource);
+    return view?.standing(namespace) === "mine" && hasOwnLabels(view, labels);
+  };
 
   return {
     name: pod.name,
@@ -204,10 +208,10 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
       await flush();
     },
     /** Begins a write if it is let through. */
-    beginWrite(namespace: string, resource: string) {
-      if (!alive || standing(namespace, resource) !== "mine") return;
+    beginWrite(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}) {
+      if (!alive || !isMine(namespace, resource, labels)) return;
       const subset = session.enforcer.current?.snapshot.subset ?? "";
-      writes.push({ subset, namespace, resource, end: session.enforcer.beginWrite(namespace, { group: "", resource }) });
+      writes.push({ subset, namespace, resource, labels, end: session.enforcer.beginWrite(namespace, { group: "", resource }) });
     },
     async endWrites() {
       const ending = writes;
@@ -216,13 +220,14 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
       await flush();
     },
     /** As which subsets it may act on the resource in the namespace: by what it enforces, and by writes from before. */
-    holds(namespace: string, resource: string): ReadonlySet<string> {
+    holds(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}): ReadonlySet<string> {
       const { current } = session.enforcer;
       if (!alive || current === undefined) return new Set();
       const view = current.view("", resource);
-      if (view.standing(namespace) === "mine")
+      if (isMine(namespace, resource, labels))
         return new Set(view.ownerOf(namespace).kind === "everyone" ? [] : [current.snapshot.subset]);
-      return new Set(writes.flatMap((row) => (row.namespace === namespace && row.resource === resource ? [row.subset] : [])));
+      const isOf = (row: Write) => row.namespace === namespace && row.resource === resource && row.labels.tier === labels.tier;
+      return new Set(writes.filter(isOf).map((row) => row.subset));
     },
     /** The pod is gone. */
     kill() {

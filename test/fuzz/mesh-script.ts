@@ -1,7 +1,7 @@
 // What can happen in the world of the mesh tests, as data: a failure prints the script that led to it.
 import fc from "fast-check";
 import { type MeshWorld, NAMESPACES, RESOURCES } from "./mesh-model.ts";
-import { type PodLabels, type Rules, SUBSETS } from "./mesh-objects.ts";
+import { LABELS, type PodLabels, type Rules, SUBSETS } from "./mesh-objects.ts";
 
 const PODS = ["p0", "p1", "p2", "p3"];
 /** How many different rules a script goes to and fro between. */
@@ -12,9 +12,15 @@ const pod = fc.constantFrom(...PODS);
 const plain = <K extends string>(kind: K) => fc.constant({ kind });
 const ofPod = <K extends string>(kind: K) => fc.record({ kind: fc.constant(kind), pod });
 
+// Half of the rules divide config maps by labels.
+const tiers = fc.oneof(fc.constant(undefined), fc.record({ gold: subset, silver: subset }));
+
 /** What always can happen, with its weight. */
 const ordinary = [
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("rules"), set: fc.nat(RULE_SETS - 1), onlyConfigMaps: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("rules"), set: fc.nat(RULE_SETS - 1), onlyConfigMaps: fc.boolean(), tiers }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("born"), pod, subset }) },
   { weight: 2, arbitrary: ofPod("connects") },
   { weight: 5, arbitrary: ofPod("delivered") },
@@ -36,6 +42,7 @@ const disturbances = [
     pod,
     namespace: fc.constantFrom(...NAMESPACES),
     resource: fc.constantFrom(...RESOURCES),
+    labels: fc.constantFrom(...LABELS),
   }),
   ofPod("writes end"),
   fc.record({ kind: fc.constant("manager restarts"), lingers: fc.boolean() }),
@@ -89,7 +96,11 @@ export async function perform(world: MeshWorld, next: Step, { rules }: Script, w
   const proxy = "pod" in next ? world.proxies.get(next.pod) : undefined;
   switch (next.kind) {
     case "rules":
-      wished.rules = { owners: rules[next.set] ?? {}, onlyConfigMaps: next.onlyConfigMaps };
+      wished.rules = {
+        owners: rules[next.set] ?? {},
+        onlyConfigMaps: next.onlyConfigMaps,
+        ...(next.tiers === undefined ? {} : { tiers: next.tiers }),
+      };
       return world.setApp(wished.rules);
     case "born":
       if (world.hasPod(next.pod)) return;
@@ -124,7 +135,7 @@ export async function perform(world: MeshWorld, next: Step, { rules }: Script, w
     case "disk":
       return proxy?.setDiskWorks(next.works);
     case "writes":
-      return proxy?.beginWrite(next.namespace, next.resource);
+      return proxy?.beginWrite(next.namespace, next.resource, next.labels);
     case "writes end":
       return proxy?.endWrites();
     case "reconcile":

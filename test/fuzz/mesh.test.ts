@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createMeshWorld, type MeshWorld, NAMESPACES, RESOURCES } from "./mesh-model.ts";
+import { labelsFor, ownerOf, usedSubsets } from "./mesh-objects.ts";
 import { begin, calmDown, perform, script, type Wished, wishedAtFirst } from "./mesh-script.ts";
 
 const BUDGET_MS = 20_000;
@@ -35,20 +36,19 @@ it("never lets two subsets hold the same resource in a namespace, and converges 
 
 // Judged by the wish alone: nothing of the manager's own planning says what is right.
 function expectConverged(world: MeshWorld, { rules, labels }: Wished): void {
-  const used = new Set(Object.values(rules.owners));
+  const used = new Set(usedSubsets(rules));
   const says: string[] = [];
   for (const proxy of world.proxies.values()) {
     if (!proxy.isConnected) says.push(`${proxy.name} is not connected: ${proxy.refusal}`);
     const label = labels.get(proxy.name)?.subset ?? "";
     const subset = used.has(label) ? label : "";
     for (const namespace of NAMESPACES.filter(world.hasNamespace)) {
-      for (const resource of RESOURCES) {
-        const isRuled = rules.onlyConfigMaps !== true || resource === "configmaps";
-        const expected = (isRuled ? (rules.owners[namespace] ?? "") : "") === subset ? [subset] : [];
-        const held = [...proxy.holds(namespace, resource)];
+      for (const [resource, labels] of RESOURCES.flatMap((name) => labelsFor(name).map((row) => [name, row] as const))) {
+        const expected = ownerOf(rules, namespace, resource, labels) === subset ? [subset] : [];
+        const held = [...proxy.holds(namespace, resource, labels)];
         if (held.join() !== expected.join() || held.length !== expected.length)
           says.push(
-            `${proxy.name} holds ${resource} in ${namespace} as ${JSON.stringify(held)}, not as ${JSON.stringify(expected)} (${proxy.nacks.at(-1) ?? "no NACK"})`,
+            `${proxy.name} holds ${resource} ${JSON.stringify(labels)} in ${namespace} as ${JSON.stringify(held)}, not as ${JSON.stringify(expected)} (${proxy.nacks.at(-1) ?? "no NACK"})`,
           );
       }
     }

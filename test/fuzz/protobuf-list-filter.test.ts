@@ -1,13 +1,23 @@
 // The protobuf list filter against a reference decoder that knows nothing of it, with exact lengths and with filler.
+import { isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MeshError } from "../../src/base/errors.ts";
 import { createListFilter } from "../../src/kube/codec/list-filter.ts";
 import { elementRenamer } from "../../src/kube/codec/rename.ts";
 import type { ItemMeta } from "../../src/kube/codec/types.ts";
-import { cutAt, runFilter } from "../support/byte-chunks.ts";
+import { cutAt, runFilter, tryFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
-import { bytesOf, decode, decodeList, envelope, type Field, message } from "../support/kube-protobuf.ts";
+import {
+  bytesOf,
+  decode,
+  decodeList,
+  envelope,
+  type Field,
+  message,
+  type WireField,
+  wireMessage,
+} from "../support/kube-protobuf.ts";
 
 const SECRET = "foreign-secret";
 const keep = ({ namespace }: ItemMeta) => namespace === "mine";
@@ -82,15 +92,116 @@ test("an item that is renamed to something shorter leaves the list whole, exact 
   );
 });
 
-test("every truncation of a list is noticed at its end", () => {
+test("every truncation of a list is an error, and what came before it is no list", () => {
   fc.assert(
     fc.property(list, fc.nat(), ({ items, count, metaLast, maxHeldBytes, cuts }, at) => {
       const body = encodeList(items.map(encodeItem), count, metaLast);
       // The two empty fields behind the list may be missing: a list without them says the same.
       const short = body.subarray(0, at % (body.length - 4));
-      const run = () => runFilter(createListFilter("protobuf", keep, { maxHeldBytes }), cutAt(short, cuts));
-      expect(run).toThrow(expect.objectContaining({ code: "CODEC_TRUNCATED" }));
+      const { emitted, error } = tryFilter(createListFilter("protobuf", keep, { maxHeldBytes }), cutAt(short, cuts));
+      expect(error).toMatchObject({ code: "CODEC_TRUNCATED" });
+      if (emitted.length > 0) expect(() => decodeList(emitted)).toThrow(RangeError);
     }),
+    budget(),
+  );
+});
+
+// Everything that the wire format allows, and what it does not: fields of any type and order, groups, longer varints than needed.
+const wireField = (value: fc.Arbitrary<WireField["value"]>): fc.Arbitrary<WireField> =>
+  fc.record({
+    number: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(1, 2, 3, 11) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 5_000 }) },
+    ),
+    wireType: fc.oneof({ weight: 12, arbitrary: fc.constant(2) }, { weight: 1, arbitrary: fc.nat(7) }),
+    value,
+    padding: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) }),
+  });
+const wireText = fc.oneof(
+  fc.constantFrom("mine", SECRET, "", "m\u00fc").map((each) => Buffer.from(each)),
+  fc.uint8Array({ maxLength: 6 }),
+  fc.nat(300),
+);
+const wireMeta = fc.array(wireField(wireText), { maxLength: 4 });
+const wireItem = fc.array(wireField(fc.oneof({ weight: 3, arbitrary: wireMeta }, { weight: 1, arbitrary: wireText })), {
+  maxLength: 3,
+});
+const wireList = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: wireItem.map((value): WireField => ({ number: 2, wireType: 2, value })) },
+    { weight: 1, arbitrary: wireField(wireItem) },
+  ),
+  { maxLength: 5 },
+);
+
+/** The namespace as Go's decoder reads it: messages that stand there twice are merged, and the last value wins. */
+function namespaceOf(item: Buffer): string {
+  const meta = decode(item).flatMap(({ number, value }) => (number === 1 && value instanceof Buffer ? decode(value) : []));
+  return bytesOf(meta, 3)?.toString() ?? "";
+}
+
+/** True for an object that every decoder reads the same. */
+function isClean(item: Buffer): boolean {
+  try {
+    const fields = decode(item);
+    const metas = fields.filter(({ number }) => number === 1);
+    const meta = metas[0]?.value;
+    if (metas.length !== 1 || !(meta instanceof Buffer) || fields.some(({ isGroup }) => isGroup)) return false;
+    const inner = decode(meta);
+    return [1, 3].every((number) => {
+      const values = inner.filter((each) => each.number === number);
+      const [value] = values;
+      if (values.length > 1 || inner.some(({ isGroup }) => isGroup)) return false;
+      return value === undefined || (value.value instanceof Buffer && isUtf8(value.value));
+    });
+  } catch {
+    return false;
+  }
+}
+
+test("of a list with anything on the wire only own items come out, whoever reads it, and all that are clean", () => {
+  fc.assert(
+    fc.property(wireList, fc.nat(200), fc.array(fc.nat(), { maxLength: 8 }), (fields, maxHeldBytes, cuts) => {
+      const raw = wireMessage(fields);
+      const body = envelope("v1", "PodList", raw);
+      const { emitted, error } = tryFilter(createListFilter("protobuf", keep, { maxHeldBytes }), cutAt(body, cuts));
+      const whole = tryFilter(createListFilter("protobuf", keep, { maxHeldBytes }), [body]);
+      expect(error).toEqual(whole.error);
+      if (error !== undefined) {
+        expect(error).toMatchObject({ code: expect.stringMatching("CODEC_") });
+        return;
+      }
+      expect(emitted.equals(whole.emitted) || maxHeldBytes > 0).toBe(true);
+      const { items } = decodeList(emitted);
+      for (const item of items) expect(namespaceOf(item)).toBe("mine");
+      const clean = decode(raw).flatMap(({ number, value }) =>
+        number === 2 && value instanceof Buffer && isClean(value) ? [value] : [],
+      );
+      expect(items).toEqual(clean.filter((item) => namespaceOf(item) === "mine"));
+    }),
+    budget(),
+  );
+});
+
+test("labels are those that the reference decoder reads", () => {
+  const entry = fc.tuple(fc.constantFrom("app", "tier", "constructor", ""), fc.string({ maxLength: 5 }));
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(entry, { maxLength: 4 }), { maxLength: 5 }),
+      fc.array(fc.nat(), { maxLength: 8 }),
+      (objects, cuts) => {
+        const items = objects.map((labels) =>
+          message([[1, [...labels.map(([key, value]): Field => [11, [[1, key] as const, [2, value] as const]]), [3, "mine"]]]]),
+        );
+        const seen: unknown[] = [];
+        const filter = createListFilter("protobuf", ({ labels = {} }) => seen.push(new Map(Object.entries(labels))) > 0, {
+          labels: true,
+        });
+        runFilter(filter, cutAt(encodeList(items, null, false), cuts));
+        const readable = objects.filter((labels) => new Set(labels.map(([key]) => key)).size === labels.length);
+        expect(seen).toEqual(readable.map((labels) => new Map(labels)));
+      },
+    ),
     budget(),
   );
 });

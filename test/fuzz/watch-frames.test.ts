@@ -1,6 +1,7 @@
 // Watch streams: the same frames at any split, whatever stands between the events, and renaming there and back is nothing.
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { MeshError } from "../../src/base/errors.ts";
 import { renameFrame, renameObject } from "../../src/kube/codec/rename.ts";
 import { createFrameSplitter, filterTableFrame, readFrame } from "../../src/kube/codec/watch-frames.ts";
 import { cutAt } from "../support/byte-chunks.ts";
@@ -46,6 +47,91 @@ test("JSON events come out whole and are read as JSON.parse reads them", () => {
     budget(),
   );
 });
+
+test("of a stream that breaks off, in either encoding, the whole frames come out and the rest is known to be missing", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ type, object }), { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      fc.nat(),
+      cuts,
+      (events, isJson, at, positions) => {
+        const encoding = isJson ? "json" : "protobuf";
+        const whole = events.map(({ type, object }) =>
+          isJson
+            ? Buffer.from(`${JSON.stringify({ type, object })}\n`)
+            : watchFrame(
+                type,
+                envelope("v1", "Pod", [
+                  [1, [[1, object.metadata.name]]],
+                  [2, JSON.stringify(object.spec) ?? ""],
+                ]),
+              ),
+        );
+        const body = Buffer.concat(whole);
+        const end = at % body.length;
+        const splitter = createFrameSplitter(encoding);
+        const frames: Buffer[] = [];
+        for (const chunk of cutAt(body.subarray(0, end), positions))
+          splitter.push(chunk, (frame) => frames.push(Buffer.from(frame)));
+        expect(frames).toEqual(whole.slice(0, frames.length));
+        // A JSON event is over at its brace: of the last one only the newline may be missing.
+        const missing = end - frames.reduce((sum, { length }) => sum + length, 0);
+        expect(splitter.atBoundary).toBe(missing === 0 || (isJson && missing === -1));
+      },
+    ),
+    budget(),
+  );
+});
+
+test("a watch with some bytes changed gives an error or frames, the same at any split", () => {
+  const edit = fc.tuple(fc.nat(), fc.oneof(fc.constantFrom(...Buffer.from('"{}[],:\\ ')), fc.integer({ min: 0, max: 255 })));
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ type, object }), { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      fc.array(edit, { maxLength: 3 }),
+      cuts,
+      (events, isJson, edits, positions) => {
+        const encoding = isJson ? "json" : "protobuf";
+        const body = Buffer.concat(
+          events.map(({ type, object }) =>
+            isJson
+              ? Buffer.from(JSON.stringify({ type, object }))
+              : watchFrame(type, envelope("v1", "Pod", [[1, [[3, object.metadata.namespace]]]])),
+          ),
+        );
+        for (const [at, byte] of edits) body[at % body.length] = byte;
+        const run = (chunks: readonly Uint8Array[]): unknown[] => {
+          const seen: unknown[] = [];
+          const splitter = createFrameSplitter(encoding, { maxFrameBytes: 100_000 });
+          try {
+            for (const chunk of chunks)
+              splitter.push(chunk, (frame) => seen.push(attempt(() => readFrame(encoding, frame, { labels: true }))));
+          } catch (error) {
+            seen.push(codeOf(error));
+          }
+          return seen;
+        };
+        expect(run(cutAt(body, positions))).toEqual(run([body]));
+      },
+    ),
+    budget(),
+  );
+});
+
+function attempt<T>(run: () => T): T | string {
+  try {
+    return run();
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof MeshError && error.code.startsWith("CODEC_")) return error.code;
+  throw error;
+}
 
 test("protobuf frames come out whole", () => {
   const event = fc.record({ type, namespace: fc.string(), name: fc.string(), spec: fc.uint8Array() });

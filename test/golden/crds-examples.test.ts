@@ -12,12 +12,14 @@ const documents = (text: string): unknown[] => parseAllDocuments(text, { strict:
 const invalid = readdirSync(new URL("invalid/", EXAMPLES)).filter((name) => name.endsWith(".yaml"));
 
 describe("examples", () => {
-  it.each(["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml", "demo/virtualapp.yaml"])(
-    "%s is valid",
-    (path) => {
-      for (const document of documents(read(path))) expect(problemsOf(document)).toEqual([]);
-    },
-  );
+  it.each([
+    "virtualapp-test-operator.yaml",
+    "virtualapp-test-operator-lockname.yaml",
+    "virtualapp-labels-and-callers.yaml",
+    "demo/virtualapp.yaml",
+  ])("%s is valid", (path) => {
+    for (const document of documents(read(path))) expect(problemsOf(document)).toEqual([]);
+  });
 
   it("names the same lock in both forms", () => {
     const locks = ["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml"].map((path) => {

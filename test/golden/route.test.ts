@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
+import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
 import { compileRoute, type NamespaceFacts } from "../../src/manager/translate/compile-route.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
 import { tableToWire } from "../../src/wire/snapshot-codec.ts";
@@ -13,6 +14,8 @@ interface Input {
   readonly namespaces: readonly NamespaceFacts[];
   /** group/resource, "" for the core group */
   readonly resources: readonly string[];
+  /** Labels of objects, where rules are about them. */
+  readonly objects?: readonly Labels[];
 }
 
 const folder = new URL("./route/", import.meta.url);
@@ -27,9 +30,17 @@ it.each(names)("translates %s", async (name) => {
   const owners = Object.fromEntries(
     input.resources.map((resource) => {
       const [group = "", plural = ""] = resource.split("/");
-      const { ownerOf } = ownersOf(table, group, plural);
-      const rows = ["", ...namespaces.map((row) => row.name)].map((row) => [row || "(cluster)", ownerText(ownerOf(row))]);
-      return [resource, Object.fromEntries(rows)];
+      const { ownerOf, termsOf } = ownersOf(table, group, plural);
+      const rows = ["", ...namespaces.map((row) => row.name)].map((row) => {
+        const objects = (input.objects ?? []).map((labels) => [JSON.stringify(labels), ownerText(ownerOf(row, labels))]);
+        return [row || "(cluster)", objects.length === 0 ? ownerText(ownerOf(row)) : Object.fromEntries(objects)];
+      });
+      const subsets = ["", ...(checked.value.spec.subsets ?? []).map(({ name: subset }) => subset)];
+      const selectors = subsets.map((subset) => [subset || "(default)", formatTerms(termsOf(subset))]);
+      return [
+        resource,
+        Object.fromEntries(input.objects === undefined ? rows : [["(selectors)", Object.fromEntries(selectors)], ...rows]),
+      ];
     }),
   );
   await expect(stringify({ table: tableToWire(table), owners })).toMatchFileSnapshot(`./route/${name}.out.yaml`);

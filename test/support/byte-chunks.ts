@@ -17,3 +17,22 @@ export function runFilter(filter: ByteFilter, chunks: readonly Uint8Array[]): Bu
   filter.end(emit);
   return Buffer.concat(slices);
 }
+
+/** What the filter emits for these chunks and what it throws, if it does. */
+export function tryFilter(
+  filter: ByteFilter,
+  chunks: readonly Uint8Array[],
+): { readonly emitted: Buffer; readonly error: unknown } {
+  const slices: Uint8Array[] = [];
+  const emit = (slice: Uint8Array): void => {
+    slices.push(slice);
+  };
+  let error: unknown;
+  try {
+    for (const chunk of chunks) filter.push(chunk, emit);
+    filter.end(emit);
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { emitted: Buffer.concat(slices), error };
+}

@@ -15,6 +15,8 @@ export interface ChildOptions {
   readonly readyMs?: number;
   /** Pass the child's output through. */
   readonly verbose?: boolean;
+  /** Told of every line of stdout but the ready line. */
+  readonly onLine?: (line: string) => void;
 }
 
 export interface Child {
@@ -49,7 +51,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
   createInterface({ input: child.stderr }).on("line", keep);
   const output = () => lines.join("\n");
-  const ready = await readyOf(child, options, keep).catch((cause: Error) => {
+  const heard = (line: string) => {
+    keep(line);
+    options.onLine?.(line);
+  };
+  const ready = await readyOf(child, options, heard).catch((cause: Error) => {
     child.kill("SIGKILL");
     throw new Error(`starting ${options.name}: ${cause.message}\n${output()}`);
   });

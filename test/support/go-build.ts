@@ -13,14 +13,19 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const BUILD_TIMEOUT_MS = 20 * 60_000;
 const KEEP_MS = 3 * 24 * 60 * 60_000;
 
-export const GO_PROGRAMS = ["test/operators/go-foo", "test/kube"] as const;
+export const GO_PROGRAMS = [
+  "test/operators/go-foo",
+  "test/operators/fake-kubelet",
+  "test/operators/go-old",
+  "test/kube",
+] as const;
 export type GoProgram = (typeof GO_PROGRAMS)[number];
 
 /** The same for build, vet and test: with other flags Go compiles all of Kubernetes once more. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
 /** The folder that built programs are kept in. */
-function cacheDir(): string {
+export function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ctrlmesh");
 }
 
@@ -65,7 +70,8 @@ export async function whyNoGo(): Promise<string | undefined> {
 function removeOld(): void {
   for (const name of readdirSync(cacheDir())) {
     const path = join(cacheDir(), name);
-    if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > KEEP_MS) rmSync(path, { force: true });
+    if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > KEEP_MS)
+      rmSync(path, { force: true, recursive: true });
   }
 }
 

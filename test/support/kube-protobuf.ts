@@ -55,35 +55,79 @@ export function watchFrame(type: string, body: Uint8Array): Buffer {
   return Buffer.concat([length, event]);
 }
 
-export interface Decoded {
+/** A field as it may come over the wire, with what our own encoder never writes. */
+export interface WireField {
   readonly number: number;
-  readonly value: number | Buffer;
+  /** 0 varint, 1 eight bytes, 2 bytes, 3 a group, 5 four bytes; 4, 6 and 7 are malformed. */
+  readonly wireType: number;
+  readonly value: number | Uint8Array | readonly WireField[];
+  /** Bytes by which the tag and the length are longer than they need to be. */
+  readonly padding?: number;
 }
 
-/** The fields of a message. Throws RangeError where it is malformed. */
+function paddedVarint(value: number, padding: number): Buffer {
+  const bytes = varint(value);
+  if (padding === 0) return Buffer.from(bytes);
+  return Buffer.from([...bytes.slice(0, -1), (bytes.at(-1) ?? 0) | 0x80, ...Array.from({ length: padding - 1 }, () => 0x80), 0]);
+}
+
+/** Encodes fields of any wire type. */
+export function wireMessage(fields: readonly WireField[]): Buffer {
+  return Buffer.concat(
+    fields.flatMap(({ number, wireType, value, padding = 0 }) => {
+      const tag = (type: number) => paddedVarint(number * 8 + type, padding);
+      const bytes =
+        typeof value === "number"
+          ? Buffer.from(varint(value))
+          : Array.isArray(value)
+            ? wireMessage(value)
+            : (value as Uint8Array);
+      if (wireType === 2) return [tag(2), paddedVarint(bytes.length, padding), bytes];
+      if (wireType === 3) return [tag(3), bytes, tag(4)];
+      if (wireType === 0) return [tag(0), paddedVarint(typeof value === "number" ? value : 0, padding)];
+      return [tag(wireType), Buffer.alloc(wireType === 1 ? 8 : wireType === 5 ? 4 : 0)];
+    }),
+  );
+}
+
+export interface Decoded {
+  readonly number: number;
+  /** Undefined for a group or a field of fixed length, of which nothing but the place matters. */
+  readonly value: number | Buffer | undefined;
+  readonly isGroup: boolean;
+}
+
+/** The fields of a message, groups as one. Throws RangeError where it is malformed. */
 export function decode(bytes: Buffer): Decoded[] {
   const fields: Decoded[] = [];
+  const groups: number[] = [];
   let at = 0;
   const readVarint = () => {
     let value = 0;
-    for (let shift = 0; ; shift++) {
+    for (let shift = 0; shift < 10; shift++) {
       const byte = bytes.readUInt8(at++);
       value += (byte % 128) * 128 ** shift;
       if (byte < 128) return value;
     }
+    throw new RangeError("a varint over ten bytes");
+  };
+  const readValue = (wireType: number): Decoded["value"] => {
+    if (wireType === 0) return readVarint();
+    const length = wireType === 2 ? readVarint() : wireType === 1 ? 8 : 4;
+    if (wireType > 5 || at + length > bytes.length) throw new RangeError("field leaves its message");
+    at += length;
+    return wireType === 2 ? bytes.subarray(at - length, at) : undefined;
   };
   while (at < bytes.length) {
     const tag = readVarint();
-    const number = Math.floor(tag / 8);
-    if (tag % 8 === 0) fields.push({ number, value: readVarint() });
-    else if (tag % 8 === 2) {
-      const length = readVarint();
-      if (at + length > bytes.length) throw new RangeError("field leaves its message");
-      fields.push({ number, value: bytes.subarray(at, at + length) });
-      at += length;
-    } else if (tag % 8 === 1 || tag % 8 === 5) at += tag % 8 === 1 ? 8 : 4;
-    else throw new RangeError(`wire type ${tag % 8}`);
+    const [number, wireType] = [Math.floor(tag / 8), tag % 8];
+    if (number === 0) throw new RangeError("field number 0");
+    if (wireType === 4 && groups.pop() !== number) throw new RangeError("a group ends that did not begin");
+    const value = wireType === 3 || wireType === 4 ? undefined : readValue(wireType);
+    if (groups.length === 0 && wireType !== 4) fields.push({ number, value, isGroup: wireType === 3 });
+    if (wireType === 3) groups.push(number);
   }
+  if (groups.length > 0) throw new RangeError("a group does not end");
   return fields;
 }
 

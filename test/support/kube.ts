@@ -13,6 +13,8 @@ export interface KubeOptions {
   readonly controllerManager?: boolean;
   readonly scheduler?: boolean;
   readonly featureGates?: string;
+  /** Flags of kube-apiserver beyond ours, such as "--goaway-chance=0.01". */
+  readonly apiServerArgs?: readonly string[];
   /** Keep state here instead of in a temporary folder. */
   readonly dir?: string;
 }
@@ -46,8 +48,8 @@ export interface Kube {
   audit(): AuditEvent[];
   /** kill -9, as in an outage. */
   crash(): Promise<void>;
-  /** Starts again on the same ports with the same data. */
-  restart(): Promise<void>;
+  /** Starts again on the same ports with the same data; with other feature gates if they are given ("" for none). */
+  restart(options?: Pick<KubeOptions, "featureGates">): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -72,11 +74,15 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   const args = [...program.args, "--dir", dir, "--audit", "--parent-pid", String(process.pid), "--stdin-lifetime"];
   if (options.controllerManager) args.push("--controller-manager");
   if (options.scheduler) args.push("--scheduler");
-  if (options.featureGates) args.push("--feature-gates", options.featureGates);
-  const start = () =>
-    startChild({ name: "kube", command: program.command, args, readyMs: READY_MS }).catch((cause: unknown) => {
+  let { featureGates = "" } = options;
+  for (const arg of options.apiServerArgs ?? []) args.push("--apiserver-arg", arg);
+  const start = () => {
+    const gates = featureGates === "" ? [] : ["--feature-gates", featureGates];
+    const child = { name: "kube", command: program.command, args: [...args, ...gates], readyMs: READY_MS };
+    return startChild(child).catch((cause: unknown) => {
       throw new Error(`starting the control plane in ${dir}; its log ends with\n${endOfLog(dir)}`, { cause });
     });
+  };
   let child: Child = await start();
   const ready = child.ready as unknown as Announcement;
   return {
@@ -94,7 +100,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       child.kill("SIGKILL");
       await child.stop();
     },
-    async restart() {
+    async restart(changed = {}) {
+      featureGates = changed.featureGates ?? featureGates;
       child = await start();
     },
     async stop() {

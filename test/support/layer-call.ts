@@ -28,6 +28,8 @@ export function callOf(method: string, target: string, options: CallOptions = {}
 export interface FakeUpstream extends Handler {
   /** The calls that came, oldest first. */
   readonly calls: Call[];
+  /** Sees each call before it is answered. */
+  onCall?: (call: Call) => unknown;
 }
 
 /** An upstream that answers every call with what `answer` gives. */
@@ -35,9 +37,11 @@ export function fakeUpstream(answer: (call: Call) => Reply | Promise<Reply>): Fa
   const calls: Call[] = [];
   const handler: Handler = async (call) => {
     calls.push(call);
+    upstream.onCall?.(call);
     return answer(call);
   };
-  return Object.assign(handler, { calls });
+  const upstream: FakeUpstream = Object.assign(handler, { calls });
+  return upstream;
 }
 
 export function jsonReply(value: unknown, status = 200): Reply {
@@ -58,4 +62,11 @@ export async function namesOf(reply: Reply): Promise<string[]> {
 
 export function through(layer: Layer, upstream: Handler): Handler {
   return layer(upstream);
+}
+
+/** The code that a client makes of an answer to a watch: that of the error event, if it is one and no stream. */
+export function watchCode({ status, body }: Reply): number {
+  if (!(body instanceof Uint8Array)) return status;
+  const event = JSON.parse(Buffer.from(body).toString("utf8")) as { type?: string; object?: { code?: number } };
+  return event.type === "ERROR" ? (event.object?.code ?? 0) : status;
 }

@@ -10,14 +10,27 @@ export interface ManyOptions {
   readonly parallel?: number;
 }
 
+/** What each of them holds. */
+export const CONFIG_MAP_DATA: Readonly<Record<string, string>> = {
+  payload: "x".repeat(700),
+  quoted: 'a "quoted" {"metadata":{"namespace":"decoy"}} text\n',
+};
+
+/** The name of the one with this index. */
+export function nameOf(index: number): string {
+  return `cm-${String(index).padStart(6, "0")}`;
+}
+
 export async function createManyConfigMaps(client: KubeClient, { count, namespaces, parallel = 64 }: ManyOptions): Promise<void> {
-  const data = { payload: "x".repeat(700), quoted: 'a "quoted" {"metadata":{"namespace":"decoy"}} text\n' };
   let next = 0;
   const worker = async () => {
     for (let index = next++; index < count; index = next++) {
       const namespace = namespaces[index % namespaces.length] ?? "default";
-      const name = `cm-${String(index).padStart(6, "0")}`;
-      await client.create(CONFIG_MAPS, { metadata: { namespace, name, labels: { mark: `mark-of-${namespace}` } }, data });
+      const name = nameOf(index);
+      await client.create(CONFIG_MAPS, {
+        metadata: { namespace, name, labels: { mark: `mark-of-${namespace}` } },
+        data: CONFIG_MAP_DATA,
+      });
     }
   };
   await Promise.all(Array.from({ length: parallel }, worker));

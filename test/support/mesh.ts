@@ -38,6 +38,8 @@ export interface MeshOptions {
   readonly appNamespace?: string;
   /** The VirtualApp's name and its lock's; default "foo-operator". */
   readonly appName?: string;
+  /** What the proxies run; default src/proxy/main.ts. */
+  readonly proxyMain?: string;
   readonly verbose?: boolean;
 }
 
@@ -46,6 +48,8 @@ export interface PodOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Run the Go operator behind the proxy. */
   readonly operator?: boolean;
+  /** The VirtualApp that the pod belongs to; default the mesh's own. */
+  readonly app?: string;
 }
 
 /** A pod that runs as processes. */
@@ -105,6 +109,7 @@ const PROXY_NODE_FLAGS = ["--max-semi-space-size=2"];
 /** Brings the cluster to the point where a VirtualApp can be applied, and starts a manager. */
 export async function startMesh(options: MeshOptions): Promise<Mesh> {
   const { kube, appNamespace = "foo-system", appName = "foo-operator", verbose = false } = options;
+  const proxyMain = options.proxyMain ?? join(ROOT, "src/proxy/main.ts");
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-mesh-"));
   const client = createKubeClient({
     server: kube.server,
@@ -146,8 +151,8 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
   };
   let manager = await launchManager();
 
-  async function addPod({ name, labels = {}, operator = false }: PodOptions): Promise<MeshPod> {
-    const pod = await client.create(PODS, podObject(appNamespace, appName, name, labels));
+  async function addPod({ name, labels = {}, operator = false, app = appName }: PodOptions): Promise<MeshPod> {
+    const pod = await client.create(PODS, podObject(appNamespace, app, name, labels));
     const uid = pod.metadata.uid ?? "";
     const token = await podToken(client, appNamespace, name, uid);
     const dataDir = join(dir, name);
@@ -160,7 +165,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
         command: process.execPath,
         args: [
           ...PROXY_NODE_FLAGS,
-          join(ROOT, "src/proxy/main.ts"),
+          proxyMain,
           "--print-ready",
           "--api-server",
           kube.server,
@@ -198,7 +203,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     await eventually(async () => (await fetch(`${ready.healthUrl}/readyz`)).ok, { withinMs: 20_000 }).catch((cause) => {
       throw new Error(`proxy of ${name} is not ready\n${proxy.output()}\nmanager:\n${manager.output()}`, { cause });
     });
-    const child = operator ? await startOperator(kubeconfig, appNamespace, appName, name, verbose) : undefined;
+    const child = operator ? await startOperator(kubeconfig, appNamespace, app, name, verbose) : undefined;
     const handle: MeshPod = {
       name,
       proxyUrl: ready.url,
@@ -278,7 +283,8 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
 function podWrite(event: AuditEvent): PodWrite[] {
   const pod = event.user.extra?.[POD_NAME_CLAIM]?.[0];
   const { objectRef } = event;
-  if (pod === undefined || objectRef === undefined) return [];
+  // A review is a question: it changes nothing.
+  if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io") return [];
   const { resource, namespace = "", name = "", subresource } = objectRef;
   return [
     {

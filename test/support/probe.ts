@@ -26,6 +26,7 @@ export interface ProbeStream {
 
 export interface Probe {
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<ProbeAnswer>;
+  /** Bytes go as they are, anything else as JSON. */
   send(
     method: "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
@@ -41,7 +42,7 @@ export interface Probe {
 export function createProbe({ url, caPem, token, keep = true }: ProbeTarget): Probe {
   const dispatcher = new Agent({ connect: { ca: caPem }, headersTimeout: 60_000, bodyTimeout: 0 });
   const kept: Buffer[] = [];
-  const ask = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string) =>
+  const ask = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: string | Uint8Array) =>
     request(`${url}${path}`, {
       method: method as "GET",
       dispatcher,
@@ -57,7 +58,7 @@ export function createProbe({ url, caPem, token, keep = true }: ProbeTarget): Pr
     get: async (path, headers = {}) => whole(await ask("GET", path, headers)),
     send: async (method, path, body, headers = {}) => {
       const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-      const text = body === undefined ? undefined : JSON.stringify(body);
+      const text = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
       return whole(await ask(method, path, { ...(text === undefined ? {} : { "content-type": type }), ...headers }, text));
     },
     async stream(path, headers = {}) {

@@ -13,9 +13,11 @@ import { readInvocation } from "../../src/base/settings.ts";
 import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
 import { proxyCommandLine } from "../../src/proxy/config.ts";
 import type { Layer } from "../../src/proxy/pipeline/handler.ts";
+import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced, Session } from "../../src/proxy/session/session.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
+import { snapshot, table } from "./route-table.ts";
 
 const passThrough: Layer = (next) => next;
 
@@ -26,12 +28,13 @@ export interface HarnessOptions {
   /** False: the session has no snapshot. */
   readonly hasSnapshot?: boolean;
   readonly drainMs?: number;
-  readonly timeouts?: ProxyDeps["timeouts"];
+  readonly upstream?: ProxyDeps["upstream"];
   /** File with the CA that the proxy trusts; default the fake API's. */
   readonly apiCaFile?: string;
   readonly dataDir?: string;
   readonly log?: Logger;
-  readonly accessLog?: boolean;
+  readonly accessLog?: boolean | string;
+  readonly plans?: ProxyDeps["plans"];
 }
 
 export interface Answer {
@@ -58,7 +61,8 @@ export interface ProxyHarness {
   stop(): Promise<void>;
 }
 
-const NOT_LOOKED_AT = {} as Enforced;
+/** An app without rules: everything is this pod's. */
+const UNDIVIDED = enforced(snapshot(table([], {})));
 
 /** Starts the proxy. */
 export async function startProxy(options: HarnessOptions): Promise<ProxyHarness> {
@@ -67,7 +71,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const apiCaFile = options.apiCaFile ?? join(dataDir, "api-ca.crt");
   if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
   const session: Session & { current: Enforced | undefined } = {
-    current: hasSnapshot ? NOT_LOOKED_AT : undefined,
+    current: hasSnapshot ? UNDIVIDED : undefined,
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
   };
@@ -79,7 +83,8 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     registry,
     clock: systemClock,
     log,
-    ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
+    ...(options.plans === undefined ? {} : { plans: options.plans }),
+    ...(options.upstream === undefined ? {} : { upstream: options.upstream }),
   });
   const stopping = new AbortController();
   let over: Promise<void> = Promise.resolve();

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
+import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
 const noKube = hasKubeAssets() ? undefined : await whyNoGo();
@@ -20,4 +21,30 @@ export function itWithProgram(program: string, name: string, body: () => Promise
   const skipped = !isCi && spawnSync("which", [program]).status !== 0;
   if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
   it.skipIf(skipped)(name, body);
+}
+
+/** `describe` for tests that make network namespaces. In CI its first hook fails by itself and says why. */
+export function describeWithNetworkNamespaces(name: string, body: () => void): void {
+  const skipped = !isCi && !canMakeNamespaces();
+  if (skipped) process.stderr.write(`SKIPPED (needs root and iproute2, to make network namespaces): ${name}\n`);
+  describe.skipIf(skipped)(name, body);
+}
+
+function canMakeNamespaces(): boolean {
+  const name = `ctrlmesh-try-${process.pid}`;
+  const made = spawnSync("ip", ["netns", "add", name]).status === 0;
+  if (made) spawnSync("ip", ["netns", "del", name]);
+  return made;
+}
+
+/**
+ * The python with the Python clients, for tests that leave them out where they cannot be had: then undefined, and a line that
+ * says so. @throws Error in CI
+ */
+export async function pythonOrSkip(what: string): Promise<string | undefined> {
+  const environment = await pythonEnvironment();
+  if ("command" in environment) return environment.command;
+  if (isCi) throw new Error(environment.missing);
+  process.stderr.write(`SKIPPED (needs Python's clients: ${environment.missing}): ${what}\n`);
+  return undefined;
 }

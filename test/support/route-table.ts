@@ -1,4 +1,6 @@
 // Short-hand for route tables in tests: rules by a few words, namespaces by the rules that contain them.
+
+import { isSetTerm, parseTerms, type SetTerm } from "../../src/kube/label-selector.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ResourceMatch, RouteRule, RouteTable } from "../../src/route/table.ts";
 
@@ -13,6 +15,26 @@ export function limit(...resources: ResourceMatch[]): RouteRule {
 
 export function subset(name: string, ...resources: ResourceMatch[]): RouteRule {
   return { kind: "subset", subset: name, resources, origin: `subRules[${name}].match[0]` };
+}
+
+/** Terms from their string form. */
+export function terms(selector: string): SetTerm[] {
+  return parseTerms(selector).filter(isSetTerm);
+}
+
+/** A subset's rule on labels, of one term. */
+export function objects(name: string, selector: string, ...resources: ResourceMatch[]): RouteRule {
+  const [term] = terms(selector);
+  if (term === undefined) throw new Error(`${selector} is no term`);
+  return { kind: "objects", subset: name, term, resources, origin: `subRules[${name}].match[0]` };
+}
+
+export function objectLimit(selector: string, ...resources: ResourceMatch[]): RouteRule {
+  return { kind: "object-limit", terms: terms(selector), resources, origin: "spec.route.globalLimits[0]" };
+}
+
+export function fence(...resources: ResourceMatch[]): RouteRule {
+  return { kind: "fence", resources, origin: "handover" };
 }
 
 /** @param members namespace -> indices of the rules that contain it */

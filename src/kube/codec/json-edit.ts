@@ -1,26 +1,6 @@
-// Edits on JSON text that leave every other byte as it is. Used where rows are dropped and names are replaced.
+// What to cut out of JSON text so that the rest stays valid. Used where rows and members are dropped.
+import type { Edit } from "./byte-edit.ts";
 import { COMMA, isSpace } from "./json-scan.ts";
-
-/** What stands from `start` to `end` is replaced, or left out. */
-export interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly replacement?: Uint8Array;
-}
-
-/** The text with the edits made; they must be in order and apart. The same array if there are none. */
-export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
-  if (edits.length === 0) return bytes;
-  const parts: Uint8Array[] = [];
-  let from = 0;
-  for (const { start, end, replacement } of edits) {
-    parts.push(bytes.subarray(from, start));
-    if (replacement !== undefined) parts.push(replacement);
-    from = end;
-  }
-  parts.push(bytes.subarray(from));
-  return Buffer.concat(parts);
-}
 
 /** Works out what to cut, so that a sequence (members or elements) without some of its parts still has its commas right. */
 export class SequenceCuts {

@@ -1,14 +1,15 @@
 // Splits a JSON watch stream by document, since any number of events may share a chunk and white space is free. Each frame
 // ends with one newline, added where the stream has none yet, for the clients that read lines. Used through watch-frames.ts.
 import { ByteWindow } from "./byte-window.ts";
-import { NEWLINE, OPEN_BRACE, skipSpace, ValueSkipper } from "./json-scan.ts";
+import { NEWLINE, OPEN_BRACE, skipSpace } from "./json-scan.ts";
+import { JsonWalker } from "./json-walker.ts";
 import { codecError } from "./types.ts";
 import type { FrameSplitter } from "./watch-frames.ts";
 
 export class JsonFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #window = new ByteWindow();
-  readonly #skipper = new ValueSkipper();
+  readonly #walker = new JsonWalker();
   /** Where the document in hand begins. */
   #start = 0;
   #inDocument = false;
@@ -22,20 +23,30 @@ export class JsonFrameSplitter implements FrameSplitter {
   }
 
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
-    const shift = this.#window.append(chunk, this.#start);
-    this.#start -= shift;
-    this.#skipper.position -= shift;
+    this.#window.append(chunk);
+    for (;;) {
+      const shift = this.#window.extend(this.#start);
+      if (shift === undefined) break;
+      this.#start -= shift;
+      this.#walker.moveTo(this.#window.bytes, this.#window.end, shift);
+      this.#takeDocuments(onFrame);
+    }
+    if (this.#inDocument) return;
+    // An idle watch may last for hours: it should not keep its last chunk.
+    this.#window.clear();
+    this.#walker.moveTo(this.#window.bytes, 0, 0);
+    this.#start = 0;
+  }
+
+  #takeDocuments(onFrame: (frame: Uint8Array) => void): void {
     while (this.#inDocument || this.#openDocument()) {
-      const behind = this.#skipper.run(this.#window.bytes, this.#window.end);
-      this.#bound((behind < 0 ? this.#window.end : behind) - this.#start);
-      if (behind < 0) return;
-      const frame = this.#takeFrame(behind);
+      const isWhole = this.#walker.skip();
+      this.#bound((isWhole ? this.#walker.valueEnd : this.#window.end) - this.#start);
+      if (!isWhole) return;
+      const frame = this.#takeFrame(this.#walker.valueEnd);
       this.#inDocument = false;
       onFrame(frame);
     }
-    // An idle watch may last for hours: it should not keep its last chunk.
-    this.#window.clear();
-    this.#start = 0;
   }
 
   // False if only white space is left.
@@ -44,7 +55,7 @@ export class JsonFrameSplitter implements FrameSplitter {
     this.#start = skipSpace(bytes, this.#start, end);
     if (this.#start === end) return false;
     if (bytes[this.#start] !== OPEN_BRACE) throw codecError("CODEC_MALFORMED", "splitting a JSON watch: an object was expected");
-    this.#skipper.start(this.#start);
+    this.#walker.start(bytes, this.#start, end).next();
     this.#inDocument = true;
     return true;
   }

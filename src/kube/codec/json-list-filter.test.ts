@@ -126,6 +126,13 @@ describe("an item is judged by its own metadata", () => {
     expect(filter(list('{"metadata":{"namespace":"mine\\u0000"}}')).dropped).toBe(1);
   });
 
+  test("with an escape in it, though its bytes are the namespace before it", () => {
+    const spelled = (namespace: string) => `{"metadata":{"namespace":"${namespace}"}}`;
+    const seen: string[] = [];
+    filter(list(spelled(String.raw`a\\u0062`), spelled(String.raw`a\u0062`)), ({ namespace }) => seen.push(namespace) > 0);
+    expect(seen.slice(0, 2)).toEqual([String.raw`a\u0062`, "ab"]);
+  });
+
   test("that of a cluster-scoped object has the namespace of no name", () => {
     const seen: ItemMeta[] = [];
     filter(list({ metadata: { name: "node" } }), (meta) => seen.push({ ...meta }) > 0);
@@ -247,6 +254,29 @@ test("kept bytes leave while the list is still coming, and what is held stays sm
   one.push(Buffer.from('{"items":['), emit);
   for (let index = 0; index < 100; index++) one.push(Buffer.from(`${index === 0 ? "" : ","}${text}`), emit);
   expect(emitted).toBe(10 + 100 * text.length + 99);
+});
+
+test("an object of many levels, walked and skipped, costs no stack", () => {
+  const deep = (levels: number) => `${'{"metadata":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
+  const text = (levels: number) => `{"items":[{"spec":${deep(levels)},"metadata":{"namespace":"mine","x":${deep(levels)}}}]}`;
+  expect(filter(text(9_990)).kept).toBe(1);
+  expect(code(text(10_000))).toBe("CODEC_MALFORMED");
+});
+
+test("an object of eight megabytes in small chunks is copied a few times, not once a chunk", () => {
+  const body = Buffer.from(list(item("mine", "a", { data: { a: "x".repeat(4e6), b: Array.from({ length: 1e6 }, () => 1) } })));
+  const chunks = Array.from({ length: Math.ceil(body.length / 1_400) }, (_, index) =>
+    body.subarray(index * 1_400, (index + 1) * 1_400),
+  );
+  expect(runFilter(createListFilter("json", mine), chunks).equals(body)).toBe(true);
+});
+
+test.each(["kind", "metadata"])("a key %s that goes on in the next chunk is read as that key", (key) => {
+  const body = Buffer.from(`{"items":[],"${key}":{"remainingItemCount":1},"\\u006bind":"x"}`);
+  for (let cut = 1; cut < body.length; cut++) {
+    const one = createListFilter("json", mine);
+    expect(runFilter(one, [body.subarray(0, cut), body.subarray(cut)]).equals(body)).toBe(true);
+  }
 });
 
 test("a string of a megabyte full of quotes and backslashes is skipped whole, in chunks of any size", () => {

@@ -1,8 +1,10 @@
 // What the filter reads of a JSON list's own keys: which key is which, whether the document is a Status instead, and where
 // `remainingItemCount` stands, which would tell how much was taken out. Used by the JSON list filter only.
-import { JsonCursor, type KeyName, keyName } from "./json-cursor.ts";
-import { type Edit, SequenceCuts } from "./json-edit.ts";
-import { OPEN_BRACE, QUOTE } from "./json-scan.ts";
+import type { Edit } from "./byte-edit.ts";
+import { SequenceCuts } from "./json-edit.ts";
+import { type KeyName, keyName } from "./json-string.ts";
+import type { JsonWalker } from "./json-walker.ts";
+import { forEachMember, readText, skipOver, walkerAt } from "./json-whole.ts";
 import { codecError } from "./types.ts";
 
 /** The top-level keys that matter; anything else is `other`. */
@@ -15,15 +17,14 @@ const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
 
 /** The keys of one list, as they come by. */
 export class JsonListHead {
-  readonly #cursor = new JsonCursor();
   readonly #arrays = new Set<ListKey>();
   readonly #kinds: string[] = [];
   readonly #apiVersions: string[] = [];
 
-  /** Which key the cursor has just read. Throws `CODEC_MALFORMED` for a second array of items, or one under a key in another case. */
-  classifyKey(cursor: JsonCursor): ListKey {
+  /** Which key the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, or one under a key in another case. */
+  classifyKey(walker: JsonWalker): ListKey {
     for (const [key, name] of KEYS) {
-      const match = cursor.matches(name);
+      const match = walker.matches(name);
       if (match === "no") continue;
       if (key !== "items" && key !== "rows") return match === "exact" ? key : "other";
       if (match === "variant" || this.#arrays.has(key)) {
@@ -35,15 +36,9 @@ export class JsonListHead {
     return "other";
   }
 
-  /** Remembers the value of `kind` or `apiVersion`. */
-  noteType(key: "kind" | "apiVersion", bytes: Buffer, start: number, end: number): void {
-    const cursor = this.#cursor.reset(bytes, start, end);
-    let text = "";
-    if (cursor.peek() === QUOTE) {
-      cursor.readString();
-      text = cursor.stringText() ?? "";
-    }
-    (key === "kind" ? this.#kinds : this.#apiVersions).push(text);
+  /** Remembers the value of `kind` or `apiVersion`, which begins here. */
+  noteType(key: "kind" | "apiVersion", bytes: Buffer, start: number): void {
+    (key === "kind" ? this.#kinds : this.#apiVersions).push(readText(walkerAt(bytes, start)) ?? "");
   }
 
   /** True if what has been seen says that the document is a metav1.Status, and nothing else. */
@@ -54,16 +49,14 @@ export class JsonListHead {
   }
 }
 
-/** The parts to leave out of the list's metadata in `bytes` from `start` to `end`, so that the rest is valid JSON. */
-export function cutRemainingItemCount(bytes: Buffer, start: number, end: number): readonly Edit[] {
-  const cursor = new JsonCursor().reset(bytes, start, end);
+/** The parts to leave out of the list's metadata, which begins here, so that the rest is valid JSON. */
+export function cutRemainingItemCount(bytes: Buffer, start: number): readonly Edit[] {
+  const walker = walkerAt(bytes, start);
   const sequence = new SequenceCuts(bytes);
-  if (!cursor.enter(OPEN_BRACE)) return [];
-  for (let first = true; cursor.nextMember(first); first = false) {
-    const remove = cursor.matches(REMAINING_ITEM_COUNT) !== "no";
-    const keyStart = cursor.stringStart - 1;
-    cursor.skipValue();
-    sequence.add(keyStart, cursor.position, remove);
-  }
+  forEachMember(walker, () => {
+    const remove = walker.matches(REMAINING_ITEM_COUNT) !== "no";
+    const from = walker.keyStart - 1;
+    sequence.add(from, skipOver(walker), remove);
+  });
   return sequence.cuts;
 }

@@ -1,147 +1,204 @@
-// Reads whose object a piece of JSON is: the namespace and name of an item, of a Table row or of a watch event's object.
-// Invariant: `readable` is true only if every decoder, also one that ignores case or takes the first of two equal keys,
-// reads the same metadata. Used by the list filter, the frame reader and the renamer.
-import { JsonCursor, type KeyMatch, type KeyName, keyName } from "./json-cursor.ts";
+// Reads whose object a piece of JSON is: the namespace, name and labels of an item, of a Table row or of a watch event's object.
+// Invariant: `meta` is there only if every decoder, also one that ignores case or takes the first of two equal keys, reads the
+// same. It stops where the walker has no more bytes and goes on there. Used by the list filter, the frame reader and the renamer.
+import { equalsAscii } from "./ascii.ts";
 import { OPEN_BRACE, QUOTE } from "./json-scan.ts";
+import { type KeyName, keyName, textOf } from "./json-string.ts";
+import type { JsonWalker } from "./json-walker.ts";
+import { type ItemMeta, type ListPart, noLabels, type ReadOptions } from "./types.ts";
 
+const OBJECT = keyName("object");
 const METADATA = keyName("metadata");
 const NAMESPACE = keyName("namespace");
 const NAME = keyName("name");
-const OBJECT = keyName("object");
+const LABELS = keyName("labels");
+
+const NO_LABELS = noLabels();
+
+// The levels, each inside the one before.
+const IN_ROW = 0;
+const IN_OBJECT = 1;
+const IN_METADATA = 2;
+const IN_LABELS = 3;
+
+/** The value in hand is needed: it is read once it is there whole. `noLabels` = labels that are no object must be null. */
+type Pending = "namespace" | "name" | "label" | "noLabels";
 
 /** Reads one object at a time; the fields are of the last one. Reused, so that an item costs no allocation but its strings. */
 export class JsonObjectReader {
-  readonly cursor = new JsonCursor();
-  readable = false;
   /** A key that is read stands there twice or in another case. */
   ambiguous = false;
   namespace = "";
   name = "";
-  /** Where the name's string token stands, quotes included; 0 if there is no name. */
+  /** Where the name's string token stands, quotes included; 0 if there is no name. Only over whole text. */
   nameStart = 0;
   nameEnd = 0;
+  readonly #walker: JsonWalker;
+  readonly #readsLabels: boolean;
+  readonly #onOther: (() => void) | undefined;
+  #labels = NO_LABELS;
+  #readable = false;
+  #root = IN_OBJECT;
+  #level = IN_OBJECT;
+  #pending: Pending | undefined;
+  #objectSeen = false;
   #metadataSeen = false;
+  #namespaceSeen = false;
+  #nameSeen = false;
+  #labelsSeen = false;
+  #label: string | undefined;
   #lastNamespace = "";
 
-  /** Forgets the last object. */
-  begin(): void {
-    this.readable = true;
+  /**
+   * @param onOther called with each other member of the object in hand; without it they are skipped
+   */
+  constructor(walker: JsonWalker, { labels = false }: ReadOptions = {}, onOther?: () => void) {
+    this.#walker = walker;
+    this.#readsLabels = labels;
+    this.#onOther = onOther;
+  }
+
+  /** What has been read of the object, or undefined if it cannot be read with certainty. */
+  get meta(): ItemMeta | undefined {
+    if (!this.#readable || !this.#metadataSeen) return undefined;
+    const { namespace, name } = this;
+    return this.#readsLabels ? { namespace, name, labels: this.#labels } : { namespace, name };
+  }
+
+  /** Begins with the object, or the Table row, that the walker has in hand. */
+  begin(part: ListPart): void {
+    this.#readable = true;
     this.ambiguous = false;
     this.namespace = "";
     this.name = "";
     this.nameStart = 0;
     this.nameEnd = 0;
+    this.#pending = undefined;
+    this.#objectSeen = false;
     this.#metadataSeen = false;
+    this.#namespaceSeen = false;
+    this.#nameSeen = false;
+    this.#labelsSeen = false;
+    if (this.#readsLabels) this.#labels = noLabels();
+    this.#root = part === "row" ? IN_ROW : IN_OBJECT;
+    this.#level = this.#walker.enter(OPEN_BRACE) ? this.#root : this.#root - 1;
   }
 
-  /** Closes an object: without metadata it is not readable. */
-  finish(): void {
-    if (!this.#metadataSeen) this.readable = false;
-  }
-
-  /** Reads the object at the cursor, which is then behind it. */
-  readObject(): void {
-    this.begin();
-    this.#readMembers();
-    this.finish();
-  }
-
-  /** Reads a Table row at the cursor: the object is its member `object`. */
-  readRow(): void {
-    this.begin();
-    const { cursor } = this;
-    let seen = false;
-    if (!cursor.enter(OPEN_BRACE)) cursor.skipValue();
-    else {
-      for (let first = true; cursor.nextMember(first); first = false) {
-        if (this.#takes(OBJECT, seen)) {
-          seen = true;
-          this.#readMembers();
-        } else cursor.skipValue();
+  /** Reads on. True once the walker is behind the object, false if it needs more bytes. */
+  read(): boolean {
+    const walker = this.#walker;
+    while (this.#level >= this.#root) {
+      if (this.#pending !== undefined) {
+        if (!walker.skip()) return false;
+        this.#takeValue();
       }
+      const token = walker.next();
+      if (token === "more") return false;
+      if (token === "closed") this.#level--;
+      else this.#readMember();
     }
-    this.finish();
+    return walker.skip();
   }
 
-  #readMembers(): void {
-    const { cursor } = this;
-    if (!cursor.enter(OPEN_BRACE)) this.#skipUnreadable();
-    else for (let first = true; cursor.nextMember(first); first = false) this.readMember();
+  /** Makes the object unreadable. */
+  refuse(): void {
+    this.#readable = false;
   }
 
-  /** Deals with one member of the object: its key has been read, the cursor stands at its value. */
-  readMember(): void {
-    if (this.#takes(METADATA, this.#metadataSeen)) {
-      this.#metadataSeen = true;
-      this.#readMetadata();
-    } else this.cursor.skipValue();
-  }
-
-  #readMetadata(): void {
-    const { cursor } = this;
-    if (!cursor.enter(OPEN_BRACE)) {
-      this.#skipUnreadable();
-      return;
+  #readMember(): void {
+    const walker = this.#walker;
+    switch (this.#level) {
+      case IN_METADATA:
+        this.#readMetaMember();
+        return;
+      case IN_OBJECT:
+        if (this.#takes(METADATA, this.#metadataSeen)) this.#metadataSeen = this.#descend();
+        else this.#onOther?.();
+        return;
+      case IN_ROW:
+        if (this.#takes(OBJECT, this.#objectSeen)) this.#objectSeen = this.#descend();
+        return;
+      case IN_LABELS:
+        this.#label = walker.keyText();
+        this.#expectText("label");
     }
-    let namespaceSeen = false;
-    let nameSeen = false;
-    for (let first = true; cursor.nextMember(first); first = false) {
-      if (this.#takes(NAMESPACE, namespaceSeen)) {
-        namespaceSeen = true;
-        this.namespace = this.#readNamespace();
-      } else if (this.#takes(NAME, nameSeen)) {
-        nameSeen = true;
-        this.nameStart = cursor.position;
-        this.name = this.#readText();
-        this.nameEnd = cursor.position;
-      } else cursor.skipValue();
+  }
+
+  #readMetaMember(): void {
+    if (this.#takes(NAMESPACE, this.#namespaceSeen)) {
+      this.#namespaceSeen = true;
+      this.#expectText("namespace");
+    } else if (this.#takes(NAME, this.#nameSeen)) {
+      this.#nameSeen = true;
+      this.#expectText("name");
+    } else if (this.#readsLabels && this.#takes(LABELS, this.#labelsSeen)) {
+      this.#labelsSeen = true;
+      if (this.#walker.enter(OPEN_BRACE)) this.#level++;
+      else this.#pending = "noLabels";
     }
   }
 
   // True for the first key of exactly this name. A second one or one in another case makes the object unreadable.
   #takes(name: KeyName, seen: boolean): boolean {
-    const match: KeyMatch = this.cursor.matches(name);
+    const match = this.#walker.matches(name);
     if (match === "no") return false;
     if (match === "exact" && !seen) return true;
-    this.readable = false;
+    this.#readable = false;
     this.ambiguous = true;
     return false;
   }
 
-  #readText(): string {
-    const { cursor } = this;
-    if (cursor.peek() !== QUOTE) return this.#skipUnreadable();
-    cursor.readString();
-    const text = cursor.stringText();
-    if (text === undefined) this.readable = false;
-    return text ?? "";
+  #descend(): true {
+    if (this.#walker.enter(OPEN_BRACE)) this.#level++;
+    else this.#readable = false;
+    return true;
+  }
+
+  #expectText(field: Pending): void {
+    if (this.#walker.valueByte === QUOTE) this.#pending = field;
+    else this.#readable = false;
+  }
+
+  // Reads the value that has just been skipped.
+  #takeValue(): void {
+    const { bytes, valueStart, valueEnd } = this.#walker;
+    switch (this.#pending) {
+      case "namespace":
+        this.namespace = this.#namespaceText(bytes, valueStart + 1, valueEnd - 1);
+        break;
+      case "name":
+        this.nameStart = valueStart;
+        this.nameEnd = valueEnd;
+        this.name = this.#text(bytes, valueStart + 1, valueEnd - 1);
+        break;
+      case "label":
+        this.#takeLabel(this.#text(bytes, valueStart + 1, valueEnd - 1));
+        break;
+      default:
+        if (!equalsAscii(bytes, valueStart, valueEnd, "null")) this.#readable = false;
+    }
+    this.#pending = undefined;
+  }
+
+  // Keys of a map that differ by case are different keys to every decoder; one that is there twice is read differently.
+  #takeLabel(value: string): void {
+    const key = this.#label;
+    if (key === undefined || key in this.#labels) this.#readable = false;
+    else this.#labels[key] = value;
   }
 
   // Lists are sorted by namespace, so the last one is most often the next one: comparing is cheaper than making a string.
-  #readNamespace(): string {
-    const { cursor } = this;
-    if (cursor.peek() !== QUOTE) return this.#skipUnreadable();
-    cursor.readString();
-    const last = this.#lastNamespace;
-    if (cursor.stringIsPlain && equalsAscii(cursor.bytes, cursor.stringStart, cursor.stringEnd, last)) return last;
-    const text = cursor.stringText();
-    if (text === undefined) this.readable = false;
-    this.#lastNamespace = text ?? "";
-    return this.#lastNamespace;
+  #namespaceText(bytes: Buffer, start: number, end: number): string {
+    if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
+    const text = this.#text(bytes, start, end);
+    // The same bytes with a backslash would be an escape.
+    if (!text.includes("\\")) this.#lastNamespace = text;
+    return text;
   }
 
-  #skipUnreadable(): "" {
-    this.readable = false;
-    this.cursor.skipValue();
-    return "";
+  #text(bytes: Buffer, start: number, end: number): string {
+    const text = textOf(bytes, start, end);
+    if (text === undefined) this.#readable = false;
+    return text ?? "";
   }
-}
-
-/** True if these bytes are the characters of `text`. */
-export function equalsAscii(bytes: Uint8Array, start: number, end: number, text: string): boolean {
-  if (end - start !== text.length) return false;
-  for (let index = 0; index < text.length; index++) {
-    if (bytes[start + index] !== text.charCodeAt(index)) return false;
-  }
-  return true;
 }

@@ -1,20 +1,19 @@
-// The hot loops over JSON text. Invariant: for valid JSON every end found here is the one that any JSON parser finds;
-// brackets are matched by kind and a string must be followed by punctuation, so that a lost quote or bracket is noticed and
-// not read past. Used by JsonCursor, the JSON list filter and the frame splitter.
+// The hot loops over JSON text: white space, strings and whole nested values. Invariant: for valid JSON every end found here is
+// the one that any JSON parser finds; brackets are matched by kind and a string must be followed by punctuation, so that a
+// lost quote or bracket is noticed and not read past. Used by JsonWalker only, but for the constants.
 import { codecError } from "./types.ts";
 
 export const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const OPEN_BRACE = 0x7b;
-export const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
-export const CLOSE_BRACKET = 0x5d;
+const CLOSE_BRACKET = 0x5d;
 export const NEWLINE = 0x0a;
 
 const MAX_DEPTH = 10_000; // encoding/json's own bound
-const LONG_STRING = 1024; // from here on indexOf is worth its call
 
 // 1 for the bytes that may follow a string: white space and , : } ]
 const AFTER_STRING = new Uint8Array(256);
@@ -32,67 +31,21 @@ export function skipSpace(bytes: Uint8Array, position: number, end: number): num
   return at;
 }
 
-/**
- * Finds the end of one object, array or string; goes on where it stopped when more bytes are there. `position` may lie one behind
- * the bytes: an escape then waits for its second byte.
- */
-export class ValueSkipper {
-  position = 0;
-  #depth = 0;
-  #inString = false;
-  #stack = new Uint8Array(64);
+/** The first position from `position` on that is not of a number or word, or `end`. */
+export function skipScalar(bytes: Uint8Array, position: number, end: number): number {
+  let at = position;
+  while (at < end && isScalarByte(bytes[at] as number)) at++;
+  return at;
+}
 
-  /** Begins at `position`, where `{`, `[` or a quote stands. */
-  start(position: number): void {
-    this.position = position;
-    this.#depth = 0;
-    this.#inString = false;
-  }
-
-  /** @returns the position behind the value, or -1 if it is not complete before `end` */
-  run(bytes: Buffer, end: number): number {
-    let at = this.position;
-    let depth = this.#depth;
-    let stack = this.#stack;
-    if (this.#inString) {
-      at = skipString(bytes, at, end);
-      if (at < 0) return this.#pause(-at, depth, true);
-      if (depth === 0) return at;
-    } else if (depth > 0 && at < end && bytes[at - 1] === QUOTE && AFTER_STRING[bytes[at] as number] === 0)
-      throw textAfterString();
-    while (at < end) {
-      const byte = bytes[at++] as number;
-      if (byte === QUOTE) {
-        at = skipString(bytes, at, end);
-        if (at < 0) return this.#pause(-at, depth, true);
-        if (depth === 0) return at;
-        if (at < end && AFTER_STRING[bytes[at] as number] === 0) throw textAfterString();
-      } else if ((byte & 0xdf) === OPEN_BRACKET) {
-        if (depth === stack.length) stack = this.#grow();
-        stack[depth++] = byte;
-      } else if ((byte & 0xdf) === CLOSE_BRACKET) {
-        // In ASCII both closing brackets come two behind their opening ones.
-        if (stack[--depth] !== byte - 2) throw codecError("CODEC_MALFORMED", "reading JSON: brackets do not match");
-        if (depth === 0) return at;
-      }
-    }
-    return this.#pause(at, depth, false);
-  }
-
-  #pause(position: number, depth: number, inString: boolean): -1 {
-    this.position = position;
-    this.#depth = depth;
-    this.#inString = inString;
-    return -1;
-  }
-
-  #grow(): Uint8Array<ArrayBuffer> {
-    if (this.#stack.length >= MAX_DEPTH) throw codecError("CODEC_MALFORMED", `reading JSON: nested over ${MAX_DEPTH} deep`);
-    const grown = new Uint8Array(Math.min(this.#stack.length * 4, MAX_DEPTH));
-    grown.set(this.#stack);
-    this.#stack = grown;
-    return grown;
-  }
+function isScalarByte(byte: number): boolean {
+  return (
+    (byte >= 0x30 && byte <= 0x39) ||
+    ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a) ||
+    byte === 0x2d ||
+    byte === 0x2b ||
+    byte === 0x2e
+  );
 }
 
 /**
@@ -100,30 +53,114 @@ export class ValueSkipper {
  * @returns the position behind the closing quote; if there is none before `end`, the negative position to go on from, which
  * may be one behind `end`. Never 0, since a quote lies before.
  */
-export function skipString(bytes: Buffer, position: number, end: number): number {
+export function skipString(bytes: Buffer, view: DataView, position: number, end: number): number {
   let at = position;
-  for (;;) {
-    const limit = Math.min(at + LONG_STRING, end);
-    while (at < limit) {
-      const byte = bytes[at++] as number;
-      if (byte === QUOTE) return at;
-      if (byte === BACKSLASH) at++;
+  for (const last = end - 8; at <= last; ) {
+    let found = specials(view.getInt32(at, true));
+    if (found === 0) {
+      at += 4;
+      found = specials(view.getInt32(at, true));
+      if (found === 0) {
+        at += 4;
+        continue;
+      }
     }
-    if (at >= end) return -at;
-    at = skipToQuote(bytes, at, end);
+    at += (31 - Math.clz32(found & -found)) >> 3;
+    if (bytes[at] === QUOTE) return at + 1;
+    at += 2;
+  }
+  while (at < end) {
+    const byte = bytes[at++] as number;
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) at++;
+  }
+  return -at;
+}
+
+// Four bytes at once: a bit in the lowest byte that is a quote or backslash, none if there is none. A byte is zero exactly if
+// subtracting 1 sets its high bit and the bit was not set before; a borrow can only set bits above the first zero.
+function specials(word: number): number {
+  const quotes = word ^ 0x22222222;
+  const slashes = word ^ 0x5c5c5c5c;
+  return (((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080;
+}
+
+/** The brackets that are open at a position, outermost first, and the scan over what lies in the innermost. */
+export class BracketStack {
+  depth = 0;
+  /** Where `skipTo` has stopped for want of bytes; it may lie one behind them: an escape then waits for its second byte. */
+  position = 0;
+  #inString = false;
+  #brackets = new Uint8Array(32);
+
+  /** Closes everything. */
+  clear(): void {
+    this.depth = 0;
+    this.#inString = false;
+  }
+
+  /** Opens a bracket. */
+  push(bracket: number): void {
+    if (this.depth === this.#brackets.length) this.#grow();
+    this.#brackets[this.depth++] = bracket;
+  }
+
+  /** The innermost open bracket; undefined where none is open. */
+  get top(): number | undefined {
+    return this.#brackets[this.depth - 1];
+  }
+
+  /**
+   * Goes on from `position` until only `outer` brackets are open.
+   * @returns the position behind the last closing bracket, or -1 if there is none before `end`
+   */
+  skipTo(outer: number, bytes: Buffer, view: DataView, end: number): number {
+    let at = this.position;
+    let { depth } = this;
+    let brackets = this.#brackets;
+    if (this.#inString) {
+      at = skipString(bytes, view, at, end);
+      if (at < 0) return this.#pause(-at, depth, true);
+    }
+    if (at < end && bytes[at - 1] === QUOTE && AFTER_STRING[bytes[at] as number] === 0) throw textAfterString();
+    while (at < end) {
+      const byte = bytes[at++] as number;
+      if (byte === QUOTE) {
+        at = skipString(bytes, view, at, end);
+        if (at < 0) return this.#pause(-at, depth, true);
+        if (at < end && AFTER_STRING[bytes[at] as number] === 0) throw textAfterString();
+      } else if ((byte & 0xdf) === OPEN_BRACKET) {
+        if (depth === brackets.length) brackets = this.#grow();
+        brackets[depth++] = byte;
+      } else if ((byte & 0xdf) === CLOSE_BRACKET) {
+        // In ASCII both closing brackets come two behind their opening ones.
+        if (brackets[--depth] !== byte - 2) throw codecError("CODEC_MALFORMED", "reading JSON: brackets do not match");
+        if (depth === outer) {
+          this.#pause(at, depth, false);
+          return at;
+        }
+      }
+    }
+    return this.#pause(at, depth, false);
+  }
+
+  #pause(position: number, depth: number, inString: boolean): -1 {
+    this.position = position;
+    this.depth = depth;
+    this.#inString = inString;
+    return -1;
+  }
+
+  #grow(): Uint8Array<ArrayBuffer> {
+    if (this.#brackets.length >= MAX_DEPTH) throw codecError("CODEC_MALFORMED", `reading JSON: nested over ${MAX_DEPTH} deep`);
+    const grown = new Uint8Array(Math.min(this.#brackets.length * 8, MAX_DEPTH));
+    grown.set(this.#brackets);
+    this.#brackets = grown;
+    return grown;
   }
 }
 
 // Without this check a lost quote would turn the text inside out: strings into structure, other objects into strings.
 function textAfterString(): Error {
   return codecError("CODEC_MALFORMED", "reading JSON: a string is followed by text");
-}
-
-// Jumps over the plain part of a long string: to the next quote if it closes the string, behind it if it is escaped.
-function skipToQuote(bytes: Buffer, position: number, end: number): number {
-  const found = bytes.subarray(position, end).indexOf(QUOTE);
-  const quote = found < 0 ? end : position + found;
-  let slashes = 0;
-  while (quote - slashes > position && bytes[quote - slashes - 1] === BACKSLASH) slashes++;
-  return slashes % 2 === 0 ? quote : quote + 1;
 }

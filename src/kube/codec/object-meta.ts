@@ -1,24 +1,20 @@
 // Reads whose object a request's body is, where the path does not say it (a create). Invariant: what two decoders could
 // read differently is an error. Called by the proxy's election layer, on bodies that are held whole.
-import { NEED_MORE } from "./json-cursor.ts";
 import { JsonObjectReader } from "./json-object.ts";
+import { endsEarly, walkerAt } from "./json-whole.ts";
 import { readEnvelope, readObjectMeta as readProtobufMeta } from "./protobuf-object.ts";
-import { asBuffer, codecError, type Encoding, type ItemMeta } from "./types.ts";
+import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./types.ts";
 
-/** The namespace and name of one object. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
-export function readObjectMeta(encoding: Encoding, body: Uint8Array): ItemMeta {
-  const meta = encoding === "json" ? readJsonMeta(body) : readProtobufMeta(readEnvelope(body).raw);
+/** The namespace and name of one object, and its labels if asked for. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
+export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
+  const meta = encoding === "json" ? readJsonMeta(body, options) : readProtobufMeta(readEnvelope(body).raw, options);
   if (meta === undefined) throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");
   return meta;
 }
 
-function readJsonMeta(body: Uint8Array): ItemMeta | undefined {
-  const reader = new JsonObjectReader();
-  reader.cursor.reset(asBuffer(body), 0, body.length);
-  try {
-    reader.readObject();
-  } catch (thrown) {
-    throw thrown === NEED_MORE ? codecError("CODEC_MALFORMED", "reading an object: the JSON text ends inside of it") : thrown;
-  }
-  return reader.readable ? { namespace: reader.namespace, name: reader.name } : undefined;
+function readJsonMeta(body: Uint8Array, options: ReadOptions): ItemMeta | undefined {
+  const reader = new JsonObjectReader(walkerAt(asBuffer(body)), options);
+  reader.begin("item");
+  if (!reader.read()) throw endsEarly();
+  return reader.meta;
 }

@@ -4,7 +4,7 @@
 import { ByteWindow } from "./byte-window.ts";
 import { readEnvelope, readObjectMeta } from "./protobuf-object.ts";
 import { BYTES, FieldCursor } from "./protobuf-wire.ts";
-import { asBuffer, codecError } from "./types.ts";
+import { asBuffer, codecError, type ReadOptions } from "./types.ts";
 import { isWatchEventType, type WatchFrame } from "./watch-event.ts";
 import type { FrameSplitter } from "./watch-frames.ts";
 
@@ -25,18 +25,27 @@ export class ProtobufFrameSplitter implements FrameSplitter {
   }
 
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
-    this.#start -= this.#window.append(chunk, this.#start);
+    this.#window.append(chunk);
     for (;;) {
-      const size = this.#frameSize();
-      if (size === undefined || this.#window.end - this.#start < size) break;
-      const frame = this.#window.bytes.subarray(this.#start, this.#start + size);
-      this.#start += size;
-      onFrame(frame);
+      const shift = this.#window.extend(this.#start);
+      if (shift === undefined) break;
+      this.#start -= shift;
+      this.#takeFrames(onFrame);
     }
     if (!this.atBoundary) return;
     // An idle watch may last for hours: it should not keep its last chunk.
     this.#window.clear();
     this.#start = 0;
+  }
+
+  #takeFrames(onFrame: (frame: Uint8Array) => void): void {
+    for (;;) {
+      const size = this.#frameSize();
+      if (size === undefined || this.#window.end - this.#start < size) return;
+      const frame = this.#window.bytes.subarray(this.#start, this.#start + size);
+      this.#start += size;
+      onFrame(frame);
+    }
   }
 
   #frameSize(): number | undefined {
@@ -49,7 +58,7 @@ export class ProtobufFrameSplitter implements FrameSplitter {
 }
 
 /** Reads the WatchFrame of a protobuf event. Throws `CODEC_MALFORMED`. */
-export function readProtobufFrame(frame: Uint8Array): WatchFrame {
+export function readProtobufFrame(frame: Uint8Array, options: ReadOptions): WatchFrame {
   const event = eventOf(frame);
   const type = onlyField(event, 1)?.toString("latin1");
   if (!isWatchEventType(type)) throw malformed("an unknown event type");
@@ -59,7 +68,7 @@ export function readProtobufFrame(frame: Uint8Array): WatchFrame {
   if (type === "ERROR") return { type, objects: [], unreadable: 0, isTable: false };
   const envelope = readEnvelope(body);
   // A Table has no ObjectMeta; it has no protobuf form either, so one that comes is nothing that can be filtered.
-  const meta = envelope.type.kind === "Table" ? undefined : readObjectMeta(envelope.raw);
+  const meta = envelope.type.kind === "Table" ? undefined : readObjectMeta(envelope.raw, options);
   return { type, objects: meta === undefined ? [] : [meta], unreadable: meta === undefined ? 1 : 0, isTable: false };
 }
 

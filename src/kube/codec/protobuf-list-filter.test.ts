@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { runFilter } from "../../../test/support/byte-chunks.ts";
+import { runFilter, tryFilter } from "../../../test/support/byte-chunks.ts";
 import { bytesOf, decodeList, envelope, type Field, message } from "../../../test/support/kube-protobuf.ts";
 import { MeshError } from "../../base/errors.ts";
 import { createListFilter, type ListFilterOptions } from "./list-filter.ts";
@@ -237,11 +237,30 @@ describe("what is no list", () => {
     expect(filter(status, { maxHeldBytes: 0 }).bytes.equals(status)).toBe(true);
   });
 
-  test.each(["Pod", "Table", "List", ""])("of kind %j is refused before a byte has passed", (kind) => {
-    const emitted: Uint8Array[] = [];
-    const one = createListFilter("protobuf", () => true);
-    expect(code(() => one.push(envelope("v1", kind, [[1, []]]), (slice) => emitted.push(slice)))).toBe("CODEC_NOT_A_LIST");
-    expect(emitted).toEqual([]);
+  test.each(["Pod", "Table", "List", "MetricValueList", "ExternalMetricValueList", ""])(
+    "of kind %j is refused before a byte has passed",
+    (kind) => {
+      const emitted: Uint8Array[] = [];
+      const one = createListFilter("protobuf", () => true);
+      expect(code(() => one.push(envelope("v1", kind, [[1, []]]), (slice) => emitted.push(slice)))).toBe("CODEC_NOT_A_LIST");
+      expect(emitted).toEqual([]);
+    },
+  );
+});
+
+describe("a namespace is compared with the one before", () => {
+  const both = (first: string, second: string | Buffer) => {
+    const [a, b] = [first, second].map((namespace) => message([[1, [[3, namespace]]]]));
+    const one = createListFilter("protobuf", ({ namespace }) => namespace === first);
+    runFilter(one, [list(a as Buffer, b as Buffer)]);
+    return [one.kept, one.dropped];
+  };
+
+  test("and is that one only if its bytes are", () => {
+    expect(both("mine", "mine")).toEqual([2, 0]);
+    expect(both("m\u00fc", "m\u00fc")).toEqual([2, 0]);
+    expect(both("mine", "minE")).toEqual([1, 1]);
+    expect(both("m\u00fc", Buffer.from("m\u00fc", "latin1"))).toEqual([1, 1]);
   });
 });
 
@@ -274,6 +293,18 @@ describe("errors", () => {
     const body = list(item("mine", "a"), item("foreign", "x"));
     for (let length = 0; length < body.length - 4; length++) {
       expect(code(() => runFilter(createListFilter("protobuf", mine), [body.subarray(0, length)]))).toBe("CODEC_TRUNCATED");
+    }
+  });
+
+  test("a body that ends inside a field that is left out is truncated, and nothing has passed", () => {
+    const body = envelope("v1", "PodList", [
+      [2, item("mine", "a")],
+      [9, "x".repeat(100)],
+    ]);
+    for (let cut = 0; cut < body.length - 4; cut++) {
+      const { emitted, error } = tryFilter(createListFilter("protobuf", mine), [body.subarray(0, cut)]);
+      expect(error).toMatchObject({ code: "CODEC_TRUNCATED" });
+      expect(emitted.length).toBe(0);
     }
   });
 

@@ -1,28 +1,47 @@
 // Reads whose object a protobuf message is, and what kind an envelope says that it holds. Field numbers are those of the
 // published generated.proto files: every object has ObjectMeta as field 1, which has name = 1 and namespace = 3. Invariant:
 // `readable` only if no field that is read stands there twice, where decoders merge or let the last one win.
-import { equalsAscii } from "./json-object.ts";
+
+import { equalsAscii } from "./ascii.ts";
 import { BYTES, ENVELOPE_PREFIX, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
-import { asBuffer, codecError, type ItemMeta } from "./types.ts";
+import { asBuffer, codecError, type ItemMeta, noLabels, type ReadOptions } from "./types.ts";
 
 const OBJECT_META = 1;
 const NAME = 1;
 const NAMESPACE = 3;
+const LABELS = 11;
+const NO_LABELS = noLabels();
 
 /** Reads one object at a time; the fields are of the last one. */
 export class ProtobufObjectReader {
   readable = false;
   namespace = "";
   name = "";
+  /** Empty unless labels are asked for. */
+  labels: Record<string, string> = NO_LABELS;
   readonly #object = new FieldCursor();
   readonly #meta = new FieldCursor();
+  /** Over an entry of the labels. */
+  readonly #label: FieldCursor | undefined;
   #lastNamespace = "";
+
+  constructor({ labels = false }: ReadOptions = {}) {
+    this.#label = labels ? new FieldCursor() : undefined;
+  }
+
+  /** What has been read of the object, or undefined if it cannot be read with certainty. */
+  get meta(): ItemMeta | undefined {
+    const { readable, namespace, name } = this;
+    if (!readable) return undefined;
+    return this.#label !== undefined ? { namespace, name, labels: this.labels } : { namespace, name };
+  }
 
   /** Reads the object message between two positions. A message that cannot be read is not readable; nothing is thrown. */
   read(bytes: Buffer, start: number, end: number): void {
     this.readable = true;
     this.namespace = "";
     this.name = "";
+    if (this.#label !== undefined) this.labels = noLabels();
     let seen = false;
     const fields = this.#object.reset(bytes, start, end);
     try {
@@ -51,9 +70,26 @@ export class ProtobufObjectReader {
         if (namespaceSeen || fields.wireType !== BYTES) this.readable = false;
         namespaceSeen = true;
         this.namespace = this.#namespaceText(bytes, fields.valueStart, fields.valueEnd);
+      } else if (this.#label !== undefined && fields.number === LABELS) {
+        if (fields.wireType !== BYTES) this.readable = false;
+        this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
       }
     }
     if (fields.incomplete) this.readable = false;
+  }
+
+  // One entry of the map: {1: key, 2: value}, where one that is not there is "".
+  #readLabel(fields: FieldCursor): void {
+    const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
+    while (fields.next()) {
+      const { number } = fields;
+      if (number > 2) continue;
+      if (fields.wireType !== BYTES || entry[number - 1] !== undefined) this.readable = false;
+      entry[number - 1] = this.#text(fields.bytes, fields.valueStart, fields.valueEnd);
+    }
+    const [key = "", value = ""] = entry;
+    if (fields.incomplete || key in this.labels) this.readable = false;
+    this.labels[key] = value;
   }
 
   // Lists are sorted by namespace, so the last one is most often the next one.
@@ -94,6 +130,14 @@ export function isStatusType({ apiVersion, kind }: EnvelopeType): boolean {
   return kind === "Status" && apiVersion === "v1";
 }
 
+// The generic v1 List holds RawExtensions; the values of the metrics APIs have something else in ObjectMeta's place.
+const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
+
+/** True for a list of objects that can be told apart by their ObjectMeta. */
+export function isListType({ kind }: EnvelopeType): boolean {
+  return kind.endsWith("List") && !LISTS_WITHOUT_METADATA.has(kind);
+}
+
 /** A whole runtime.Unknown with its prefix. */
 export interface Envelope {
   readonly type: EnvelopeType;
@@ -118,8 +162,8 @@ export function readEnvelope(body: Uint8Array): Envelope {
 }
 
 /** The metadata of one object message, or undefined if it cannot be read with certainty. */
-export function readObjectMeta(raw: Buffer): ItemMeta | undefined {
-  const reader = new ProtobufObjectReader();
+export function readObjectMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
+  const reader = new ProtobufObjectReader(options);
   reader.read(raw, 0, raw.length);
-  return reader.readable ? { namespace: reader.namespace, name: reader.name } : undefined;
+  return reader.meta;
 }

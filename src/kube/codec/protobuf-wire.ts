@@ -10,6 +10,7 @@ const FIXED32 = 5;
 /** What every protobuf body and embedded object of Kubernetes begins with. */
 export const ENVELOPE_PREFIX = Buffer.from([0x6b, 0x38, 0x73, 0x00]); // k8s\0
 
+const NO_BYTES = Buffer.alloc(0);
 const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
 
 /**
@@ -17,7 +18,7 @@ const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
  * false at the end, and also when the bytes up to `end` do not hold the whole field: then `incomplete` is true.
  */
 export class FieldCursor {
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = NO_BYTES;
   position = 0;
   end = 0;
   number = 0;
@@ -140,9 +141,14 @@ export function encodeVarint(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
+/** What stands before the value of a BYTES field: its tag and length. */
+export function encodeHeader(number: number, length: number): Buffer {
+  return Buffer.concat([encodeVarint(number * 8 + BYTES), encodeVarint(length)]);
+}
+
 /** A BYTES field: tag, length, value. */
 export function encodeBytes(number: number, value: Uint8Array): Buffer {
-  return Buffer.concat([encodeVarint(number * 8 + BYTES), encodeVarint(value.length), value]);
+  return Buffer.concat([encodeHeader(number, value.length), value]);
 }
 
 /** A string field; nothing for undefined, as proto2 has no default to send. */

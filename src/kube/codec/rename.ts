@@ -9,6 +9,8 @@ import type { Encoding, Rewrite } from "./types.ts";
 export interface Rename {
   readonly from: string;
   readonly to: string;
+  /** Put behind the quoted name in the message of a Status. */
+  readonly note?: string;
 }
 
 /**

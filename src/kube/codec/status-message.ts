@@ -2,6 +2,6 @@
 import type { Rename } from "./rename.ts";
 
 /** The message with the quoted name replaced. */
-export function renameInMessage(message: string, { from, to }: Rename): string {
-  return message.replaceAll(`"${from}"`, () => `"${to}"`);
+export function renameInMessage(message: string, { from, to, note = "" }: Rename): string {
+  return message.replaceAll(`"${from}"`, () => `"${to}"${note}`);
 }

@@ -9,8 +9,14 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
-  /** Only where the reader was asked for labels. */
+  /** Only where the reader was asked for labels; has no prototype, so that a label `constructor` is only there if it is set. */
   readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** What a reader reads besides namespace and name; nothing of it costs anything unless it is asked for. */
+export interface ReadOptions {
+  /** Fills `ItemMeta.labels`. An object whose labels readers could read differently is then not readable. */
+  readonly labels?: boolean | undefined;
 }
 
 /** True for an object that the client may see. Asked once an object; must not throw. */
@@ -56,7 +62,17 @@ export function codecError(code: CodecErrorCode, message: string, options?: Erro
   return new MeshError(code, message, options);
 }
 
+/** True for what `codecError` makes. */
+export function isCodecError(thrown: unknown): thrown is MeshError {
+  return thrown instanceof MeshError && thrown.code.startsWith("CODEC_");
+}
+
 /** The bytes as a Buffer over the same memory: its slice decoders are fast, and one class keeps the hot loops monomorphic. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** An empty map whose keys may have any name. */
+export function noLabels(): Record<string, string> {
+  return Object.create(null) as Record<string, string>;
 }

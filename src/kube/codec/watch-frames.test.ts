@@ -131,6 +131,18 @@ describe("reading JSON events", () => {
     expect(read(event("BOOKMARK", bookmark)).objects).toEqual([{ namespace: "", name: "" }]);
   });
 
+  test("the bookmark that ends the initial events is one however its annotation is written", () => {
+    const text = String.raw`{"\u0074ype":"\u0042OOKMARK","object":{"metadata":{"annotations":{"k8s.io\/initial-events-end":"true"}}}}`;
+    expect(read(text)).toEqual({ type: "BOOKMARK", objects: [{ namespace: "", name: "" }], unreadable: 0, isTable: false });
+  });
+
+  test("a string that goes on in the next chunk must be followed by punctuation, too", () => {
+    const bytes = Buffer.from('{"type":"ADDED","object":{"a":"b"c}}');
+    for (let cut = 1; cut < bytes.length; cut++) {
+      expect(code(() => split("json", [bytes.subarray(0, cut), bytes.subarray(cut)]))).toBe("CODEC_MALFORMED");
+    }
+  });
+
   test("an ERROR has no objects", () => {
     expect(read(event("ERROR", { kind: "Status", metadata: {}, code: 410 }))).toEqual({
       type: "ERROR",

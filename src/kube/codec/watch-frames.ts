@@ -4,7 +4,7 @@
 import { filterJsonTableFrame, readJsonFrame } from "./json-frame.ts";
 import { JsonFrameSplitter } from "./json-frame-splitter.ts";
 import { ProtobufFrameSplitter, readProtobufFrame } from "./protobuf-frame.ts";
-import { DEFAULT_MAX_BYTES, type Encoding, type Keep } from "./types.ts";
+import { DEFAULT_MAX_BYTES, type Encoding, type Keep, type ReadOptions } from "./types.ts";
 import type { WatchFrame } from "./watch-event.ts";
 
 export type { WatchEventType, WatchFrame } from "./watch-event.ts";
@@ -27,11 +27,11 @@ export function createFrameSplitter(encoding: Encoding, options: { readonly maxF
 }
 
 /** Reads one whole frame. Throws `CODEC_MALFORMED`. */
-export function readFrame(encoding: Encoding, frame: Uint8Array): WatchFrame {
-  return encoding === "json" ? readJsonFrame(frame) : readProtobufFrame(frame);
+export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOptions = {}): WatchFrame {
+  return encoding === "json" ? readJsonFrame(frame, options) : readProtobufFrame(frame, options);
 }
 
 /** A JSON Table event without the rows that are foreign or cannot be read; the other bytes stay. Throws `CODEC_MALFORMED` if it is none. */
-export function filterTableFrame(frame: Uint8Array, keep: Keep): Uint8Array {
-  return filterJsonTableFrame(frame, keep);
+export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
+  return filterJsonTableFrame(frame, keep, options);
 }

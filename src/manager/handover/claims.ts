@@ -18,7 +18,10 @@ export type Claim =
    */
   | { readonly kind: "everything"; readonly pod: string; readonly subset: string | undefined };
 
-/** The subsets that may own something in the namespace under this table. Public resources do not count: they are shared. */
+/**
+ * The subsets that may own something in the namespace under this table. Public resources do not count: they are shared. Nor do
+ * those that labels divide, which have fences of their own: resource-fences.ts.
+ */
 export function holdersOf(table: RouteTable, namespace: string): ReadonlySet<string> {
   if (table.fenced.has(namespace)) return new Set();
   const index = table.classOf.get(namespace);
@@ -45,8 +48,8 @@ function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
 }
 
 /**
- * What a table says about a namespace, as text: equal texts mean that every resource has the same owner there. Computed
- * from the rules' content, so that tables of different specs compare.
+ * What a table says about a namespace, as text: equal texts mean that every resource that labels do not divide has the same
+ * owner there. Computed from the rules' content, so that tables of different specs compare.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const common = JSON.stringify(table.publicResources);
@@ -55,6 +58,7 @@ export function createSignatures(table: RouteTable): (namespace: string) => stri
     JSON.stringify(
       table.rules.flatMap((rule, at) => {
         if (rule.kind === "limit") return [["limit", rule.resources, members?.includes(at) ?? null]];
+        if (rule.kind !== "subset") return [];
         return members === undefined || members.includes(at) ? [[rule.subset, rule.resources, members !== undefined]] : [];
       }),
     );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, subset, table } from "../../../test/support/route-table.ts";
+import { group, limit, objects, subset, table } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { type Claim, holdersOf } from "./claims.ts";
-import { planFences } from "./plan-fences.ts";
+import { planFences, withFences } from "./plan-fences.ts";
 
 const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
 const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });
@@ -52,6 +52,51 @@ describe("planFences", () => {
   it("fences what the default subset held by a table without rules", () => {
     const open = table([], { prod: [], pilot: [], mover: [] });
     expect(fences(after, claim("a", "", open)).canary).toEqual(["pilot", "mover"]);
+  });
+});
+
+describe("resources that labels divide", () => {
+  const maps = group("", "configmaps");
+  const pods = group("", "pods");
+  const gold = objects("canary", "tier=gold", maps);
+  const members = { prod: [], pilot: [] };
+  const plain = table([], members);
+  const divided = table([gold], members);
+  const resourceFences = (wished: RouteTable, ...claims: Claim[]) => {
+    const plan = planFences(wished, ["", "canary"], claims);
+    const waits = plan.waits.filter(({ namespace }) => namespace === "").map(({ pod }) => pod);
+    return { default: plan.fencedResources.get("") ?? [], canary: plan.fencedResources.get("canary") ?? [], waits };
+  };
+
+  it("are kept from everybody else while a pod still goes by other rules", () => {
+    expect(resourceFences(divided, claim("a", "", plain))).toEqual({ default: [], canary: [maps], waits: ["a"] });
+    expect(resourceFences(divided, claim("c", "canary", plain))).toEqual({ default: [maps], canary: [], waits: ["c"] });
+  });
+  it("are granted once every pod has acknowledged the new rules, with their fences", () => {
+    const fenced = withFences(divided, planFences(divided, ["", "canary"], [claim("a", "", plain)]), "canary");
+    expect(fenced.rules.at(-1)).toMatchObject({ kind: "fence", resources: [maps] });
+    expect(resourceFences(divided, claim("a", "", divided), claim("c", "canary", fenced))).toEqual({
+      default: [],
+      canary: [],
+      waits: [],
+    });
+  });
+  it("move when a selector changes, when the order does, and when the rule goes, and only they", () => {
+    const silver = table([objects("canary", "tier=silver", maps), objects("canary", "a", pods)], members);
+    const both = table([gold, objects("canary", "a", pods)], members);
+    expect(resourceFences(silver, claim("a", "", both)).canary).toEqual([maps]);
+    expect(resourceFences(plain, claim("c", "canary", divided)).default).toEqual([maps]);
+    const [one, two] = [objects("beta", "x", maps), objects("canary", "y", maps)];
+    expect(resourceFences(table([two, one], members), claim("b", "beta", table([one, two], members))).canary).toEqual([maps]);
+  });
+  it("are kept from everybody beside a pod that may hold everything, but not taken from who has them already", () => {
+    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    expect(resourceFences(divided, bare).canary).toEqual([{ apiGroups: ["*"], resources: ["*"] }]);
+    expect(resourceFences(divided, bare, claim("c", "canary", divided)).canary).toEqual([]);
+  });
+  it("do not stop a namespace", () => {
+    const { fenced } = planFences(divided, ["", "canary"], [claim("a", "", plain)]);
+    expect([...fenced.values()].every((set) => set.size === 0)).toBe(true);
   });
 });
 

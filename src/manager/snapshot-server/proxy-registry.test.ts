@@ -115,6 +115,19 @@ describe("what is known of a proxy", () => {
     registry.acked(POD, proxy, 1);
     expect(registry.facts(POD)).toMatchObject({ inDoubt: [], enforced: { version: 3 } });
   });
+  it("keeps what it told of its lock's permission over a lost connection, but not over another pod of the same name", () => {
+    const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
+    registry.connected(POD, hello(version(1)), proxy);
+    expect(registry.facts(POD)).toMatchObject({ leader: false, lock: null });
+    registry.reported(POD, proxy, { leader: true, lock });
+    expect(registry.facts(POD)).toMatchObject({ leader: true, lock });
+    const again = stream();
+    registry.connected(POD, hello(version(1)), again);
+    registry.reported(POD, proxy, { leader: true, lock: null }); // of the older stream
+    expect(registry.facts(POD)).toMatchObject({ leader: false, lock });
+    registry.connected(POD, hello(version(1), "uid-2"), stream());
+    expect(registry.facts(POD)).toMatchObject({ leader: false, lock: null });
+  });
   it("ends with the pod", () => {
     registry.connected(POD, hello(version(1)), proxy);
     registry.forget(POD);

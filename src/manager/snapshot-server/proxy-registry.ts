@@ -3,7 +3,7 @@
 // leave when the pod is gone, so that a lost connection never looks like a lost claim.
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { HelloMessage, NackMessage, SnapshotMessage } from "../../wire/messages.ts";
+import type { HelloMessage, LockReviewMessage, NackMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
 import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
 
 /** The sending side of one proxy's stream. */
@@ -30,6 +30,8 @@ export interface ProxyFacts {
   readonly problems: readonly string[];
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
+  /** What the API server said about the operator's use of its renamed lock; null while the proxy has not told. */
+  readonly lock: LockReviewMessage | null;
 }
 
 interface ProxyState {
@@ -44,6 +46,7 @@ interface ProxyState {
   refusedDigest: string;
   problems: readonly string[];
   leader: boolean;
+  lock: LockReviewMessage | null;
 }
 
 export interface ProxyRegistry {
@@ -53,7 +56,7 @@ export interface ProxyRegistry {
   disconnected(pod: string, stream: ProxyStream): void;
   acked(pod: string, stream: ProxyStream, nonce: number): void;
   nacked(pod: string, stream: ProxyStream, nack: NackMessage): void;
-  reported(pod: string, stream: ProxyStream, leader: boolean): void;
+  reported(pod: string, stream: ProxyStream, report: ReportMessage): void;
   /** What the pod's proxy is to enforce from now on; ignored for a pod that has not said hello to this manager. */
   publish(pod: string, snapshot: Snapshot): void;
   /** The pod is gone: its claims end and its stream is closed. */
@@ -126,10 +129,11 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
       flush(state);
       changed(pod);
     },
-    reported(pod, stream, leader) {
+    reported(pod, stream, { leader, lock }) {
       const state = current(pod, stream);
-      if (state === undefined || state.leader === leader) return;
+      if (state === undefined) return;
       state.leader = leader;
+      state.lock = lock;
       changed(pod);
     },
     publish(pod, snapshot) {
@@ -146,7 +150,7 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
     facts: (pod) => {
       const state = states.get(pod);
       if (state === undefined) return undefined;
-      const { stream, enforced, outstanding, inDoubt, unresolved, version, problems, leader } = state;
+      const { stream, enforced, outstanding, inDoubt, unresolved, version, problems, leader, lock } = state;
       return {
         connected: stream !== undefined,
         enforced,
@@ -156,6 +160,7 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
         version,
         problems,
         leader,
+        lock,
       };
     },
     get pods() {
@@ -181,6 +186,7 @@ function emptyState(): ProxyState {
     refusedDigest: "",
     problems: [],
     leader: false,
+    lock: null,
   };
 }
 
@@ -189,6 +195,8 @@ function takeHello(state: ProxyState, hello: HelloMessage): void {
   const uid = hello.pod?.uid ?? "";
   const sameUid = uid === state.uid;
   state.uid = uid;
+  // A permission outlives a connection: that a proxy comes back says nothing about it, and its next report does.
+  if (!sameUid) state.lock = null;
   state.outstanding = undefined;
   state.wanted = undefined;
   state.refusedDigest = "";

@@ -118,7 +118,7 @@ function serveStream(stream: MeshStream, { registry, admit, clock, log }: Snapsh
 function takeMessage(registry: ProxyRegistry, pod: string, proxy: ProxyStream, message: ProxyMessage): void {
   if ("ack" in message) registry.acked(pod, proxy, message.ack.nonce);
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
-  else if ("report" in message) registry.reported(pod, proxy, message.report.leader);
+  else if ("report" in message) registry.reported(pod, proxy, message.report);
   else if ("hello" in message) proxy.end("a stream has one hello");
   // Anything else is of a newer proxy: ignored, as the contract says.
 }

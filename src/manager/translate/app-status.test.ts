@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import type { AppPod } from "./app-pods.ts";
 import { appStatus, rejectedStatus, type StatusFacts } from "./app-status.ts";
@@ -36,6 +36,7 @@ const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
   version: 1,
   problems: [],
   leader: false,
+  lock: null,
   ...more,
 });
 
@@ -108,6 +109,25 @@ describe("appStatus", () => {
       message: expect.stringContaining("pod c is not connected"),
     });
   });
+  it("says which pod the resources that labels divide wait for, and moves no namespace", () => {
+    const divided = { ...wished, rules: [...wished.rules, objects("canary", "tier=gold", group("", "secrets"))] };
+    const waits = [{ namespace: "", pod: "a", cause: "holds" as const }];
+    const result = status({ plan: { ...plan, wished: divided, waits } });
+    expect(ofType(result, "Converged")).toMatchObject({
+      reason: "Moving",
+      message: "the resources that labels divide move: they wait for pod a",
+    });
+    expect(result.handover).toMatchObject({ from: "", to: "canary", waitingOn: [{ pod: "a", reason: "NotAcknowledged" }] });
+    expect(result.handover?.waitingOn?.[0]).not.toHaveProperty("namespace");
+    expect(result.namespaces?.moving).toBe(0);
+  });
+  it("says which subset owns objects by their labels and has nobody to work on them", () => {
+    const byLabels = table([objects("canary", "tier=gold", group("", "secrets"))], { prod: [] });
+    expect(ofType(status({ plan: { ...plan, wished: byLabels }, pods: [pod("a", "")] }), "Ready")).toMatchObject({
+      reason: "SubsetWithoutPods",
+      message: expect.stringContaining('subset "canary" owns objects by their labels'),
+    });
+  });
   it("reports no move while a pod has only not reported yet", () => {
     const result = status({ plan: { ...plan, waits: [{ namespace: "pilot", pod: "late", cause: "unreported" }] } });
     expect(result.namespaces?.moving).toBe(0);
@@ -135,6 +155,21 @@ describe("appStatus", () => {
       reason: "SnapshotRefused",
       message: "pod c refused its snapshot: table: missing",
     });
+  });
+  it("is not ready while a subset is denied its lock, and says which Role is to be mended", () => {
+    const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
+    const denied = status({}, { "shop/c": proxy("d-canary", { lock }) });
+    const message = expect.stringContaining('"resourceNames":["lock---canary"]');
+    expect(ofType(denied, "LockPermitted")).toMatchObject({
+      status: "False",
+      reason: "LockDenied",
+      observedGeneration: 4,
+      message,
+    });
+    expect(ofType(denied, "Ready")).toMatchObject({ status: "False", reason: "LockDenied", message });
+    const unknown = status();
+    expect(ofType(unknown, "LockPermitted")).toMatchObject({ status: "Unknown" });
+    expect(ofType(unknown, "Ready")).toMatchObject({ status: "True" });
   });
   it("names the pods that run without a proxy", () => {
     expect(

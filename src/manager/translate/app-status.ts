@@ -7,6 +7,7 @@ import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { holdersOf } from "../handover/claims.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "./app-pods.ts";
+import { lockVerdict } from "./lock-verdict.ts";
 import type { AppPlan } from "./plan-app.ts";
 
 export interface StatusFacts {
@@ -31,10 +32,13 @@ export function appStatus(facts: StatusFacts): VirtualAppStatus {
   const proxies = countProxies(facts);
   const counts = countNamespaces(plan);
   const moving = movesOf(plan).size;
+  const lockBefore = previous?.conditions?.find((row) => row.type === "LockPermitted" && row.observedGeneration === generation);
+  const lock = lockVerdict({ ...facts, before: lockBefore && verdictOf(lockBefore) });
   const verdicts: [ConditionType, Verdict][] = [
-    ["Ready", readyVerdict(facts, proxies, counts)],
+    ["Ready", readyVerdict(facts, proxies, counts, lock)],
     ["Accepted", acceptedVerdict(facts)],
     ["Converged", convergedVerdict(facts, proxies)],
+    ["LockPermitted", lock],
     ["TrafficIntercepted", interceptedVerdict(facts)],
   ];
   const handover = handoverOf(facts);
@@ -66,6 +70,10 @@ export function rejectedStatus(
   };
 }
 
+function verdictOf({ status, reason, message }: Condition): Verdict {
+  return { status, reason, message };
+}
+
 function condition(
   previous: VirtualAppStatus | undefined,
   type: ConditionType,
@@ -84,7 +92,7 @@ function meshedPods({ pods }: StatusFacts): AppPod[] {
 
 /** The namespaces that are known to change hands, in distinction from those of which a pod has only not reported yet. */
 function movesOf({ waits }: AppPlan): ReadonlySet<string> {
-  return new Set(waits.filter(({ cause }) => cause === "holds").map(({ namespace }) => namespace));
+  return new Set(waits.flatMap(({ cause, namespace }) => (cause === "holds" && namespace !== "" ? [namespace] : [])));
 }
 
 function isSynced({ factsOf, plan }: StatusFacts, pod: AppPod): boolean {
@@ -127,6 +135,7 @@ function readyVerdict(
   facts: StatusFacts,
   proxies: NonNullable<VirtualAppStatus["proxies"]>,
   counts: ReadonlyMap<string | undefined, number>,
+  lock: Verdict,
 ): Verdict {
   const refused = facts.pods.find((pod) => (facts.factsOf(podKey(pod))?.problems.length ?? 0) > 0);
   if (refused !== undefined) {
@@ -138,11 +147,14 @@ function readyVerdict(
     const message = `pod ${foreign.name} is selected by this app and carries the proxy of another one: nothing new is granted beside it`;
     return { status: "False", reason: "OwnershipConflict", message };
   }
+  if (lock.status === "False") return lock;
+  const byLabels = subsetsByLabels(facts.plan);
   const empty = facts.plan.subsets.find(
-    (name) => (counts.get(name) ?? 0) > 0 && !facts.pods.some((pod) => pod.subset === name && pod.ready),
+    (name) => ((counts.get(name) ?? 0) > 0 || byLabels.has(name)) && !facts.pods.some((pod) => pod.subset === name && pod.ready),
   );
   if (empty !== undefined) {
-    const message = `${subsetText(empty)} owns ${counts.get(empty)} namespaces and has no ready pod: nobody works on them`;
+    const what = byLabels.has(empty) ? "objects by their labels" : `${counts.get(empty)} namespaces`;
+    const message = `${subsetText(empty)} owns ${what} and has no ready pod: nobody works on them`;
     return { status: "False", reason: "SubsetWithoutPods", message };
   }
   // On its way to a proxy that serves is in sync enough: a healthy handover keeps Ready True.
@@ -155,6 +167,11 @@ function readyVerdict(
     return { status: "False", reason: "ProxiesBehind", message };
   }
   return { status: "True", reason: "InSync", message: syncText(facts, proxies) };
+}
+
+/** The subsets to which labels give objects, in whatever namespaces there are. */
+function subsetsByLabels({ wished }: AppPlan): ReadonlySet<string> {
+  return new Set(wished.rules.flatMap((rule) => (rule.kind === "objects" ? [rule.subset] : [])));
 }
 
 function syncText({ version }: StatusFacts, { synced, total }: { synced: number; total: number }): string {
@@ -185,7 +202,7 @@ function convergedVerdict(facts: StatusFacts, proxies: { synced: number; total: 
       return {
         status: "False",
         reason: "Moving",
-        message: `${moving.size} namespaces move: ${wait.namespace} waits for pod ${wait.pod}`,
+        message: movingText(moving.size, wait),
       };
     case "unreported":
       return {
@@ -204,6 +221,11 @@ function convergedVerdict(facts: StatusFacts, proxies: { synced: number; total: 
   }
 }
 
+function movingText(count: number, { namespace, pod }: AppPlan["waits"][number]): string {
+  if (namespace === "") return `the resources that labels divide move: they wait for pod ${pod}`;
+  return `${count} namespaces move: ${namespace} waits for pod ${pod}`;
+}
+
 function interceptedVerdict({ pods }: StatusFacts): Verdict {
   const bare = pods.filter(({ proxy, running }) => running && proxy === "none");
   const [first] = bare;
@@ -220,7 +242,8 @@ function handoverOf({ plan, pods, previous, now }: StatusFacts): HandoverStatus 
   if (wait === undefined) return undefined;
   const since = previous?.handover?.since ?? now;
   const from = pods.find(({ name }) => name === wait.pod)?.subset ?? DEFAULT_SUBSET;
-  const to = [...holdersOf(plan.wished, wait.namespace)].find((subset) => subset !== from) ?? DEFAULT_SUBSET;
+  const holders = wait.namespace === "" ? [...subsetsByLabels(plan), DEFAULT_SUBSET] : holdersOf(plan.wished, wait.namespace);
+  const to = [...holders].find((subset) => subset !== from) ?? DEFAULT_SUBSET;
   const losers = pods.filter(({ subset, ended }) => subset === from && !ended);
   const waiting = new Set(waits.map(({ pod }) => pod));
   return {
@@ -230,7 +253,12 @@ function handoverOf({ plan, pods, previous, now }: StatusFacts): HandoverStatus 
     since,
     done: losers.filter(({ name }) => !waiting.has(name)).length,
     total: losers.length,
-    waitingOn: waits.slice(0, MAX_WAITING_ON).map(({ namespace, pod }) => ({ namespace, pod, reason: "NotAcknowledged", since })),
+    waitingOn: waits.slice(0, MAX_WAITING_ON).map(({ namespace, pod }) => ({
+      ...(namespace === "" ? {} : { namespace }),
+      pod,
+      reason: "NotAcknowledged",
+      since,
+    })),
   };
 }
 

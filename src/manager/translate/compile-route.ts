@@ -1,9 +1,10 @@
 // VirtualApp + namespaces -> route table. Pure: the heart of the manager, judged by golden tests. Only valid specs come
-// here (validateVirtualApp); the table that comes out carries no selector and no regex, so that every proxy decides alike.
+// here (validateVirtualApp); the table that comes out carries no selector of namespaces and no regex, so that every proxy
+// decides alike. Selectors of objects go into it as they are: only the proxy sees the objects.
 import { RE2JS } from "re2js";
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
-import { type Labels, matchesSelector } from "../../kube/label-selector.ts";
+import { isSetTerm, type Labels, matchesSelector, type SetTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
 
 /** What the translation reads of a namespace. */
@@ -43,15 +44,12 @@ export function compileRoute(spec: VirtualAppSpec, namespaces: Iterable<Namespac
 }
 
 function limitRules(spec: VirtualAppSpec): CompiledRule[] {
-  return (spec.route?.globalLimits ?? []).flatMap((limit, index) => {
+  return (spec.route?.globalLimits ?? []).flatMap((limit, index): CompiledRule[] => {
+    const common = { resources: resourcesOf(limit.resources), origin: `spec.route.globalLimits[${index}]` };
+    const terms = objectTerms(limit);
+    if (terms !== undefined) return [{ rule: { kind: "object-limit", terms, ...common }, contains: inNone }];
     const contains = namespaceTest(limit);
-    if (contains === undefined) return [];
-    const rule: RouteRule = {
-      kind: "limit",
-      resources: resourcesOf(limit.resources),
-      origin: `spec.route.globalLimits[${index}]`,
-    };
-    return [{ rule, contains }];
+    return contains === undefined ? [] : [{ rule: { kind: "limit", ...common }, contains }];
   });
 }
 
@@ -60,16 +58,26 @@ function subsetRules(spec: VirtualAppSpec): CompiledRule[] {
   return (spec.subsets ?? []).flatMap(({ name: subset, routeRules }) =>
     routeRules.flatMap((ruleName) =>
       (matches.get(ruleName) ?? []).flatMap((match, index): CompiledRule[] => {
+        const common = { subset, resources: resourcesOf(match.resources), origin: `subRules[${ruleName}].match[${index}]` };
+        const [term] = objectTerms(match) ?? [];
+        if (term !== undefined) return [{ rule: { kind: "objects", term, ...common }, contains: inNone }];
         const contains = namespaceTest(match);
-        if (contains === undefined) return [];
-        const origin = `subRules[${ruleName}].match[${index}]`;
-        return [{ rule: { kind: "subset", subset, resources: resourcesOf(match.resources), origin }, contains }];
+        return contains === undefined ? [] : [{ rule: { kind: "subset", ...common }, contains }];
       }),
     ),
   );
 }
 
-// An objectSelector says nothing about namespaces; it is the caller's issue of label selectors, not of ownership.
+// The one term of a subset's selector; a limit may have any number (validated, as is that there are resources beside it).
+function objectTerms({ objectSelector }: MatchLimitSelector): SetTerm[] | undefined {
+  return objectSelector && termsOfSelector(objectSelector).filter(isSetTerm);
+}
+
+// A rule about labels says nothing about namespaces.
+function inNone(): boolean {
+  return false;
+}
+
 function namespaceTest(match: MatchLimitSelector): CompiledRule["contains"] | undefined {
   const { namespaceRegex, namespaceSelector } = match;
   if (namespaceRegex !== undefined) {

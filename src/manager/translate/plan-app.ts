@@ -1,10 +1,11 @@
 // Everything that is decided about one app, from facts alone: its wished table, the fences, and what each subset's proxies
 // are to enforce. Pure; the reconciler gathers the facts and carries the plan out.
 import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
-import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import type { AppRef } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Claim } from "../handover/claims.ts";
-import { planFences, type Wait } from "../handover/plan-fences.ts";
+import { planFences, type Wait, withFences } from "../handover/plan-fences.ts";
+import { callersOf } from "./callers.ts";
 import { compileRoute, type NamespaceFacts } from "./compile-route.ts";
 import { digestOf, type Rules, rulesOf } from "./snapshots.ts";
 import { subsetsOf } from "./subsets.ts";
@@ -12,6 +13,8 @@ import { subsetsOf } from "./subsets.ts";
 export interface AppFacts {
   readonly app: AppRef;
   readonly spec: VirtualAppSpec;
+  /** The VirtualApp's own. */
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly namespaces: Iterable<NamespaceFacts>;
   readonly claims: readonly Claim[];
 }
@@ -26,16 +29,22 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
 }
 
-export function planApp({ app, spec, namespaces, claims }: AppFacts): AppPlan {
+export function planApp({ app, spec, annotations = {}, namespaces, claims }: AppFacts): AppPlan {
   const wished = compileRoute(spec, namespaces);
   const subsets = subsetsOf(spec);
-  const { fenced, waits } = planFences(wished, subsets, claims);
+  const callers = callersOf(spec, annotations);
+  const fences = planFences(wished, subsets, claims);
   const rules = new Map(
     subsets.map((subset) => {
-      const fences = fenced.get(subset) ?? new Set<string>();
-      const table = fences.size === 0 ? wished : { ...wished, fenced: fences };
-      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table, callers: NO_CALLER_POLICY })];
+      const table = withFences(wished, fences, subset);
+      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table, callers })];
     }),
   );
-  return { wished, subsets, rules, digest: digestOf([...rules].map(([subset, { digest }]) => [subset, digest])), waits };
+  return {
+    wished,
+    subsets,
+    rules,
+    digest: digestOf([...rules].map(([subset, { digest }]) => [subset, digest])),
+    waits: fences.waits,
+  };
 }

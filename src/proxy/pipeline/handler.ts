@@ -4,17 +4,42 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import type { ByteSource } from "./byte-stream.ts";
+import type { CallSignal } from "./call-signal.ts";
+import type { LayerTiming } from "./layer-timing.ts";
 
 /** What the layers note about a call while it passes, for metrics and the access log. */
 export interface CallRecord {
   info?: RequestInfo;
   decision: "forwarded" | "narrowed" | "refused" | "fenced";
+  /** Why, where it is not the ordinary way; set by whoever decides. */
+  reason?: DecisionReason;
+  /** The entry of subsetDefaultOnlyUserAgents that keeps the caller out of this subset: it owns nothing here. */
+  keptOutBy?: string;
+  /** Only on the few calls whose time is measured layer by layer. */
+  timing?: LayerTiming;
   plan?: PlanName;
   /** The call is for the operator's lock, which no layer limits, disturbs or narrows. */
   lock: boolean;
   /** Milliseconds spent waiting for others: for the upstream's headers, or for the manager's word. Not our overhead. */
   waitedMs?: number;
 }
+
+/** Why a call was refused, fenced or turned back. Bounded: it is a label. */
+export type DecisionReason =
+  | "foreign"
+  | "moving"
+  | "unknown"
+  | "not-narrowable"
+  | "not-filterable"
+  | "foreign-lock"
+  | "default-only-caller"
+  | "list-again"
+  | "upgrade"
+  | "bad-request"
+  | "no-snapshot"
+  | "upstream"
+  | "client-gone"
+  | "internal";
 
 /** A request as it came in. Layers pass on changed copies; only `record` is shared and written. */
 export interface RawCall {
@@ -28,7 +53,7 @@ export interface RawCall {
   /** The protocol that the client wants to switch to (exec, attach, port-forward); absent for a plain request. */
   readonly upgrade?: string;
   /** Fires when the client is gone or the proxy drains. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   readonly record: CallRecord;
 }
 

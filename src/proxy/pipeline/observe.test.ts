@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
+import { createAccessLog } from "../access-log.ts";
 import { createProxyMetrics } from "../metrics.ts";
 import type { ByteSink, ByteSource } from "./byte-stream.ts";
 import type { RawCall, RawHandler, Reply } from "./handler.ts";
@@ -13,7 +15,11 @@ function setup() {
   const clock = createFakeClock();
   const metrics = createProxyMetrics(registry);
   metrics.stop();
-  return { registry, clock, layer: observe({ metrics, clock, accessLog: undefined }) };
+  return {
+    registry,
+    clock,
+    layer: observe({ metrics, clock, accessLog: createAccessLog({ share: 0, random: () => 0, log: silentLogger() }) }),
+  };
 }
 
 function call(target: string): RawCall {
@@ -54,7 +60,7 @@ describe("observe", () => {
     expect(text).toContain(
       'ctrlmesh_proxy_requests_total{direction="outbound",verb="get",group="",resource="pods",code="200"} 1',
     );
-    expect(text).toContain('ctrlmesh_proxy_decisions_total{decision="forwarded",verb="get"} 1');
+    expect(text).toContain('ctrlmesh_proxy_decisions_total{decision="forwarded",verb="get",reason=""} 1');
   });
 
   it("counts a refusal with the code that it is answered with, and throws it on", async () => {
@@ -66,7 +72,7 @@ describe("observe", () => {
     await expect(refusing(call("/api/v1/namespaces/a/pods/b"))).rejects.toThrow("ctrlmesh: no");
     const text = await registry.metrics();
     expect(text).toContain('code="403"} 1');
-    expect(text).toContain('decision="refused",verb="get"} 1');
+    expect(text).toContain('decision="refused",verb="get",reason="bad-request"} 1');
   });
 
   it("leaves the time that others took out of the overhead", async () => {

@@ -6,7 +6,7 @@ import type { Handler, RawHandler } from "./handler.ts";
 
 /** From a raw call to a call. */
 export function requestInfo(next: Handler): RawHandler {
-  return async (raw) => {
+  return (raw) => {
     const info = parseRequestInfo(raw.method, raw.target);
     raw.record.info = info;
     return next({ ...raw, target: decidesByQuery(info) ? `${info.path}?${info.query}` : raw.target, info });

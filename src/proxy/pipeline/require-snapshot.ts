@@ -10,8 +10,10 @@ const MESSAGE =
 
 /** Answers 503 while the session has no snapshot. */
 export function requireSnapshot(session: Pick<Session, "current">): Layer {
-  return (next) => async (call) => {
-    if (session.current === undefined) throw new StatusError("ServiceUnavailable", MESSAGE, { retryAfterSeconds: 1 });
-    return next(call);
+  return (next) => (call) => {
+    if (session.current !== undefined) return next(call);
+    call.record.decision = "refused";
+    call.record.reason = "no-snapshot";
+    throw new StatusError("ServiceUnavailable", MESSAGE, { retryAfterSeconds: 1 });
   };
 }

@@ -6,8 +6,8 @@ import type { Handler } from "./handler.ts";
 
 /** The terminal handler. */
 export function upstreamHandler(upstream: Pick<Upstream, "send">): Handler {
-  return async (call) => {
+  return (call) => {
     if (call.upgrade === undefined) return upstream.send(call);
-    return { status: 101, headers: {}, body: null, tunnel: call };
+    return Promise.resolve({ status: 101, headers: {}, body: null, tunnel: call });
   };
 }

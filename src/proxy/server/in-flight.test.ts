@@ -47,6 +47,48 @@ describe("in flight", () => {
     expect(watch.call.signal.aborted).toBe(true);
   });
 
+  it("ends watches one after the other over a time, and waits until they are over", async () => {
+    const { clock, inFlight } = setup();
+    const watches = Array.from({ length: 4 }, () => inFlight.begin(PLAIN));
+    for (const { call } of watches) {
+      call.record.info = parseRequestInfo("GET", "/api/v1/pods?watch=1");
+      call.signal.addEventListener("abort", () => watches.find((one) => one.call === call)?.end(false));
+    }
+    const get = inFlight.begin(PLAIN);
+    let over = false;
+    void inFlight.endLongRunning(1_000).then(() => {
+      over = true;
+    });
+    const aborted = () => watches.filter(({ call }) => call.signal.aborted).length;
+    const seen: number[] = [];
+    for (let step = 0; step < 4; step++) {
+      seen.push(aborted());
+      await clock.advance(250);
+    }
+    expect([seen, aborted(), over]).toEqual([[0, 1, 2, 3], 4, true]);
+    expect([get.call.signal.aborted, clock.pending]).toEqual([false, 0]);
+  });
+
+  it("has no watches to end: done at once", async () => {
+    const { clock, inFlight } = setup();
+    inFlight.begin(PLAIN);
+    await inFlight.endLongRunning(1_000);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("fires the signal of a call whose time is up, and forgets the time of one that ended before", async () => {
+    const { clock, inFlight } = setup();
+    const [late, done, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    late.endAfter(1_000);
+    done.endAfter(1_000);
+    done.end(false);
+    gone.end(true);
+    gone.endAfter(1_000);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1_000);
+    expect([late.call.signal.aborted, done.call.signal.aborted]).toEqual([true, false]);
+  });
+
   it("waits no longer than it may", async () => {
     const { clock, inFlight, drained, drain } = setup();
     inFlight.begin(PLAIN);

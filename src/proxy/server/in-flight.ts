@@ -1,13 +1,17 @@
-// The calls that run now, with the means to end them. Invariant: a call's signal fires once its client is gone or the
-// drain is over, and a call is forgotten only when its socket has been dealt with. Used by the traffic server.
-import type { Clock } from "../../base/clock.ts";
+// The calls that run now, with the means to end them. Invariant: a call's signal fires once its client is gone, its time is
+// up or the drain is over, and a call is forgotten only when its socket has been dealt with. A watch whose signal fires ends
+// at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
+import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import { CallAbort } from "../pipeline/call-signal.ts";
 import type { RawCall } from "../pipeline/handler.ts";
 import { isLongRunning } from "../upstream/pools.ts";
 
 /** A call that runs. */
 export interface Running {
   readonly call: RawCall;
+  /** Fires the call's signal if it still runs after this time. */
+  endAfter(ms: number): void;
   /** Over. `gone`: the client went before it had its answer. */
   end(gone: boolean): void;
 }
@@ -17,47 +21,78 @@ export interface InFlight {
   readonly draining: boolean;
   /** Resolves when no call with an end of its own runs any more, or after `drainMs`. Watches are not waited for. */
   drain(drainMs: number): Promise<void>;
+  /**
+   * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so that their
+   * clients do not all come back at once. Resolves when they have ended, at once if there are none.
+   */
+  endLongRunning(spreadMs: number): Promise<void>;
   /** Fires the signals of all that is left. */
   abortAll(): void;
 }
 
+/** How long the last of them may take to send its end. */
+const LAST_END_MS = 250;
+
 /** Makes an empty set. */
 export function createInFlight(clock: Clock): InFlight {
-  const running = new Map<RawCall, AbortController>();
+  const running = new Map<RawCall, CallAbort>();
+  let draining = false;
   let changed: (() => void) | undefined;
+
+  const untilNone = (which: (call: RawCall) => boolean, withinMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = clock.after(withinMs, resolve);
+      changed = () => {
+        if ([...running.keys()].some(which)) return;
+        timer.cancel();
+        resolve();
+      };
+      changed();
+    });
+
   return {
     begin(parts) {
-      const abort = new AbortController();
-      const call: RawCall = { ...parts, signal: abort.signal, record: { decision: "forwarded", lock: false } };
+      const abort = new CallAbort();
+      const call: RawCall = { ...parts, signal: abort, record: { decision: "forwarded", lock: false } };
       running.set(call, abort);
+      let timer: Timer | undefined;
       return {
         call,
+        endAfter(ms) {
+          if (running.has(call))
+            timer = clock.after(ms, () => abort.abort(new MeshError("ABORTED", "serving a request: its time is up")));
+        },
         end(gone) {
           running.delete(call);
+          timer?.cancel();
           if (gone) abort.abort(new MeshError("ABORTED", "serving a request: the client is gone"));
           changed?.();
         },
       };
     },
     get draining() {
-      return changed !== undefined;
+      return draining;
     },
     drain(drainMs) {
-      return new Promise((resolve) => {
-        const timer = clock.after(drainMs, resolve);
-        changed = () => {
-          if ([...running.keys()].some(hasEnd)) return;
-          timer.cancel();
-          resolve();
-        };
-        changed();
-      });
+      draining = true;
+      return untilNone(hasEnd, drainMs);
+    },
+    async endLongRunning(spreadMs) {
+      const calls = [...running].filter(([call]) => !hasEnd(call));
+      const timers = calls.map(([, abort], index) =>
+        clock.after((spreadMs * (index + 1)) / calls.length, () => abort.abort(shuttingDown())),
+      );
+      await untilNone((call) => !hasEnd(call), spreadMs + LAST_END_MS);
+      for (const timer of timers) timer.cancel();
     },
     abortAll() {
-      const shutdown = new MeshError("ABORTED", "draining: the proxy is shutting down");
-      for (const abort of [...running.values()]) abort.abort(shutdown);
+      for (const abort of [...running.values()]) abort.abort(shuttingDown());
     },
   };
+}
+
+function shuttingDown(): MeshError {
+  return new MeshError("ABORTED", "draining: the proxy is shutting down");
 }
 
 function hasEnd({ record }: RawCall): boolean {

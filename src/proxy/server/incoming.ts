@@ -6,8 +6,8 @@ import { parseRequestInfo } from "../../kube/request-info.ts";
 const UPGRADED_SUBRESOURCES = new Set(["exec", "attach", "portforward", "proxy"]);
 
 /**
- * The protocol of a request that must be served as a tunnel. Every other upgrade is ignored, as RFC 9110 allows: a watch
- * over WebSocket is so answered by the filtered HTTP stream, and a client that cannot read that fails or falls back.
+ * The protocol of a request that must be served as a tunnel. Every other upgrade is ignored, as RFC 9110 allows; that of a
+ * watch to WebSocket is declined, see websocket-watch.ts.
  */
 export function upgradeOf({ method = "GET", url = "", headers }: IncomingMessage): string | undefined {
   const { upgrade } = headers;

@@ -10,12 +10,15 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { RawHandler, Reply } from "../pipeline/handler.ts";
+import { isWatch } from "../upstream/pools.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { headersOf, upgradeOf } from "./incoming.ts";
 import { hasBody, requestSource } from "./request-source.ts";
 import { sendReply } from "./send-reply.ts";
 import type { ServingCertificate, TlsPair } from "./serving-certificate.ts";
 import type { Tunnel } from "./tunnel.ts";
+import { dropStalledReader, STALLED_MS, watchDeadlineMs } from "./watch-care.ts";
+import { declineWebSocketWatch } from "./websocket-watch.ts";
 
 export interface TrafficServerOptions {
   readonly listen: ListenAddress;
@@ -40,6 +43,8 @@ const MAX_HEADER_BYTES = 128 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
 const KEEP_ALIVE_MS = 120_000;
+/** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
+const MAX_SPREAD_MS = 1_000;
 /** At most one line a minute about clients that do not trust us. */
 const TLS_WARN_MS = 60_000;
 
@@ -85,9 +90,11 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
     async stop() {
       listening = false;
       unsubscribe();
-      const drained = inFlight.drain(drainMs);
+      const spreadMs = Math.min(MAX_SPREAD_MS, drainMs / 2);
+      // Still open for new connections: an operator that ends together with us gives its lease back only now.
+      await inFlight.drain(drainMs - spreadMs);
       listener.stopAccepting();
-      await drained;
+      await inFlight.endLongRunning(spreadMs);
       inFlight.abortAll();
       await listener.close();
     },
@@ -111,7 +118,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
   expectsContinue: boolean,
-  { pipeline }: TrafficServerOptions,
+  { pipeline, log }: TrafficServerOptions,
   inFlight: InFlight,
 ): Promise<void> {
   if (req.httpVersion !== "1.1") {
@@ -122,8 +129,13 @@ async function serve(
   const body = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
   const running = inFlight.begin({ method: req.method ?? "GET", target: req.url ?? "", headers: headersOf(req), body });
   res.once("close", () => running.end(!res.writableFinished));
-  const reply = await pipeline(running.call);
+  const reply = declineWebSocketWatch(running.call, await pipeline(running.call));
   if (inFlight.draining) res.shouldKeepAlive = false;
+  const { info } = running.call.record;
+  if (info !== undefined && isWatch(info)) {
+    running.endAfter(watchDeadlineMs(info));
+    dropStalledReader(res, STALLED_MS, () => log.warn({ path: info.path }, "a client does not read its watch; closing it"));
+  }
   sendReply(res, reply);
 }
 

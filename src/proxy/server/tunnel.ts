@@ -6,9 +6,11 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../base/log.ts";
+import type { CallSignal } from "../pipeline/call-signal.ts";
 import type { Call } from "../pipeline/handler.ts";
 import type { TrustStore } from "../upstream/connector.ts";
 import { forwardedHeaders } from "../upstream/headers.ts";
+import { DEFAULT_LIVENESS, keepAliveOf } from "../upstream/liveness.ts";
 
 export interface TunnelOptions {
   readonly origin: URL;
@@ -52,10 +54,11 @@ export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
 }
 
 // http-proxy lets the API server's side be if the client goes before the upgrade is answered.
-function endTogether(request: ClientRequest, socket: Duplex, signal: AbortSignal): void {
+function endTogether(request: ClientRequest, socket: Duplex, signal: CallSignal): void {
   let upstream: Socket | undefined;
   request.once("upgrade", (_res, upgraded: Socket) => {
     upstream = upgraded;
+    upgraded.setKeepAlive(keepAliveOf(DEFAULT_LIVENESS));
   });
   socket.once("close", () => {
     signal.removeEventListener("abort", cut);

@@ -8,7 +8,7 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { loadMeshService } from "../../wire/load-proto.ts";
-import type { PodRef } from "../../wire/messages.ts";
+import type { PodRef, ReportMessage } from "../../wire/messages.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { helloOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
@@ -66,7 +66,11 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
     log,
     ...(deps.backoff === undefined ? {} : { backoff: deps.backoff }),
   });
-  let leader = false;
+  let report: ReportMessage = { leader: false, lock: null };
+  const tell = (news: Partial<ReportMessage>) => {
+    report = { ...report, ...news };
+    client.report(report);
+  };
   let running: Promise<void> = Promise.resolve();
 
   return {
@@ -77,11 +81,11 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & Runnabl
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
     setLeader(value) {
-      if (value === leader) return;
-      leader = value;
+      if (value === report.leader) return;
       metrics.leader.set(value ? 1 : 0);
-      client.report(value);
+      tell({ leader: value });
     },
+    setLockReview: (lock) => tell({ lock }),
     async start(signal) {
       await intake.restore();
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.

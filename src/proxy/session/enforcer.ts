@@ -18,6 +18,8 @@ export interface Enforcer extends Session {
 interface Write {
   readonly namespace: string;
   readonly target: GroupResource | undefined;
+  /** The labels by which the object was judged; undefined if they did not matter. */
+  readonly labelSelector: string | undefined;
 }
 
 /** @param onListenerError told of what a listener threw; the snapshot is in force all the same, and the others are told */
@@ -27,8 +29,12 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   let current: Enforced | undefined;
   let settled: (() => void) | undefined;
 
-  const isRefused = ({ namespace, target }: Write) =>
-    target === undefined || current === undefined || current.view(target.group, target.resource).standing(namespace) !== "mine";
+  const isRefused = ({ namespace, target, labelSelector }: Write) => {
+    if (target === undefined || current === undefined) return true;
+    const view = current.view(target.group, target.resource);
+    // By other labels it may be another subset's, or not: the write is waited for.
+    return view.standing(namespace) !== "mine" || view.objects?.labelSelector !== labelSelector;
+  };
 
   const settle = () => {
     if (settled === undefined) return;
@@ -64,7 +70,8 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return () => listeners.delete(entry);
     },
     beginWrite(namespace, target) {
-      const write: Write = { namespace, target };
+      const labelSelector = target && current?.view(target.group, target.resource).objects?.labelSelector;
+      const write: Write = { namespace, target, labelSelector };
       writes.add(write);
       return () => {
         if (writes.delete(write)) settle();

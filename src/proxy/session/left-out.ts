@@ -3,23 +3,29 @@
 // to name it; what no note could be made of counts for every namespace. Called by the streams; `resync.ts` turns a note into
 // a fresh list once the namespace is the subset's.
 import type { Clock } from "../../base/clock.ts";
+import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
 import type { Enforced, GroupResource } from "./session.ts";
 
 export interface LeftOut {
   note(target: GroupResource, namespace: string): void;
   /** Everything but this namespace was left out unseen, since the API server was asked for it alone. */
   noteOnly(target: GroupResource, namespace: string): void;
+  /** Whatever lies outside of these ranges of hashes was left out unseen. */
+  noteRanges(target: GroupResource, ranges: readonly ShardRange[]): void;
   /** True if something of the namespace was left out, or may have been: beyond the bound that is every namespace. */
   has(target: GroupResource, namespace: string): boolean;
   /**
    * Takes out the notes that the new snapshot settles.
+   * @param born the namespaces that the snapshot before did not know; default: all may be new
    * @returns a test whether a resource has gained a namespace that had been left out; `namespace` "" asks for any
    */
-  settle(now: Enforced): (group: string, resource: string, namespace: string) => boolean;
+  settle(now: Enforced, born?: readonly string[]): (group: string, resource: string, namespace: string) => boolean;
 }
 
 /** An attacker who creates namespaces must not fill the memory. */
 const MAX_NOTES = 10_000;
+/** Of one resource. More, after many changes of the routes, are taken for "nothing was shown". */
+const MAX_RANGES = 1_000;
 /**
  * A snapshot holds every namespace that the manager knew when it made it, which was seconds ago. One that it does not name
  * although objects were seen there this long before does not exist any more: it came and went before the manager looked. Should
@@ -34,9 +40,18 @@ interface Notes {
   readonly since: Map<string, number>;
 }
 
+interface Shown {
+  readonly target: GroupResource;
+  /** What every list since the last note was taken out has shown. */
+  readonly ranges: readonly ShardRange[];
+  /** Added last, so that a plan that is used again costs nothing. */
+  readonly last: readonly ShardRange[];
+}
+
 export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const notes = new Map<string, Notes>();
   const onlys = new Map<string, { readonly target: GroupResource; readonly only: string }>();
+  const shown = new Map<string, Shown>();
   let count = 0;
   // Something could not be noted: until the next snapshot it may have been anything.
   let overflowed = false;
@@ -72,8 +87,16 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       const key = `${keyOf(group, resource)}/${only}`;
       if (onlys.has(key) || hasRoom()) onlys.set(key, { target: { group, resource }, only });
     },
+    noteRanges(target, ranges) {
+      const key = keyOf(target.group, target.resource);
+      const before = shown.get(key);
+      if (before?.last === ranges || (before === undefined && !hasRoom())) return;
+      const both = before === undefined ? ranges : intersectRanges(before.ranges, ranges);
+      const { group, resource } = target;
+      shown.set(key, { target: { group, resource }, ranges: both.length > MAX_RANGES ? [] : both, last: ranges });
+    },
     has: (target, namespace) => overflowed || (notes.get(keyOf(target.group, target.resource))?.since.has(namespace) ?? false),
-    settle(now) {
+    settle(now, born) {
       const everything = overflowed;
       overflowed = false;
       const gained = new Map<string, Set<string>>();
@@ -89,6 +112,15 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
         count--;
         const resourceKey = keyOf(target.group, target.resource);
         gained.set(resourceKey, gained.get(resourceKey) ?? new Set());
+      }
+      for (const [key, { target, ranges }] of shown) {
+        const view = now.view(target.group, target.resource);
+        // A known namespace that becomes the subset's is gained by that alone.
+        const mine = born?.filter((namespace) => view.standing(namespace) === "mine") ?? view.namespaces().mine;
+        if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
+        shown.delete(key);
+        count--;
+        gained.set(key, gained.get(key) ?? new Set());
       }
       return (group, resource, namespace) => {
         if (everything) return true;

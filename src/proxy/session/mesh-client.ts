@@ -4,7 +4,7 @@ import type { ChannelCredentials, ServiceDefinition } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { HelloMessage, ManagerMessage } from "../../wire/messages.ts";
+import type { HelloMessage, ManagerMessage, ReportMessage } from "../../wire/messages.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotIntake } from "./snapshot-intake.ts";
@@ -27,8 +27,8 @@ export interface MeshClientDeps {
 export interface MeshClient {
   /** Runs until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
-  /** Reports the leader state, now if a stream is up, and at the start of every later one. */
-  report(leader: boolean): void;
+  /** Reports what the proxy sees, now if a stream is up, and at the start of every later one. */
+  report(report: ReportMessage): void;
 }
 
 // A thousand proxies that wait for a manager make some 400 tries a second between them: little beside being late by more.
@@ -43,7 +43,7 @@ interface Outcome {
 
 export function createMeshClient(deps: MeshClientDeps): MeshClient {
   let stream: MeshStream | undefined;
-  let leader = false;
+  let report: ReportMessage | undefined;
 
   const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<Outcome> => {
     let redirect: string | undefined;
@@ -68,7 +68,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       onMessage,
     });
     stream = opened;
-    if (leader) opened.send({ report: { leader, lock: null } });
+    if (report !== undefined) opened.send({ report });
     const stop = () => opened.close();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
@@ -82,9 +82,9 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   };
 
   return {
-    report(value) {
-      leader = value;
-      stream?.send({ report: { leader, lock: null } });
+    report(news) {
+      report = news;
+      stream?.send({ report });
     },
     async run(signal) {
       let endpoint = deps.manager;

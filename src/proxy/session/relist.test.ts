@@ -2,12 +2,12 @@
 // list again and watch) and by those of clients that do otherwise.
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { callOf, fakeUpstream, jsonReply, textOf } from "../../../test/support/layer-call.ts";
+import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
-import { isolate } from "../pipeline/isolate.ts";
+import { isolate } from "../pipeline/isolate/isolate.ts";
 import { createEnforcer } from "./enforcer.ts";
 
 const PODS = "/api/v1/pods";
@@ -47,11 +47,12 @@ function startProcess(stored: Routes) {
       return reply.status;
     },
     async watch(from: string, target = PODS) {
-      const { status, body } = await send(`${target}${target.includes("?") ? "&" : "?"}watch=1&resourceVersion=${from}`);
+      const reply = await send(`${target}${target.includes("?") ? "&" : "?"}watch=1&resourceVersion=${from}`);
+      const { body } = reply;
       const sink = recordingSink();
       if (body !== null && !(body instanceof Uint8Array)) body.open(sink);
       await clock.flush();
-      return { status, sink, source: watches.at(-1) };
+      return { status: watchCode(reply), sink, source: watches.at(-1) };
     },
     answerLists: (next: () => typeof podList) => {
       answer = next;

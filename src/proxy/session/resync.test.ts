@@ -6,6 +6,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
+import { cutShards } from "../../route/shard-ranges.ts";
 import { createEnforcer, enforced } from "./enforcer.ts";
 import { createLeftOut } from "./left-out.ts";
 import { createResync } from "./resync.ts";
@@ -121,6 +122,26 @@ describe("what was left out", () => {
     leftOut.noteOnly(target, "a");
     expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })))("", "pods", "")).toBe(false);
     expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })))("", "pods", "")).toBe(true);
+  });
+
+  it("by lists of some ranges of hashes is told when a namespace outside of any of them comes", () => {
+    const leftOut = createLeftOut(createFakeClock());
+    const around = (name: string) => cutShards([], [name], { maxRanges: 2 })?.ranges ?? [];
+    leftOut.noteRanges(target, around("one"));
+    leftOut.noteRanges(target, around("two"));
+    const settle = (version: number, ...blue: string[]) => leftOut.settle(enforced(routes(version, { blue })), blue.slice(-1));
+    expect(settle(1, "three")("", "pods", "")).toBe(false);
+    const granted = settle(2, "three", "one");
+    expect([granted("", "pods", ""), granted("", "pods", "one"), granted("", "secrets", "")]).toEqual([true, false, false]);
+    // All have to list again, so that what was shown before counts no more.
+    expect(settle(3, "three", "one", "two")("", "pods", "")).toBe(false);
+  });
+
+  it("by lists of ever other ranges is bounded: beyond, nothing counts as shown", () => {
+    const leftOut = createLeftOut(createFakeClock());
+    for (let index = 0; index < 2_000; index++)
+      leftOut.noteRanges(target, cutShards([], [`n${index}`], { maxRanges: 2 })?.ranges ?? []);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["x"] })), ["x"])("", "pods", "")).toBe(true);
   });
 
   it("does not fill the memory when somebody creates namespaces without end: beyond the bound it may be any", () => {

@@ -26,7 +26,7 @@ export interface Collection extends GroupResource {
   readonly shape: string;
 }
 
-export type WatchListener = (change: ViewChange, removed: readonly string[], before: Enforced) => void;
+export type WatchListener = (change: ViewChange, removed: readonly string[], before: Enforced, born: readonly string[]) => void;
 
 export interface Resync {
   readonly leftOut: LeftOut;
@@ -51,16 +51,16 @@ export function createResync(session: Session, clock: Clock): Resync {
   const live = new Map<WatchListener, Collection>();
 
   const close = session.onChange((now, before) => {
-    const granted = leftOut.settle(now);
-    if (before === undefined) return;
-    const change = changeBetween(before, now);
+    const change = before === undefined ? undefined : changeBetween(before, now);
+    const granted = leftOut.settle(now, change?.born);
+    if (before === undefined || change === undefined) return;
     const of = withGrants(change, granted);
     // What a change means is asked here once and for all: nothing of the snapshot before is kept.
     const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
     shapes.forget(touches);
     for (const list of listing) list.touched ||= touches(list.collection);
     for (const [listener, collection] of [...live]) {
-      if (live.has(listener)) listener(of(collection), change.removed, before);
+      if (live.has(listener)) listener(of(collection), change.removed, before, change.born);
     }
   });
 

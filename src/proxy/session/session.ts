@@ -2,6 +2,7 @@
 // Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after every write that it
 // no longer allows has finished.
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
+import type { LockReviewMessage } from "../../wire/messages.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -31,8 +32,13 @@ export interface Session {
   beginWrite(namespace: string, target?: GroupResource): () => void;
 }
 
+/** What the API server says about the operator's use of its lock under the name upstream. */
+export type LockReview = LockReviewMessage;
+
 /** The part of the session that the election layer tells who leads. */
 export interface LeaderSink {
   /** Whether this pod holds its subset's lock. Equal values are ignored. */
   setLeader(leader: boolean): void;
+  /** Whether its operator may use that lock; null while nobody knows. */
+  setLockReview(review: LockReview | null): void;
 }

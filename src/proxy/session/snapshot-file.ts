@@ -74,7 +74,11 @@ function checkShape({ pod, snapshot }: FileContent): void {
     table?.classes,
     table?.publicResources,
     table?.fenced,
-    ...(table?.rules ?? []).map((rule) => rule.resources),
+    ...(table?.rules ?? []).flatMap((rule) => [
+      rule.resources,
+      rule.terms ?? [],
+      ...(rule.terms ?? []).map((term) => term.values),
+    ]),
     ...(table?.classes ?? []).flatMap((row) => [row.rules, row.namespaces]),
   ];
   const texts: readonly unknown[] = [

@@ -1,5 +1,6 @@
 // What a new snapshot changes for one resource: did the subset gain or lose namespaces? Pure. The cost for a resource does
 // not depend on the number of namespaces: those that fell into the same class before and after are judged once.
+import { servesAlike } from "../../route/callers.ts";
 import type { Standing } from "../../route/snapshot.ts";
 import type { Enforced } from "./session.ts";
 
@@ -16,16 +17,23 @@ export interface RouteChange {
   of(group: string, resource: string, namespace: string): ViewChange;
   /** Known namespaces that the new table does not know any more: deleted ones, as a rule. */
   readonly removed: readonly string[];
+  /** Namespaces that the old table did not know. */
+  readonly born: readonly string[];
 }
 
 /** Compares two snapshots. What was left out of a namespace that nobody knew yet is not told here but by its note. */
 export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const known = new Map<string, ViewChange>();
+  // Who is served is asked of each request, not of a watch: when the list changes, all of them start anew.
+  const sameCallers = servesAlike(before.snapshot, now.snapshot);
   let samples: readonly string[] | undefined;
 
   const judge = (group: string, resource: string, namespace: string): ViewChange => {
+    if (!sameCallers) return { gained: true, lost: true };
     const old = before.view(group, resource);
     const next = now.view(group, resource);
+    // Which objects came and which went depends on their labels, which nobody here knows.
+    if (old.objects?.labelSelector !== next.objects?.labelSelector) return { gained: true, lost: true };
     if (namespace !== "" && !isNamespaces(group, resource)) {
       return step(old.standing(namespace), next.standing(namespace));
     }
@@ -51,8 +59,14 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
       }
       return change;
     },
-    removed: [...before.snapshot.table.classOf.keys()].filter((name) => !now.snapshot.table.classOf.has(name)),
+    removed: missingIn(now, before),
+    born: missingIn(before, now),
   };
+}
+
+// The namespaces of `of` that `table` does not know.
+function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
+  return [...of.snapshot.table.classOf.keys()].filter((name) => !table.classOf.has(name));
 }
 
 function step(before: Standing, now: Standing): ViewChange {

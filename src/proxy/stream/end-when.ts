@@ -3,6 +3,7 @@
 // the first byte. Called by the isolate and election layers.
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSource } from "../pipeline/byte-stream.ts";
+import { CallAbort, type CallSignal } from "../pipeline/call-signal.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
 export interface End {
@@ -55,8 +56,8 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break"): Byt
 }
 
 /** A signal that fires with the given one, and once it is over. The given one must fire at last. */
-export function abortWhen(signal: AbortSignal, end: End): AbortSignal {
-  const both = new AbortController();
+export function abortWhen(signal: CallSignal, end: End): CallSignal {
+  const both = new CallAbort();
   const fire = (reason: unknown) => {
     unsubscribe();
     signal.removeEventListener("abort", onSignal);
@@ -70,7 +71,7 @@ export function abortWhen(signal: AbortSignal, end: End): AbortSignal {
   signal.addEventListener("abort", onSignal, { once: true });
   if (signal.aborted) onSignal();
   else check();
-  return both.signal;
+  return both;
 }
 
 function routesChanged(): MeshError {

@@ -4,7 +4,9 @@ import type { ByteSink } from "../pipeline/byte-stream.ts";
 
 export class SliceWriter {
   readonly #sink: ByteSink;
-  #run: Uint8Array | undefined;
+  /** The first slice of the run, and how many bytes all of its slices have. */
+  #first: Uint8Array | undefined;
+  #length = 0;
   /** Bytes handed to the sink. */
   written = 0;
 
@@ -14,21 +16,23 @@ export class SliceWriter {
 
   /** Takes a slice; it is in the sink's hands after `flush` at the latest. False if the sink is full. */
   add(slice: Uint8Array): boolean {
-    const run = this.#run;
-    if (run !== undefined && run.buffer === slice.buffer && run.byteOffset + run.length === slice.byteOffset) {
-      this.#run = Buffer.from(run.buffer, run.byteOffset, run.length + slice.length);
+    const first = this.#first;
+    if (first !== undefined && first.buffer === slice.buffer && first.byteOffset + this.#length === slice.byteOffset) {
+      this.#length += slice.length;
       return true;
     }
     const wanted = this.flush();
-    this.#run = slice;
+    this.#first = slice;
+    this.#length = slice.length;
     return wanted;
   }
 
   flush(): boolean {
-    const run = this.#run;
-    if (run === undefined) return true;
-    this.#run = undefined;
-    this.written += run.length;
-    return this.#sink.write(run);
+    const first = this.#first;
+    if (first === undefined) return true;
+    const length = this.#length;
+    this.#first = undefined;
+    this.written += length;
+    return this.#sink.write(length === first.length ? first : Buffer.from(first.buffer, first.byteOffset, length));
   }
 }

@@ -1,28 +1,67 @@
 // The metrics of the filters, in one place so that their names can be read off.
+import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
+import type { PlanName } from "../../route/plan-query.ts";
 import type { GroupResource } from "../session/session.ts";
 
 export interface StreamMetrics {
-  /** Watch events by what was done with them: forwarded, dropped, held (counted again when it is decided), left-out. */
-  readonly watchEvents: Counter<"resource" | "decision">;
+  /** The watch events of a resource, by what was done with them. */
+  eventsOf(target: GroupResource): EventCounters;
+  /** Narrowed requests by their plan. */
   readonly pushdown: Counter<"plan">;
   readonly filteredBytes: Counter;
+  /** The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count. */
+  servedBy(plan: PlanName): PlanCounters;
 }
 
+/** What an answer costs and what of it was in vain. */
+export interface PlanCounters {
+  /** Bytes that came from the API server. */
+  read(bytes: number): void;
+  /** Bytes that went to the client. */
+  sent(bytes: number): void;
+  /** Objects (of watches: events) that the residual filter dropped. */
+  dropped(objects: number): void;
+}
+
+/** An event that is held is counted again when it is decided. */
 export type EventDecision = "forwarded" | "dropped" | "held" | "left-out";
+export type EventCounters = Readonly<Record<EventDecision, CounterCell>>;
 
 export function createStreamMetrics(registry: Registry): StreamMetrics {
   const registers = [registry];
+  const bytes = new Counter({
+    name: "ctrlmesh_proxy_pushdown_bytes_total",
+    help: "Bytes of narrowed lists and watches by plan: read from the API server, and sent to the client. The difference is what the residual filter dropped.",
+    labelNames: ["plan", "side"],
+    registers,
+  });
+  const dropped = new Counter({
+    name: "ctrlmesh_proxy_filtered_objects_total",
+    help: "Objects of lists and events of watches that the API server sent under a plan and the residual filter dropped.",
+    labelNames: ["plan"],
+    registers,
+  });
+  const eventCell = createCounterCells({
+    name: "ctrlmesh_proxy_watch_events_total",
+    help: "Events of filtered watches, by what was done with them.",
+    labelNames: ["resource", "decision"],
+    registry,
+  });
+  const events = new Map<string, EventCounters>();
   return {
-    watchEvents: new Counter({
-      name: "ctrlmesh_proxy_watch_events_total",
-      help: "Events of filtered watches, by what was done with them.",
-      labelNames: ["resource", "decision"],
-      registers,
-    }),
+    eventsOf(target) {
+      const resource = resourceLabel(target);
+      const known = events.get(resource);
+      if (known !== undefined) return known;
+      const cell = (decision: EventDecision) => eventCell({ resource, decision });
+      const made = { forwarded: cell("forwarded"), dropped: cell("dropped"), held: cell("held"), "left-out": cell("left-out") };
+      events.set(resource, made);
+      return made;
+    },
     pushdown: new Counter({
       name: "ctrlmesh_proxy_pushdown_total",
-      help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter.",
+      help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter: none, labels, one-namespace, without-namespaces (few excluded by name), shards, nothing (of a foreign namespace), or labels+ one of those.",
       labelNames: ["plan"],
       registers,
     }),
@@ -31,10 +70,22 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
       help: "Bytes of lists and watches that the proxy took out.",
       registers,
     }),
+    servedBy(plan) {
+      const [read, sent, objects] = [
+        bytes.labels({ plan, side: "read" }),
+        bytes.labels({ plan, side: "sent" }),
+        dropped.labels({ plan }),
+      ];
+      return {
+        read: (count) => read.inc(count),
+        sent: (count) => sent.inc(count),
+        dropped: (count) => objects.inc(count),
+      };
+    },
   };
 }
 
 /** pods, deployments.apps */
-export function resourceLabel({ group, resource }: GroupResource): string {
+function resourceLabel({ group, resource }: GroupResource): string {
   return group === "" ? resource : `${resource}.${group}`;
 }

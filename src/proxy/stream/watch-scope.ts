@@ -1,27 +1,48 @@
 // What a watch asked for and what was pushed down for it, and whether that still fits the routes. Pure. Used by the watch
 // streams and by the layer that makes them.
+import { type HidingQuery, isHiddenBy, ownsUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection } from "../session/resync.ts";
 
 /** What one watch asked for. */
 export interface WatchScope {
   readonly collection: Collection;
-  /** What the API server was asked to leave out; both empty if nothing was pushed down. */
   readonly pushed: PushedDown;
   /** The watch goes on from an earlier list's resourceVersion. */
   readonly continues: boolean;
+  /** What is counted for the metrics; absent for a watch that was let through whole. */
+  readonly plan?: PlanName;
+  /** To be called once with an object that the API server was asked to leave out: it knows no such parameter. */
+  readonly onIgnored?: () => void;
 }
 
-export interface PushedDown {
-  /** The one namespace that the answer can hold. */
-  readonly only: string | undefined;
-  readonly excluded: readonly string[];
+/** What the API server was asked to leave out. */
+export interface PushedDown extends HidingQuery {
+  /** Namespaces that nobody has heard of may be hidden by the ranges. */
+  readonly hidesUnknown?: boolean;
+  /** Of the objects that are the subset's; absent if none was sent. */
+  readonly labelSelector?: string;
 }
 
-/** True if what was pushed down hides something that is the subset's now. */
-export function isPushdownStale(view: ResourceView, { only, excluded }: PushedDown): boolean {
+export const NOTHING_PUSHED: PushedDown = { only: undefined, excluded: [] };
+
+/** True if namespaces are left out. */
+export function hidesNamespaces({ only, excluded, ranges }: PushedDown): boolean {
+  return only !== undefined || excluded.length > 0 || ranges !== undefined;
+}
+
+/**
+ * True if what was pushed down hides something that is the subset's now.
+ * @param born where it did not before: the namespaces that nobody knew then. All others that the subset gains are told otherwise
+ */
+export function isPushdownStale(view: ResourceView, pushed: PushedDown, born?: readonly string[]): boolean {
+  const { only, excluded, ranges, labelSelector } = pushed;
+  if (labelSelector !== undefined && labelSelector !== view.objects?.labelSelector) return true;
   if (excluded.some((namespace) => view.standing(namespace) === "mine")) return true;
-  return only !== undefined && (view.whole || view.namespaces().mine.some((namespace) => namespace !== only));
+  if (only === undefined && ranges === undefined) return false;
+  if (ownsUnknown(view) && (only !== undefined || pushed.hidesUnknown === true)) return true;
+  const mine = born?.filter((namespace) => view.standing(namespace) === "mine") ?? view.namespaces().mine;
+  return mine.some((namespace) => isHiddenBy(pushed, namespace));
 }
 
 /** True if a collection that was all mine is so no more. A namespace that nobody knows any more is deleted, and was mine. */
@@ -32,7 +53,7 @@ export function isTakenAway(view: ResourceView, collection: Collection): boolean
 
 /** True if nothing of the collection needs a look: the resource is whole, or its one namespace is the subset's. */
 export function isAllMine(view: ResourceView, collection: Collection): boolean {
-  if (view.whole) return true;
+  if (view.whole || view.objects !== undefined) return view.whole;
   const { namespace } = collection;
   return namespace !== "" && !isNamespaces(collection) && view.standing(namespace) === "mine";
 }

@@ -6,18 +6,19 @@ import { createSecureContext, type SecureContext, type TLSSocket } from "node:tl
 import buildConnector from "undici/lib/core/connect.js";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
+import { keepAliveOf, type Liveness } from "./liveness.ts";
 
-type Connect = ReturnType<typeof buildConnector>;
+export type Connect = ReturnType<typeof buildConnector>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-// A peer that vanished is noticed after 15 + 3 * 10 = 45 seconds, as the field's clients do with HTTP/2 pings.
-const KEEP_ALIVE = { enable: true, initialDelay: 15_000, interval: 10_000, count: 3 } as const;
 
 /** A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session outlives it. */
 export interface Trust {
   readonly caPem: string;
   readonly context: SecureContext;
   readonly connect: Connect;
+  /** The same, offering HTTP/2 first. */
+  readonly connectHttp2: Connect;
 }
 
 export interface TrustStore {
@@ -59,19 +60,43 @@ function createTrust(caPem: string): Trust {
   if (!caPem.includes("-----BEGIN CERTIFICATE-----"))
     throw new MeshError("CA_UNREADABLE", "reading a CA: no PEM certificate in it");
   const context = createSecureContext({ ca: caPem, minVersion: "TLSv1.2" });
-  const connect = buildConnector({ secureContext: context, allowH2: false, timeout: CONNECT_TIMEOUT_MS, keepAlive: false });
-  return { caPem, context, connect };
+  const options = { secureContext: context, timeout: CONNECT_TIMEOUT_MS, keepAlive: false };
+  return {
+    caPem,
+    context,
+    connect: buildConnector({ ...options, allowH2: false }),
+    connectHttp2: buildConnector({ ...options, allowH2: true, preferH2: true }),
+  };
 }
 
-/** The connector for undici pools: looks the trust up, connects, and turns TCP keepalive on. */
-export function createConnector(store: TrustStore): Connect {
+export interface ConnectorOptions {
+  readonly trust: TrustStore;
+  readonly liveness: Liveness;
+  /** Offer HTTP/2 first; which protocol it became is the socket's `alpnProtocol`. */
+  readonly http2?: boolean;
+  readonly onConnected: (socket: TLSSocket) => void;
+  readonly onFailed: (error: Error) => void;
+}
+
+/** A connector as undici wants it: looks the trust up, connects, and turns TCP keepalive on. */
+export function createConnector({ trust, liveness, http2 = false, onConnected, onFailed }: ConnectorOptions): Connect {
+  const keepAlive = keepAliveOf(liveness);
   return (options, callback) => {
-    store.current().then(
-      ({ connect }) => {
-        const socket = connect(options, callback) as unknown as TLSSocket | undefined;
-        socket?.setKeepAlive(KEEP_ALIVE);
-      },
-      (error: Error) => callback(error, null),
+    const failed = (error: Error) => {
+      onFailed(error);
+      callback(error, null);
+    };
+    trust.current().then(
+      (now) =>
+        (http2 ? now.connectHttp2 : now.connect)(options, (...result) => {
+          const [error, socket] = result;
+          if (error !== null) return failed(error); // the socket is then undefined, not null
+          const tls = socket as TLSSocket;
+          tls.setKeepAlive(keepAlive);
+          onConnected(tls);
+          callback(null, socket);
+        }),
+      failed,
     );
   };
 }

@@ -6,12 +6,17 @@ import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
+import type { Registry } from "../../base/metrics.ts";
 import type { Call, Reply } from "../pipeline/handler.ts";
+import { createConnections } from "./connections.ts";
 import { createTrustStore, type TrustStore } from "./connector.ts";
 import { exchange } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
-import { createPools, DEFAULT_TIMEOUTS, isLongRunning, type Timeouts } from "./pools.ts";
+import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
+import { createPools, DEFAULT_TIMEOUTS, isLongRunning, isWatch, type Pool1, type Timeouts } from "./pools.ts";
 import { readableOf } from "./request-body.ts";
+import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
+import { watchExchange } from "./watch-exchange.ts";
 
 export interface UpstreamOptions {
   /** https://host:port of the API server. */
@@ -20,7 +25,11 @@ export interface UpstreamOptions {
   readonly caFile: string;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly registry: Registry;
   readonly timeouts?: Timeouts;
+  readonly liveness?: Liveness;
+  /** Let watches share connections where the API server speaks HTTP/2; default true. */
+  readonly http2?: boolean;
 }
 
 export interface Upstream extends Runnable {
@@ -39,21 +48,47 @@ export interface Upstream extends Runnable {
 const ABANDONED_MS = 60_000;
 
 /** Makes the client; `start` fails if the CA cannot be read. */
-export function createUpstream({ apiServer, caFile, clock, log, timeouts = DEFAULT_TIMEOUTS }: UpstreamOptions): Upstream {
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const {
+    apiServer,
+    caFile,
+    clock,
+    log,
+    registry,
+    timeouts = DEFAULT_TIMEOUTS,
+    liveness = DEFAULT_LIVENESS,
+    http2 = true,
+  } = options;
+  const { abandonedMs = ABANDONED_MS } = timeouts;
   const origin = new URL(apiServer);
   const trust = createTrustStore(caFile, log);
-  const pools = createPools(origin.origin, trust);
+  const onLost = (pool: PoolName, by: LostBy) => {
+    metrics.lost(pool, by);
+    log.warn({ apiServer: origin.origin, pool, by }, "a connection to the API server was lost: nothing comes back any more");
+  };
+  const connections = createConnections({ clock, liveness, onLost });
+  const metrics = createUpstreamMetrics(registry, {
+    openIn: connections.openIn,
+    waitingIn: (pool) => pools.waitingIn(pool),
+  });
+  const pools = createPools({ origin, trust, clock, liveness, connections, metrics, onLost });
   let reachable = true;
 
-  const sendOnce = async (call: Call): Promise<Reply> => {
-    const started = clock.monotonicMs();
-    try {
-      const { signal } = call;
-      const { abandonedMs = ABANDONED_MS } = timeouts;
-      return await exchange(pools.for(call.record), dispatchOptions(call, timeouts), { signal, clock, abandonedMs });
-    } finally {
-      call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+  const sendWatch = async (call: Call): Promise<Reply | undefined> => {
+    const { signal } = call;
+    const stream = await pools.watches.open(watchHeaders(call, origin), signal);
+    return stream === undefined ? undefined : watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
+  };
+  const sendOnce = async (call: Call, pool: Pool1): Promise<Reply> => {
+    const { signal } = call;
+    if (http2 && pool.name === "stream" && isPlainWatch(call)) {
+      const reply = await sendWatch(call);
+      if (reply !== undefined) return reply;
     }
+    const { gate } = pool;
+    const turn = gate?.enter(signal);
+    if (turn !== undefined) await turn;
+    return exchange(pool.dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: gate?.leave });
   };
 
   const noteReachable = (now: boolean, error?: MeshError) => {
@@ -70,20 +105,36 @@ export function createUpstream({ apiServer, caFile, clock, log, timeouts = DEFAU
     async start() {
       await trust.current();
     },
-    stop: () => pools.destroy(),
+    async stop() {
+      connections.stop();
+      await pools.destroy();
+    },
     async send(call) {
-      for (let attempt = 0; ; attempt++) {
-        try {
-          const reply = await sendOnce(call);
-          noteReachable(true);
-          return reply;
-        } catch (error) {
-          if (!(error instanceof MeshError)) throw error;
-          // An idle connection that the server closed just now: reading twice does no harm.
-          if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) continue;
-          if (error.code === "UPSTREAM_UNREACHABLE") noteReachable(false, error);
-          throw error;
+      const pool = pools.for(call.record);
+      const started = clock.monotonicMs();
+      try {
+        for (let attempt = 0; ; attempt++) {
+          try {
+            const reply = await sendOnce(call, pool);
+            noteReachable(true);
+            return reply;
+          } catch (error) {
+            if (!(error instanceof MeshError)) throw error;
+            // An idle connection that the server closed just now: reading twice does no harm.
+            if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
+              metrics.retried(isWatch(call.info) ? "watch" : pool.name);
+              continue;
+            }
+            if (error.code === "UPSTREAM_UNREACHABLE") {
+              noteReachable(false, error);
+              // Those that wait behind it would fare no better, one after the other.
+              if (connections.openIn(pool.name) === 0) pool.gate?.refuseWaiting(error);
+            }
+            throw error;
+          }
         }
+      } finally {
+        call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
       }
     },
   };
@@ -107,4 +158,14 @@ function dispatchOptions(call: Call, timeouts: Timeouts): Dispatcher.DispatchOpt
 /** True if the call may be sent again after an unknown outcome. */
 function isRead(call: Call): boolean {
   return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
+}
+
+// What can go on a shared connection: a watch as clients send it.
+function isPlainWatch({ method, body, info }: Call): boolean {
+  return method === "GET" && body === null && isWatch(info);
+}
+
+function watchHeaders(call: Call, origin: URL): readonly string[] {
+  const pseudo = [":method", call.method, ":scheme", "https", ":authority", origin.host, ":path", call.target];
+  return [...pseudo, ...forwardedHeaders(call.headers, false)];
 }

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Layer } from "../../../src/proxy/pipeline/handler.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";
@@ -15,41 +17,91 @@ afterEach(async () => {
   await api.close();
 });
 
+const PODS = "/api/v1/pods";
+const WATCH = `${PODS}?watch=1`;
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/ops/leases/operator";
+
+async function isDraining(): Promise<boolean> {
+  return (await fetch(`${proxy.ready.healthUrl}/readyz`)).status === 500;
+}
+
+/** On a connection of its own. */
+const fetchAnew = (path: string, method = "GET") => proxy.fetch(path, { method, agent: false, ca: proxy.agent.options.ca });
+
 describe("drain", () => {
-  it("lets a running request finish, with Connection: close, and takes no new ones", async () => {
+  it("lets a running request finish, with Connection: close, and serves new ones until then", async () => {
     proxy = await startProxy({ api });
     let finish = () => {};
-    api.script = (_req, res) => {
-      finish = () => res.end("late");
+    api.script = (req, res) => {
+      if (req.url === LEASE) res.end("released");
+      else finish = () => res.end("late");
     };
-    const pending = proxy.fetch("/api/v1/pods");
+    const pending = proxy.fetch(PODS);
     await eventually(() => api.seen.length === 1);
     const drained = proxy.drain();
-    await eventually(async () => {
-      const answer = await fetch(`${proxy.ready.healthUrl}/readyz`);
-      return answer.status === 500;
-    });
-    await expect(proxy.fetch("/api/v1/pods", { agent: false, ca: proxy.agent.options.ca })).rejects.toThrow(/ECONNREFUSED/);
+    await eventually(isDraining);
+    // An operator that ends together with us gives its lease back now, perhaps on a new connection.
+    const released = await fetchAnew(LEASE, "PUT");
+    expect([released.body.toString(), released.headers.connection]).toEqual(["released", "close"]);
     finish();
     const answer = await pending;
     expect([answer.body.toString(), answer.headers.connection]).toEqual(["late", "close"]);
     await drained;
+    await expect(fetchAnew(PODS)).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("does not wait for watches: they are cut once the rest is done", async () => {
     proxy = await startProxy({ api, drainMs: 60_000 });
     api.script = (_req, res) => void res.writeHead(200).write("event\n");
-    const watch = await proxy.open("/api/v1/pods?watch=1");
+    const watch = await proxy.open(WATCH);
     const cut = readAll(watch);
     cut.catch(() => {});
     await proxy.drain();
     await expect(cut).rejects.toThrow();
   });
 
+  it("ends watches one after the other, each with a clean end, and serves the lock meanwhile", async () => {
+    // In the place of the layer that writes frames: what breaks off upstream ends well here.
+    const clean: Layer = (next) => async (call) => {
+      const reply = await next(call);
+      if (reply.body === null || reply.body instanceof Uint8Array) return reply;
+      const { body } = reply;
+      return {
+        ...reply,
+        body: {
+          cancel: (error) => body.cancel(error),
+          open: (sink) => body.open({ write: (chunk) => sink.write(chunk), end: () => sink.end(), abort: () => sink.end() }),
+        },
+      };
+    };
+    proxy = await startProxy({ api, isolate: clean, drainMs: 4_000 });
+    api.script = (req, res) => {
+      if (req.url === LEASE) res.end("renewed");
+      else res.writeHead(200).write("event\n");
+    };
+    const started = performance.now();
+    const watches = await Promise.all(Array.from({ length: 10 }, () => proxy.open(WATCH)));
+    const endedMs: number[] = [];
+    const ends = watches.map(async (watch: IncomingMessage) => {
+      const body = await readAll(watch);
+      endedMs.push(performance.now() - started);
+      return body.toString();
+    });
+    await proxy.fetch(LEASE); // leaves a connection open
+    const drained = proxy.drain();
+    await eventually(() => endedMs.length >= 3, { everyMs: 5 });
+    expect((await proxy.fetch(LEASE, { method: "PUT" })).body.toString()).toBe("renewed");
+    await drained;
+    expect(await Promise.all(ends)).toEqual(Array.from({ length: 10 }, () => "event\n"));
+    const [first = 0, last = 0] = [Math.min(...endedMs), Math.max(...endedMs)];
+    expect(last - first).toBeGreaterThan(600);
+    expect(last - first).toBeLessThan(1_800);
+  });
+
   it("is bounded: a request that never ends is cut", async () => {
     proxy = await startProxy({ api, drainMs: 100 });
     api.script = () => {};
-    const pending = proxy.fetch("/api/v1/pods");
+    const pending = proxy.fetch(PODS);
     pending.catch(() => {});
     await eventually(() => api.seen.length === 1);
     await proxy.drain();

@@ -2,9 +2,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
-import { election } from "../../../src/proxy/pipeline/election.ts";
-import { isolate } from "../../../src/proxy/pipeline/isolate.ts";
+import { election } from "../../../src/proxy/pipeline/election/election.ts";
+import { isolate } from "../../../src/proxy/pipeline/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
@@ -28,12 +29,13 @@ async function setup(script: Script) {
     onChange: session.onChange,
     beginWrite: session.beginWrite,
     setLeader: (value: boolean) => void leader.push(value),
+    setLockReview: () => undefined,
   };
   const api = await startFakeApi(script);
   stops.push(() => api.close());
   const proxy = await startProxy({
     api,
-    election: election({ session: sessionOfLayers }),
+    election: election({ session: sessionOfLayers, clock: systemClock, log: silentLogger() }),
     isolate: isolate({
       session,
       discovery: { scopeOf: async () => "namespaced" },
@@ -94,7 +96,7 @@ describe("a pod of one subset", () => {
     expect(text).not.toContain("secret");
     await eventually(() => events?.destroyed === true);
     const again = await proxy.fetch("/api/v1/pods?watch=true&resourceVersion=5");
-    expect(again.status).toBe(410);
+    expect([again.status, JSON.parse(again.body.toString())]).toMatchObject([200, { type: "ERROR", object: { code: 410 } }]);
     expect(api.seen).toHaveLength(2);
   });
 

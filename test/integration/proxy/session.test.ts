@@ -242,6 +242,29 @@ describe("a proxy's session", () => {
     expect(reports(boss)).toEqual([true, true, false]);
   });
 
+  it("reports what the API server says about its lock beside who leads, and again to a new manager", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
+    const locks = () => boss.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
+    session.setLockReview(lock);
+    session.setLeader(true);
+    await eventually(() => locks().length === 2);
+    expect(locks()).toMatchObject([
+      { leader: false, lock },
+      { leader: true, lock },
+    ]);
+    boss.streams.at(-1)?.end();
+    await eventually(() => locks().length === 3);
+    session.setLockReview(null);
+    await eventually(() => locks().length === 4);
+    expect(locks().slice(2)).toMatchObject([
+      { leader: true, lock },
+      { leader: true, lock: null },
+    ]);
+  });
+
   it("restarted without a manager, enforces what it had stored", async () => {
     const boss = await manager();
     const first = await proxy(boss.endpoint);

@@ -4,6 +4,7 @@ import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../../src/kube/status.ts";
+import { CallAbort, type CallSignal } from "../../../src/proxy/pipeline/call-signal.ts";
 import type { Layer } from "../../../src/proxy/pipeline/handler.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
@@ -13,12 +14,22 @@ let api: FakeApi;
 let proxy: ProxyHarness;
 let lost: AbortController;
 
+function bothOf(...signals: CallSignal[]): CallSignal {
+  const both = new CallAbort();
+  const end = () => both.abort(new Error("lost"));
+  for (const signal of signals) {
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end);
+  }
+  return both;
+}
+
 const refuseForeign: Layer = (next) => async (call) => {
   if (call.info.kind === "resource" && call.info.namespace === "foreign")
     throw new StatusError("Forbidden", "ctrlmesh: not yours");
   const reply = await next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
   if (reply.tunnel === undefined) return reply;
-  return { ...reply, tunnel: { ...reply.tunnel, signal: AbortSignal.any([reply.tunnel.signal, lost.signal]) } };
+  return { ...reply, tunnel: { ...reply.tunnel, signal: bothOf(reply.tunnel.signal, lost.signal) } };
 };
 
 beforeEach(async () => {
@@ -116,13 +127,25 @@ describe("upgrades", () => {
     expect([res.statusCode, (await readAll(res)).toString()]).toEqual([403, "no"]);
   });
 
-  it("of a watch are ignored: the answer is the plain stream, through all layers", async () => {
-    api.script = (_req, res) => answerJson(res, 200, {});
+  it("of a watch are declined with an empty answer that ends at once, upon which fabric8 watches over HTTP", async () => {
+    api.script = (_req, res) => void res.writeHead(200, { "content-type": "application/json" }).write('{"type":"ADDED"');
     const { res, socket } = await upgrade("/api/v1/pods?watch=1");
-    expect([res.statusCode, socket]).toEqual([200, undefined]);
-    await readAll(res);
+    expect([res.statusCode, socket, res.headers["content-length"], res.headers.connection]).toEqual([
+      200,
+      undefined,
+      "0",
+      "close",
+    ]);
+    expect(await readAll(res)).toHaveLength(0);
     expect(api.seen[0]?.headers).toMatchObject({ "x-seen-by": "isolate", connection: "keep-alive" });
     expect(api.seen[0]?.headers).not.toHaveProperty("upgrade");
+    await eventually(() => api.open === 0);
+  });
+
+  it("of a watch that is refused are answered by the refusal", async () => {
+    api.script = (_req, res) => answerJson(res, 403, { kind: "Status" });
+    const { res } = await upgrade("/api/v1/pods?watch=1");
+    expect([res.statusCode, (await readAll(res)).toString()]).toEqual([403, '{"kind":"Status"}']);
   });
 
   it("leave no connection behind when the client goes before the answer", async () => {

@@ -69,7 +69,7 @@ describe("when the API server", () => {
   });
 
   it("does not answer in time, the client gets a 504", async () => {
-    proxy = await startProxy({ api, timeouts: { headersMs: 200, bodyMs: 200 } });
+    proxy = await startProxy({ api, upstream: { timeouts: { headersMs: 200, bodyMs: 200 } } });
     api.script = () => {};
     const answer = await proxy.fetch(PODS);
     expect([answer.status, answer.headers["x-ctrlmesh-error"]]).toEqual([504, "UPSTREAM_TIMEOUT"]);

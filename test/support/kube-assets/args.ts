@@ -4,6 +4,8 @@ import { SERVICE_RANGE, type State } from "./state.ts";
 export interface PlaneOptions {
   readonly controllerManager: boolean;
   readonly featureGates: string;
+  /** Set after those set here. */
+  readonly apiServerFlags: readonly string[];
 }
 
 const ISSUER = "https://kubernetes.default.svc";
@@ -22,7 +24,8 @@ export function etcdArgs({ ports, path }: State): string[] {
   ];
 }
 
-export function apiServerArgs({ ports, path, auditLog }: State, { controllerManager, featureGates }: PlaneOptions): string[] {
+export function apiServerArgs({ ports, path, auditLog }: State, options: PlaneOptions): string[] {
+  const { controllerManager, featureGates, apiServerFlags } = options;
   const args = [
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     "--bind-address=127.0.0.1",
@@ -54,7 +57,7 @@ export function apiServerArgs({ ports, path, auditLog }: State, { controllerMana
     );
   }
   if (featureGates !== "") args.push(`--feature-gates=${featureGates}`);
-  return args;
+  return [...args, ...apiServerFlags];
 }
 
 export function controllerManagerArgs({ path, kubeconfig }: State, { featureGates }: PlaneOptions): string[] {

@@ -24,13 +24,20 @@ const { values } = parseArgs({
     "controller-manager": flag,
     scheduler: flag,
     "feature-gates": { type: "string", default: "" },
+    "apiserver-arg": { type: "string", multiple: true, default: [] },
     "parent-pid": { type: "string" },
     "stdin-lifetime": flag,
   },
 });
 
 async function main(): Promise<void> {
-  const { dir, "controller-manager": controllerManager, scheduler, "feature-gates": featureGates } = values;
+  const {
+    dir,
+    "controller-manager": controllerManager,
+    scheduler,
+    "feature-gates": featureGates,
+    "apiserver-arg": apiServerFlags,
+  } = values;
   if (dir === undefined) throw new Error("--dir is required");
   const more: AssetName[] = [
     ...(controllerManager ? (["kube-controller-manager"] as const) : []),
@@ -41,7 +48,7 @@ async function main(): Promise<void> {
   const stopped = untilStopped();
   stopped.catch(() => {}); // it may come while nobody waits for it
   const state = await openState(dir, { audit: values.audit, now: Date.now() });
-  const options = { controllerManager, featureGates };
+  const options = { controllerManager, featureGates, apiServerFlags };
   const components: Component[] = [];
   const add = (name: AssetName, args: readonly string[]) => {
     components.push(startComponent(name, join(assets, name), args, state.path("kube.log")));

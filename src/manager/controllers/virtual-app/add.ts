@@ -1,4 +1,5 @@
 // What the VirtualApp controller watches: the apps, their pods, all namespaces (as metadata), and what the proxies say.
+import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -9,7 +10,7 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import { selfRequest } from "../../../runtime/controller-source.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
-import { generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
+import { anyOf, changed, generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { WorkQueueMetrics } from "../../../runtime/work-queue-metrics.ts";
@@ -38,7 +39,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
   const namespaces = informers.store(metadataOnly(NAMESPACES));
 
   const controller = controllerOf({ name: "virtual-app", debounceMs: DEBOUNCE_MS, ...options })
-    .for(VIRTUAL_APPS, { predicates: [generationChanged] })
+    .for(VIRTUAL_APPS, { predicates: [anyOf(generationChanged, changed(readAnnotation))] })
     .watches(PODS, (pod) => appsOfPod(apps, pod))
     .watches(metadataOnly(NAMESPACES), () => apps.list().flatMap(selfRequest), { predicates: [labelsChanged] })
     .withReconciler(createVirtualAppReconciler({ ...options, apps, pods, namespaces }));
@@ -53,6 +54,11 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
     if (change.type === "deleted") registry.forget(`${change.object.metadata.namespace}/${change.object.metadata.name}`);
   });
   return controller;
+}
+
+// An annotation does not count in the generation.
+function readAnnotation({ metadata }: VirtualApp): string | undefined {
+  return metadata.annotations?.[STRIP_MANAGED_FIELDS];
 }
 
 function appsOfPod(apps: Store<VirtualApp>, pod: Pod): Request[] {

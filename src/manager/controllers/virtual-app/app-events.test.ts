@@ -24,6 +24,15 @@ describe("appEvents", () => {
     ]);
     expect(appEvents(moving, moving)).toEqual([]);
   });
+  it("tells when a subset is denied its lock, again when what is denied changes, and when it is mended", () => {
+    const denied = status("LockPermitted", "False", "LockDenied", "may not get");
+    expect(appEvents(undefined, denied)).toEqual([{ type: "Warning", reason: "LockDenied", message: "may not get" }]);
+    expect(appEvents(denied, denied)).toEqual([]);
+    expect(appEvents(denied, status("LockPermitted", "False", "LockDenied", "may not update"))).toHaveLength(1);
+    const permitted = status("LockPermitted", "True", "Permitted", "may");
+    expect(appEvents(denied, permitted)).toEqual([{ type: "Normal", reason: "LockPermitted", message: "may" }]);
+    expect(appEvents(undefined, permitted)).toEqual([]);
+  });
   it("tells of refused snapshots and of pods without a proxy when they begin", () => {
     const refused = status("Ready", "False", "SnapshotRefused");
     expect(appEvents(status("Ready", "True", "InSync"), refused)).toMatchObject([{ reason: "SnapshotRefused" }]);

@@ -21,6 +21,13 @@ export function appEvents(before: VirtualAppStatus | undefined, now: VirtualAppS
   if (ready?.reason === "SnapshotRefused" && conditionOf(before, "Ready")?.reason !== ready.reason) {
     events.push({ type: "Warning", reason: "SnapshotRefused", message: ready.message });
   }
+  const lock = conditionOf(now, "LockPermitted");
+  const lockBefore = conditionOf(before, "LockPermitted");
+  if (lock?.status === "False" && lock.message !== lockBefore?.message) {
+    events.push({ type: "Warning", reason: "LockDenied", message: lock.message });
+  } else if (lock?.status === "True" && lockBefore?.status === "False") {
+    events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
+  }
   const intercepted = conditionOf(now, "TrafficIntercepted");
   if (intercepted?.status === "False" && conditionOf(before, "TrafficIntercepted")?.status !== "False") {
     events.push({ type: "Warning", reason: "InjectionMissed", message: intercepted.message });

@@ -26,6 +26,7 @@ const facts = (digest: string | undefined, version: number): ProxyFacts => ({
   version,
   problems: [],
   leader: false,
+  lock: null,
 });
 const issue = (before: Issue | undefined, status: number, digests: Record<string, string>, known: Record<string, ProxyFacts>) =>
   nextIssue(before, status, plan(digests), pods, { facts: (pod) => known[pod] });

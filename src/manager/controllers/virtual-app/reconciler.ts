@@ -71,16 +71,12 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         return {};
       }
       const { spec } = checked.value;
-      const { refused, idle } = notSupported(spec);
-      if (refused.length > 0) {
-        const message = `${problemsText(refused)}: not supported by this version, and without it the app would see more`;
-        await write(rejectedStatus({ ...common, reason: "NotSupported", message }));
-        return {};
-      }
+      const idle = notSupported(spec);
       const facts = appPods({ name: request.name, spec }, pods.list(request.namespace));
       const plan = planApp({
         app: request,
         spec,
+        annotations: object.metadata.annotations ?? {},
         namespaces: namespaces.list().map(({ metadata }) => ({ name: metadata.name ?? "", labels: metadata.labels ?? {} })),
         claims: podClaims(request, facts, registry.facts),
       });

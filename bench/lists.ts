@@ -1,0 +1,57 @@
+// Lists of all objects, by each way in which a slice is cut out of them: by the API server (push-down) or from its bytes (the
+// residual filter). Direct and proxied take turns. Called by main.ts.
+import { drain } from "./load.ts";
+import { type Mark, median, type Row } from "./table.ts";
+import type { Side, Target } from "./world.ts";
+
+const ENCODINGS = { JSON: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;
+const PATH = "/api/v1/configmaps";
+
+export interface ListWork {
+  /** How the slice is cut out, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`. */
+  readonly plan: string;
+  readonly name: string;
+  readonly side: Side;
+  readonly mark?: Mark;
+}
+
+export async function listRows(direct: Target, works: readonly ListWork[], objects: number, rounds: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const { plan, name, side, mark } of works) {
+    await expectPlan(side, plan);
+    for (const [encoding, accept] of Object.entries(ENCODINGS)) {
+      const times = { direct: [] as number[], proxied: [] as number[] };
+      for (let round = 0; round <= rounds; round++) {
+        const directMs = await timed(() => drain(direct, PATH, accept));
+        const proxiedMs = await timed(() => drain(side, PATH, accept));
+        if (round === 0) continue;
+        times.direct.push(directMs);
+        times.proxied.push(proxiedMs);
+      }
+      const section = `LIST ${objects} ${encoding}`;
+      const figures = { direct: median(times.direct), proxied: median(times.proxied) };
+      rows.push({ section, name, unit: "ms", ...figures, ...(mark === undefined ? {} : { mark }) });
+    }
+  }
+  return rows;
+}
+
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await run();
+  return performance.now() - start;
+}
+
+// A row that is measured by another plan than it says would be a lie.
+async function expectPlan(side: Side, plan: string): Promise<void> {
+  const count = async () => {
+    const text = await (await fetch(`${side.pod.healthUrl}/metrics`)).text();
+    return Number(new RegExp(`^ctrlmesh_proxy_pushdown_total\\{[^}]*plan="${plan}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0);
+  };
+  const before = await count();
+  for (let attempt = 0; attempt < 10; attempt++) {
+    await drain(side, `${PATH}?limit=1`, ENCODINGS.JSON);
+    if ((await count()) > before) return;
+  }
+  throw new Error(`the proxy of ${side.pod.name} does not use the plan "${plan}"`);
+}

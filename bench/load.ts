@@ -1,0 +1,59 @@
+// Load on one address: a number of connections, each with one request after the other. The client is undici's, so that its own
+// cost is small against what is measured. Called by the sections of the bench.
+import { performance } from "node:perf_hooks";
+import { Pool } from "undici";
+import type { Target } from "./world.ts";
+
+export interface Request {
+  readonly method: "GET" | "PATCH";
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Made anew for each request. */
+  readonly body?: () => string;
+}
+
+export interface LoadResult {
+  readonly requestsPerSecond: number;
+  /** Of every request, in milliseconds. */
+  readonly times: readonly number[];
+}
+
+/** Keeps `connections` requests running for `durationMs`. @throws Error on any answer but 200 */
+export async function load(
+  { url, caPem, token }: Target,
+  { method, path, headers = {}, body }: Request,
+  { connections, durationMs }: { readonly connections: number; readonly durationMs: number },
+): Promise<LoadResult> {
+  const pool = new Pool(url, { connections, pipelining: 1, connect: { ca: caPem } });
+  const times: number[] = [];
+  const end = performance.now() + durationMs;
+  const worker = async () => {
+    while (performance.now() < end) {
+      const start = performance.now();
+      const authorized = { authorization: `Bearer ${token}`, ...headers };
+      const answer = await pool.request({ method, path, headers: authorized, body: body?.() ?? null });
+      await answer.body.arrayBuffer();
+      if (answer.statusCode !== 200) throw new Error(`${method} ${path} at ${url}: ${answer.statusCode}`);
+      times.push(performance.now() - start);
+    }
+  };
+  const started = performance.now();
+  await Promise.all(Array.from({ length: connections }, worker));
+  const seconds = (performance.now() - started) / 1000;
+  await pool.close();
+  return { requestsPerSecond: times.length / seconds, times };
+}
+
+/** Reads one answer to its end and throws its bytes away. @throws Error on any answer but 200 */
+export async function drain({ url, caPem, token }: Target, path: string, accept: string): Promise<number> {
+  const pool = new Pool(url, { connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
+  try {
+    const answer = await pool.request({ method: "GET", path, headers: { authorization: `Bearer ${token}`, accept } });
+    let bytes = 0;
+    for await (const chunk of answer.body) bytes += (chunk as Buffer).length;
+    if (answer.statusCode !== 200) throw new Error(`GET ${path} at ${url}: ${answer.statusCode}`);
+    return bytes;
+  } finally {
+    await pool.close();
+  }
+}

@@ -1,0 +1,67 @@
+// Small requests: the time that the proxy adds to each, and how many pass in a second at 1, 8 and 64 connections. Direct and
+// proxied take turns within each round. Called by main.ts.
+import { load, type Request } from "./load.ts";
+import { type Mark, median, quantile, type Row } from "./table.ts";
+import { OWN_NAMESPACE, type Target } from "./world.ts";
+
+export interface Turns {
+  readonly direct: Target;
+  readonly proxied: Target;
+  /** Rounds that count, after one to warm up. */
+  readonly rounds: number;
+}
+
+const PATH = `/api/v1/namespaces/${OWN_NAMESPACE}/configmaps/cm-000000`;
+const GET: Request = { method: "GET", path: PATH };
+const MARKS: Readonly<Record<string, { p50?: Mark; rate?: Mark }>> = {
+  "GET/1": { p50: { of: "added", atMost: 0.3 } },
+  "GET/8": { rate: { of: "ratio", atLeast: 0.85 } },
+};
+
+export async function requestRows(turns: Turns): Promise<Row[]> {
+  let counter = 0;
+  const patch: Request = {
+    method: "PATCH",
+    path: PATH,
+    headers: { "content-type": "application/merge-patch+json" },
+    body: () => JSON.stringify({ data: { counter: String(++counter) } }),
+  };
+  const rows: Row[] = [];
+  for (const connections of [1, 8, 64]) rows.push(...(await requestRow(GET, connections, turns)));
+  for (const connections of [1, 8]) rows.push(...(await requestRow(patch, connections, turns)));
+  return rows;
+}
+
+async function requestRow(request: Request, connections: number, { direct, proxied, rounds }: Turns): Promise<Row[]> {
+  const durationMs = 1_500;
+  const results = { direct: [] as Figures[], proxied: [] as Figures[] };
+  for (let round = 0; round <= rounds; round++) {
+    const figures = {
+      direct: figuresOf(await load(direct, request, { connections, durationMs })),
+      proxied: figuresOf(await load(proxied, request, { connections, durationMs })),
+    };
+    if (round === 0) continue;
+    results.direct.push(figures.direct);
+    results.proxied.push(figures.proxied);
+  }
+  const marks = MARKS[`${request.method}/${connections}`] ?? {};
+  const row = (name: string, unit: Row["unit"], of: keyof Figures, mark?: Mark): Row => ({
+    section: `${request.method}, ${connections} connection${connections === 1 ? "" : "s"}`,
+    name,
+    unit,
+    direct: median(results.direct.map((each) => each[of])),
+    proxied: median(results.proxied.map((each) => each[of])),
+    ...(mark === undefined ? {} : { mark }),
+  });
+  return [row("p50", "ms", "p50", marks.p50), row("p99", "ms", "p99"), row("requests", "/s", "rate", marks.rate)];
+}
+
+interface Figures {
+  readonly p50: number;
+  readonly p99: number;
+  readonly rate: number;
+}
+
+function figuresOf({ times, requestsPerSecond }: Awaited<ReturnType<typeof load>>): Figures {
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), rate: requestsPerSecond };
+}

@@ -1,0 +1,120 @@
+// Watches: how much later an event comes through the proxy than directly, at a few and at 1,000 events a second; and what fifty
+// idle watches cost. The same event is seen by both watches, so that the server's own delay does not count. Called by main.ts.
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Pool } from "undici";
+import { CONFIG_MAPS } from "../src/kube/client/resources.ts";
+import { quantile, type Row, type Usage } from "./table.ts";
+import { OWN_NAMESPACE, type Side, type Target, type World } from "./world.ts";
+
+/** One write takes longer than a millisecond; each writer has an object of its own. */
+const WRITERS = 16;
+const MARK = /"sent":"(\d+)"/g;
+
+interface Watching {
+  /** Event number -> when it came. */
+  readonly seen: ReadonlyMap<number, number>;
+  close(): Promise<void>;
+}
+
+export async function watchRows(world: World, side: Side, rate: number, events: number): Promise<Row[]> {
+  const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${rate}-${slot}`);
+  for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace: OWN_NAMESPACE, name } });
+  const watches = { direct: await watch(world.direct), proxied: await watch(side) };
+  const sent = await write(world.direct, names, rate, events);
+  await until(() => watches.direct.seen.size >= events && watches.proxied.seen.size >= events, 60_000);
+  await watches.direct.close();
+  await watches.proxied.close();
+  const delays = (watching: Watching) => [...sent].map(([event, at]) => (watching.seen.get(event) ?? Number.NaN) - at);
+  const added = [...sent.keys()].map((event) => (watches.proxied.seen.get(event) ?? 0) - (watches.direct.seen.get(event) ?? 0));
+  const section = `WATCH at ${rate} events/s`;
+  const between = (q: number): Row => ({
+    section,
+    name: `arrival, p${q * 100}`,
+    unit: "ms",
+    direct: quantile(delays(watches.direct), q),
+    proxied: quantile(delays(watches.proxied), q),
+  });
+  const later = (q: number, atMost: number): Row => {
+    const direct = quantile(delays(watches.direct), q);
+    const name = `same event later by, p${q * 100}`;
+    return { section, name, unit: "ms", direct, proxied: direct + quantile(added, q), mark: { of: "added", atMost } };
+  };
+  const took = (watching: Watching) => (Math.max(...watching.seen.values()) - Math.min(...watching.seen.values())) / 1000;
+  const throughput: Row = {
+    section,
+    name: "events",
+    unit: "/s",
+    direct: events / took(watches.direct),
+    proxied: events / took(watches.proxied),
+  };
+  return [between(0.5), between(0.99), later(0.5, 0.5), later(0.99, 2), throughput];
+}
+
+/** Fifty watches over all namespaces, at rest for ten seconds. */
+export async function idleWatches(world: World, side: Side): Promise<Usage> {
+  const watches = await Promise.all(Array.from({ length: 50 }, () => watch(side)));
+  await sleep(1_000);
+  world.usage(side, "");
+  await sleep(10_000);
+  const usage = world.usage(side, "50 idle watches, 10 s");
+  for (const each of watches) await each.close();
+  return usage;
+}
+
+async function watch({ url, caPem, token }: Target): Promise<Watching> {
+  const pool = new Pool(url, { connections: 1, connect: { ca: caPem }, bodyTimeout: 0 });
+  const seen = new Map<number, number>();
+  const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
+  const list = await pool.request({ method: "GET", path: "/api/v1/configmaps?limit=1", headers });
+  const { metadata } = (await list.body.json()) as { metadata: { resourceVersion: string } };
+  const path = `/api/v1/configmaps?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
+  const answer = await pool.request({ method: "GET", path, headers });
+  if (answer.statusCode !== 200) throw new Error(`watching ${url}: ${answer.statusCode}`);
+  let rest = "";
+  answer.body.on("data", (chunk: Buffer) => {
+    const now = performance.now();
+    const text = rest + chunk.toString("latin1");
+    for (const match of text.matchAll(MARK)) if (!seen.has(Number(match[1]))) seen.set(Number(match[1]), now);
+    rest = text.slice(-30);
+  });
+  answer.body.on("error", () => undefined); // destroyed below
+  return { seen, close: () => pool.destroy() };
+}
+
+// Event i is due at i / rate seconds.
+async function write(
+  { url, caPem, token }: Target,
+  names: readonly string[],
+  rate: number,
+  events: number,
+): Promise<Map<number, number>> {
+  const pool = new Pool(url, { connections: WRITERS, pipelining: 1, connect: { ca: caPem } });
+  const sent = new Map<number, number>();
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/merge-patch+json" };
+  const start = performance.now();
+  let next = 0;
+  const worker = async (name: string) => {
+    for (let event = next++; event < events; event = next++) {
+      const dueMs = start + (event * 1000) / rate - performance.now();
+      if (dueMs > 0) await sleep(dueMs);
+      sent.set(event, performance.now());
+      const body = JSON.stringify({ data: { sent: String(event) } });
+      const path = `/api/v1/namespaces/${OWN_NAMESPACE}/configmaps/${name}`;
+      const answer = await pool.request({ method: "PATCH", path, headers, body });
+      await answer.body.dump();
+      if (answer.statusCode !== 200) throw new Error(`patching ${path}: ${answer.statusCode}`);
+    }
+  };
+  await Promise.all(names.map(worker));
+  await pool.close();
+  return sent;
+}
+
+async function until(done: () => boolean, withinMs: number): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!done()) {
+    if (performance.now() > end) throw new Error("the watches did not see every event");
+    await sleep(5);
+  }
+}

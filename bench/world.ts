@@ -1,0 +1,124 @@
+// The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way in
+// which a slice can be told to the API server. Called by main.ts.
+import { readFileSync } from "node:fs";
+import { stringify } from "yaml";
+import { type Kube, startKube } from "../test/support/kube.ts";
+import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
+import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
+import { memoryOf } from "../test/support/process-memory.ts";
+import type { Usage } from "./table.ts";
+
+/** Where requests go. */
+export interface Target {
+  readonly url: string;
+  readonly caPem: string;
+  readonly token: string;
+}
+
+/** A proxy whose subset has a slice of a certain shape. */
+export interface Side extends Target {
+  readonly pod: MeshPod;
+}
+
+export interface World {
+  readonly kube: Kube;
+  readonly mesh: Mesh;
+  readonly direct: Target;
+  /** Owns one namespace of the 200. */
+  readonly one: Side;
+  /** Owns 20 of them, 1 object of 10. */
+  readonly tenth: Side;
+  /** Owns all but five. */
+  readonly most: Side;
+  /** What the proxy's process has taken since the last call. */
+  usage(side: Side, after: string): Usage;
+  stop(): Promise<void>;
+}
+
+export const NAMESPACES = 200;
+export const OWN_NAMESPACE = namespaceName(0);
+
+export function namespaceName(index: number): string {
+  return `bench-${String(index).padStart(3, "0")}`;
+}
+
+export interface WorldOptions {
+  readonly objects: number;
+  readonly featureGates?: string;
+}
+
+/** Starts everything; `note` tells a person what it is doing. */
+export async function startWorld({ objects, featureGates }: WorldOptions, note: (text: string) => void): Promise<World> {
+  const kube = await startKube(featureGates === undefined ? {} : { featureGates });
+  const mesh = await startMesh({ kube, appName: "bench" });
+  for (let index = 0; index < NAMESPACES; index++) await mesh.createNamespace(namespaceName(index), labelsOf(index));
+  await mesh.apply(virtualApp("bench", { one: "one", tenth: "tenth" }));
+  await mesh.apply(virtualApp("bench-most", { few: "few" }));
+  note(`creating ${objects} ConfigMaps in ${NAMESPACES} namespaces`);
+  const namespaces = Array.from({ length: NAMESPACES }, (_, index) => namespaceName(index));
+  await createManyConfigMaps(mesh.client, { count: objects, namespaces });
+  const side = async (options: Parameters<Mesh["addPod"]>[0]): Promise<Side> => {
+    const pod = await mesh.addPod(options);
+    // The administrator's token: what is measured is the mesh, not RBAC.
+    return { pod, url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
+  };
+  const seen = new Map<Side, { cpu: number; at: number }>();
+  return {
+    kube,
+    mesh,
+    direct: { url: kube.server, caPem: kube.caPem, token: kube.token },
+    one: await side({ name: "bench-one", labels: { subset: "one" } }),
+    tenth: await side({ name: "bench-tenth", labels: { subset: "tenth" } }),
+    most: await side({ name: "bench-most", app: "bench-most" }),
+    usage(of, after) {
+      const { pid } = of.pod.proxy;
+      const before = seen.get(of);
+      const now = { cpu: cpuSecondsOf(pid), at: performance.now() };
+      seen.set(of, now);
+      const { rssMb, peakMb } = memoryOf(pid);
+      return {
+        after,
+        rssMb,
+        peakMb,
+        cpuSeconds: now.cpu - (before?.cpu ?? 0),
+        wallSeconds: before === undefined ? 0 : (now.at - before.at) / 1000,
+      };
+    },
+    async stop() {
+      await mesh.stop();
+      await kube.stop();
+    },
+  };
+}
+
+function labelsOf(index: number): Record<string, string> {
+  if (index === 0) return { one: "in" };
+  return { ...(index <= 20 ? { tenth: "in" } : {}), ...(index >= 195 ? { few: "in" } : {}) };
+}
+
+/** @param subsets name -> label of the namespaces that it owns */
+function virtualApp(name: string, subsets: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(subsets);
+  return stringify({
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { name, namespace: "foo-system" },
+    spec: {
+      selector: { matchLabels: { component: name } },
+      configuration: { controller: { leaderElectionName: name } },
+      route: {
+        subRules: entries.map(([subset, label]) => ({
+          name: subset,
+          match: [{ namespaceSelector: { matchLabels: { [label]: "in" } } }],
+        })),
+      },
+      subsets: entries.map(([subset]) => ({ name: subset, labels: { subset }, routeRules: [subset] })),
+    },
+  });
+}
+
+// Fields 14 and 15 of proc(5) stat, in ticks of 10 ms; the name before them may hold spaces but ends with the last bracket.
+function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

@@ -1,0 +1,46 @@
+// Which requests are written about, and where to. Invariants: off unless asked; nobody who sends a request can turn it on for
+// it; neither tokens nor bodies nor queries are ever written. Two askers: the setting `--access-log`, which takes a share of
+// all requests into the log, and the page /debug/requests, which takes the next few for whoever reads it from inside the pod.
+import type { Random } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+
+/** What is written of one request. */
+export type AccessFields = Readonly<Record<string, unknown>>;
+export type AccessSink = (fields: AccessFields) => void;
+
+export interface AccessLog {
+  /** Where to write about the request that begins now; undefined: nowhere. */
+  pick(): AccessSink | undefined;
+  /** Takes a copy of all requests that begin from now on, until the returned function is called. */
+  tap(sink: AccessSink): () => void;
+}
+
+export interface AccessLogOptions {
+  /** 0 to 1: the share of requests that is logged. */
+  readonly share: number;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Makes it. */
+export function createAccessLog({ share, random, log }: AccessLogOptions): AccessLog {
+  const taps = new Set<AccessSink>();
+  const write: AccessSink = (fields) => log.info(fields, "request");
+  const isPicked = () => share >= 1 || (share > 0 && random() < share);
+  return {
+    pick() {
+      const logged = isPicked();
+      if (taps.size === 0) return logged ? write : undefined;
+      const sinks = [...taps, ...(logged ? [write] : [])];
+      return (fields) => {
+        for (const sink of sinks) sink(fields);
+      };
+    },
+    tap(sink) {
+      // A sink of its own a call, so that the same function may listen twice.
+      const entry: AccessSink = (fields) => sink(fields);
+      taps.add(entry);
+      return () => taps.delete(entry);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { silentLogger } from "../../base/log.ts";
+import { createAccessLog } from "../access-log.ts";
+import { requestsPage } from "./requests-page.ts";
+import { snapshotPage } from "./snapshot-page.ts";
+
+describe("/debug/snapshot", () => {
+  it("shows what is enforced", () => {
+    const of = snapshot(table([subset("v2")], { prod: [], pilot: [0], a: [0] }, { fenced: ["a"] }), { subset: "v2" });
+    expect(snapshotPage(of)).toEqual({
+      version: 1,
+      digest: "digest-1",
+      app: { namespace: "shop", name: "app" },
+      subset: "v2",
+      podNamespace: "shop",
+      lock: { name: "shop-lock", upstream: "shop-lock---v2" },
+      rules: { total: 1, first: [subset("v2")], truncated: false },
+      publicResources: { total: 0, first: [], truncated: false },
+      namespaces: {
+        total: 3,
+        classes: {
+          total: 2,
+          first: [
+            { rules: [], namespaces: { total: 1, first: ["prod"], truncated: false } },
+            { rules: [0], namespaces: { total: 2, first: ["a", "pilot"], truncated: false } },
+          ],
+          truncated: false,
+        },
+      },
+      fenced: { total: 1, first: ["a"], truncated: false },
+      callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
+    });
+  });
+
+  it("is bounded, however many namespaces there are, and says that something is left out", () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `namespace-${index}`);
+    const of = snapshot(table([subset("v2")], Object.fromEntries(names.map((name) => [name, [0]])), { fenced: names }));
+    const text = JSON.stringify(snapshotPage(of));
+    expect(text.length).toBeLessThan(10_000);
+    expect(text).toContain('"total":20000');
+    expect(text).toContain('"truncated":true');
+  });
+
+  it("says when there is no snapshot", () => {
+    expect(snapshotPage(undefined)).toEqual({ snapshot: null });
+  });
+});
+
+describe("/debug/requests", () => {
+  function setup() {
+    const clock = createFakeClock();
+    const accessLog = createAccessLog({ share: 0, random: () => 0, log: silentLogger() });
+    const page = requestsPage({ accessLog, clock });
+    const reader = new AbortController();
+    const ask = async (query: string) => page(new URLSearchParams(query), reader.signal);
+    return { clock, accessLog, ask, reader };
+  }
+
+  it("answers with the next requests as soon as it has enough", async () => {
+    const { accessLog, ask } = setup();
+    const answer = ask("count=2");
+    for (const code of [1, 2, 3]) accessLog.pick()?.({ code });
+    expect(await answer).toEqual({ requests: [{ code: 1 }, { code: 2 }] });
+    expect(accessLog.pick()).toBeUndefined();
+  });
+
+  it("answers with what it has when time is over or its reader goes, and then costs nothing", async () => {
+    const { accessLog, ask, clock, reader } = setup();
+    const first = ask("seconds=5");
+    accessLog.pick()?.({ code: 1 });
+    await clock.advance(5_000);
+    expect(await first).toEqual({ requests: [{ code: 1 }] });
+    const second = ask("");
+    reader.abort();
+    expect(await second).toEqual({ requests: [] });
+    expect([accessLog.pick(), clock.pending]).toEqual([undefined, 0]);
+  });
+
+  it("is bounded in number, time and readers", async () => {
+    const { ask } = setup();
+    await expect(ask("count=100000")).rejects.toThrow('count: "100000" is not a whole number from 1 to 1000');
+    await expect(ask("seconds=0")).rejects.toThrow("seconds");
+    await expect(ask("seconds=x")).rejects.toThrow("seconds");
+    for (let readers = 0; readers < 4; readers++) void ask("");
+    await expect(ask("")).rejects.toThrow("4 readers at once are enough");
+  });
+});

@@ -1,0 +1,41 @@
+// /debug/snapshot: what the proxy enforces, for people. Pure. Invariants: bounded, whatever the cluster's size, with a mark
+// where something was left out; nothing in it is secret, but the names of namespaces are not for everybody either.
+import { lockNameFor } from "../../route/lock.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+
+const MAX_RULES = 200;
+const MAX_CLASSES = 100;
+const MAX_NAMES = 100;
+
+/** A list cut to its bound. */
+interface Bounded<T> {
+  readonly total: number;
+  readonly first: readonly T[];
+  readonly truncated: boolean;
+}
+
+/** What to show; an app without a snapshot says so. */
+export function snapshotPage(snapshot: Snapshot | undefined): object {
+  if (snapshot === undefined) return { snapshot: null };
+  const { version, digest, app, subset, podNamespace, lockName, table, callers } = snapshot;
+  const names: string[][] = table.classes.map(() => []);
+  for (const [namespace, index] of table.classOf) names[index]?.push(namespace);
+  const classes = table.classes.map((rules, index) => ({ rules, namespaces: bounded(names[index]?.sort() ?? [], MAX_NAMES) }));
+  return {
+    version,
+    digest,
+    app,
+    subset,
+    podNamespace,
+    lock: lockName === "" ? null : { name: lockName, upstream: lockNameFor(lockName, subset) },
+    rules: bounded(table.rules, MAX_RULES),
+    publicResources: bounded(table.publicResources, MAX_RULES),
+    namespaces: { total: table.classOf.size, classes: bounded(classes, MAX_CLASSES) },
+    fenced: bounded([...table.fenced].sort(), MAX_NAMES),
+    callers,
+  };
+}
+
+function bounded<T>(all: readonly T[], max: number): Bounded<T> {
+  return { total: all.length, first: all.slice(0, max), truncated: all.length > max };
+}

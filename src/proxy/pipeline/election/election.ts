@@ -1,0 +1,87 @@
+// The layer that gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
+// sees that. Invariants: only the app's own lock is renamed, in its own place; another subset's lock is neither shown nor
+// reachable by name; what cannot be translated is refused; a request keeps the name of its beginning to its end. It marks lock
+// traffic, which later layers let pass.
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { lockNameFor } from "../../../route/lock.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Enforced, LeaderSink, Session } from "../../session/session.ts";
+import { endBySnapshot, endWhen } from "../../stream/end-when.ts";
+import { asSource } from "../byte-source.ts";
+import type { Layer, Reply } from "../handler.ts";
+import { isResourceCall } from "../resource-call.ts";
+import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
+import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
+import { type LockTouch, touchOf } from "./lock-names.ts";
+import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
+import { createLockReviewer, type LockReviewer } from "./lock-review.ts";
+
+export interface ElectionDeps {
+  readonly session: Session & LeaderSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What is known of the lock under one name upstream. */
+interface LockInForce {
+  readonly name: string;
+  readonly leader: LeaderTracker;
+  readonly review: LockReviewer | undefined;
+}
+
+/** Makes the layer. */
+export function election({ session, clock, log }: ElectionDeps): Layer {
+  let inForce: LockInForce | undefined;
+  const lockOf = (snapshot: Snapshot): LockInForce => {
+    const name = upstreamName(snapshot);
+    if (inForce?.name === name) return inForce;
+    const review = name === snapshot.lockName ? undefined : createLockReviewer({ lockName: name, sink: session, clock, log });
+    inForce = { name, leader: createLeaderTracker(session, clock), review };
+    return inForce;
+  };
+  session.onChange(({ snapshot }) => {
+    if (inForce === undefined || inForce.name === upstreamName(snapshot)) return;
+    inForce.leader.end();
+    inForce.review?.end();
+    inForce = undefined;
+  });
+  return (next) => async (call) => {
+    const snapshot = session.current?.snapshot;
+    if (snapshot === undefined || !isResourceCall(call)) return next(call);
+    const touch = touchOf(snapshot, call.info);
+    if (touch.kind === "none") return next(call);
+    const { name, leader, review } = lockOf(snapshot);
+    const rename = name === snapshot.lockName ? undefined : { from: snapshot.lockName, to: name };
+    const reply = await dispatch(touch, { call, snapshot, next, rename, leader, review });
+    return call.info.verb === "watch" ? whileLockIs(name, reply, session) : reply;
+  };
+}
+
+function dispatch(touch: Exclude<LockTouch, { kind: "none" }>, lock: LockCall): Promise<Reply> {
+  switch (touch.kind) {
+    case "foreign":
+      throw foreignLock(lock.call, touch.name);
+    case "own":
+      return lock.call.info.verb === "watch" ? namedWatch(lock) : ownLock(lock);
+    case "create":
+      return createObject(lock);
+    case "selected":
+      return selectedLock(lock);
+    case "collection":
+      return collection(lock, touch.whole);
+    default:
+      return touch satisfies never;
+  }
+}
+
+// A pod that comes into another subset has another lock: what it watches of the old one ends.
+function whileLockIs(name: string, reply: Reply, session: Session): Reply {
+  if (reply.status !== 200 || reply.body === null) return reply;
+  const isOver = ({ snapshot }: Enforced) => upstreamName(snapshot) !== name;
+  return { ...reply, body: endWhen(asSource(reply.body), endBySnapshot(session, isOver), "end") };
+}
+
+function upstreamName({ lockName, subset }: Snapshot): string {
+  return lockNameFor(lockName, subset);
+}

@@ -1,0 +1,189 @@
+import { expect, it } from "vitest";
+import { CONFIGMAPS, echo, jsonBody, LEASES, setupElection } from "../../../../test/support/election-setup.ts";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { jsonReply } from "../../../../test/support/layer-call.ts";
+import { createStatus } from "../../../kube/status.ts";
+import { createLeaderTracker } from "./leader-tracker.ts";
+import { LEADER_ANNOTATION, type LockRecord, NO_RECORD } from "./lock-record.ts";
+
+const held = (holder: string, seconds?: number): LockRecord => ({
+  holder,
+  durationMs: seconds === undefined ? undefined : seconds * 1_000,
+});
+
+function tracker() {
+  const clock = createFakeClock();
+  const told: boolean[] = [];
+  const leader = createLeaderTracker({ setLeader: (value) => void (told.at(-1) !== value && told.push(value)) }, clock);
+  /** A renewal that succeeds, as client-go writes it. */
+  const renew = (resource = "leases", seconds = 15) => leader.written(resource, held("me", seconds), held("me", seconds));
+  return { clock, told, leader, renew };
+}
+
+it("leads for as long as its last renewal holds, and no longer when it falls silent", async () => {
+  const { clock, told, renew } = tracker();
+  renew();
+  await clock.advance(14_000);
+  renew();
+  await clock.advance(14_999);
+  expect(told).toEqual([true]);
+  await clock.advance(1);
+  expect(told).toEqual([true, false]);
+  await clock.advance(60_000);
+  expect(clock.pending).toBe(0);
+});
+
+it("goes by the duration in the lock, the server's before its own, and by client-go's default without one", async () => {
+  const { clock, told, leader } = tracker();
+  leader.written("leases", held("me", 60), held("me", 4));
+  await clock.advance(4_000);
+  leader.written("leases", held("me"), held("me"));
+  await clock.advance(14_999);
+  expect(told).toEqual([true, false, true]);
+  await clock.advance(1);
+  expect(told.at(-1)).toBe(false);
+  leader.written("leases", held("me", 1e12), NO_RECORD); // over what a timer takes, which would fire at once
+  await clock.advance(3_599_999);
+  expect(told.at(-1)).toBe(true);
+  await clock.advance(1);
+  expect(told.at(-1)).toBe(false);
+});
+
+it("is over with its release, with another holder's name, and with the loss of the lock", () => {
+  const { told, leader, renew } = tracker();
+  renew();
+  leader.written("leases", held("", 1), held("", 1));
+  renew();
+  leader.seen("leases", held("other", 15));
+  renew();
+  leader.lost("leases");
+  expect(told).toEqual([true, false, true, false, true, false]);
+});
+
+it("is not renewed by a read or by a write that does not name the holder", async () => {
+  const { clock, told, leader, renew } = tracker();
+  renew();
+  await clock.advance(10_000);
+  leader.seen("leases", held("me", 15));
+  leader.written("leases", NO_RECORD, held("me", 15));
+  await clock.advance(5_000);
+  expect(told).toEqual([true, false]);
+});
+
+it("with multilocks leads only while it holds both", async () => {
+  const { clock, told, leader, renew } = tracker();
+  renew("configmaps");
+  renew("leases");
+  expect(told).toEqual([true]);
+  leader.lost("leases");
+  expect(told).toEqual([true, false]);
+  renew("leases");
+  expect(told).toEqual([true, false, true]);
+  await clock.advance(10_000);
+  renew("configmaps");
+  await clock.advance(5_000);
+  expect(told).toEqual([true, false, true, false]); // the lease ran out
+});
+
+it("does not take another process in the pod, which holds nothing yet, for the leader once the old one's lease is over", async () => {
+  const { clock, told, leader, renew } = tracker();
+  renew();
+  leader.seen("leases", held("me", 15)); // the new process reads the lock that the old one has left
+  await clock.advance(15_000);
+  expect(told).toEqual([true, false]);
+  leader.written("leases", held("me-again", 15), held("me-again", 15));
+  expect(told).toEqual([true, false, true]);
+});
+
+it("forgets a lock that nobody touches any more: the operator has another kind of lock now", async () => {
+  const { clock, told, renew } = tracker();
+  renew("configmaps");
+  await clock.advance(15_000);
+  renew("leases", 40);
+  expect(told).toEqual([true, false]);
+  await clock.advance(15_000);
+  expect(told).toEqual([true, false, true]);
+});
+
+it("says nothing any more once it has ended, whatever is still answered", async () => {
+  const { clock, told, leader, renew } = tracker();
+  renew();
+  leader.end();
+  renew();
+  leader.lost("leases");
+  expect([told, clock.pending]).toEqual([[true, false], 0]);
+});
+
+it("is not lost by a renewal that fails for a while: 403, 429, 5xx and no answer leave the lease to run on", async () => {
+  let answer: () => ReturnType<typeof jsonReply> | undefined = () => undefined;
+  const { send, leader, clock } = setupElection({}, (call) => answer() ?? echo(call));
+  const body = { metadata: { name: "shop-lock" }, spec: { holderIdentity: "pod-1", leaseDurationSeconds: 8 } };
+  const renew = () => send("PUT", `${LEASES}/shop-lock`, jsonBody(body));
+  await renew();
+  for (const [reason, status] of [
+    ["Forbidden", 403],
+    ["TooManyRequests", 429],
+    ["InternalError", 500],
+  ] as const) {
+    answer = () => jsonReply(createStatus(reason, "no"), status);
+    await renew();
+  }
+  answer = () => {
+    throw new Error("broken");
+  };
+  await expect(renew()).rejects.toThrow("broken");
+  await clock.advance(7_999);
+  expect(leader).toEqual([true]);
+  await clock.advance(1);
+  expect(leader).toEqual([true, false]);
+});
+
+it("is over with a release that takes the holder away, and not with a patch that does not speak of it", async () => {
+  const { send, leader } = setupElection();
+  const put = (spec: object) => send("PUT", `${LEASES}/shop-lock`, jsonBody({ metadata: { name: "shop-lock" }, spec }));
+  await put({ holderIdentity: "pod-1" });
+  await send(
+    "PATCH",
+    `${LEASES}/shop-lock`,
+    jsonBody({ metadata: { name: "shop-lock", labels: {} }, spec: { holderIdentity: "pod-1" } }),
+  );
+  await put({ leaseDurationSeconds: 1 });
+  expect(leader).toEqual([true, false]);
+  const patched = setupElection({}, (call) =>
+    call.method === "PATCH" ? jsonReply({ spec: { holderIdentity: "pod-1" } }) : echo(call),
+  );
+  await patched.send(
+    "PUT",
+    `${LEASES}/shop-lock`,
+    jsonBody({ metadata: { name: "shop-lock" }, spec: { holderIdentity: "pod-1" } }),
+  );
+  await patched.send("PATCH", `${LEASES}/shop-lock`, jsonBody({ metadata: { labels: { a: "b" } } }));
+  expect(patched.leader).toEqual([true]);
+});
+
+it("is read from the old locks' annotation, from patches of every kind, and from applies in YAML", async () => {
+  const record = (holder: string) => JSON.stringify({ holderIdentity: holder, leaseDurationSeconds: 9, leaderTransitions: 1 });
+  const patches = [
+    ["application/merge-patch+json", JSON.stringify({ spec: { holderIdentity: "pod-1" } })],
+    ["application/strategic-merge-patch+json", JSON.stringify({ spec: { holderIdentity: "pod-1" } })],
+    ["application/json-patch+json", JSON.stringify([{ op: "replace", path: "/spec/holderIdentity", value: "pod-1" }])],
+    ["application/json-patch+json", JSON.stringify([{ op: "add", path: "/spec", value: { holderIdentity: "pod-1" } }])],
+    ["application/apply-patch+yaml", "metadata:\n  name: shop-lock\nspec:\n  holderIdentity: pod-1\n"],
+  ] as const;
+  for (const [type, body] of patches) {
+    const { send, leader } = setupElection({}, () => jsonReply({ metadata: {}, spec: { holderIdentity: "pod-1" } }));
+    await send("PATCH", `${LEASES}/shop-lock`, { headers: { "content-type": type }, body });
+    expect(leader, body).toEqual([true]);
+  }
+  const { send, leader, clock } = setupElection();
+  const lock = (holder: string) =>
+    jsonBody({ metadata: { name: "shop-lock", annotations: { [LEADER_ANNOTATION]: record(holder) } } });
+  await send("PUT", `${CONFIGMAPS}/shop-lock`, lock("pod-1"));
+  await clock.advance(8_999);
+  expect(leader).toEqual([true]);
+  await clock.advance(1);
+  expect(leader).toEqual([true, false]);
+  await send("PUT", `${CONFIGMAPS}/shop-lock`, lock("pod-1"));
+  await send("PUT", `${CONFIGMAPS}/shop-lock`, lock(""));
+  expect(leader).toEqual([true, false, true, false]);
+});

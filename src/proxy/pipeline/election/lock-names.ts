@@ -1,0 +1,123 @@
+// How a request for the operator's lock is renamed: in the path, in field selectors. Pure. Invariant: only what names the
+// lock changes; a namespace, group or label of the same name stays. Called by the election layer.
+
+import type { Rename } from "../../../kube/codec/rename.ts";
+import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
+import type { ResourceInfo } from "../../../kube/request-info.ts";
+import { isAnyLock, isLockPlace, isLockResource, lockNameFor } from "../../../route/lock.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../../route/table.ts";
+
+/** What a request has to do with the lock. */
+export type LockTouch =
+  | { readonly kind: "none" }
+  /** Another subset's lock, by name. */
+  | { readonly kind: "foreign"; readonly name: string }
+  /** The subset's own lock, by its name in the path. */
+  | { readonly kind: "own" }
+  /** A create, whose name only its body tells. */
+  | { readonly kind: "create" }
+  /** The subset's own lock, by a field selector. */
+  | { readonly kind: "selected" }
+  /** A collection that may hold locks. `whole` means over all namespaces. */
+  | { readonly kind: "collection"; readonly whole: boolean };
+
+export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
+  const isCollection = info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
+  // Nothing is hidden from the only subset, and its lock has its own name: such answers pass as they are.
+  if (isCollection && isOnlySubset(snapshot) && selectedNames(info).length === 0) return { kind: "none" };
+  if (!isLockPlace(snapshot, info)) {
+    const whole = snapshot.lockName !== "" && info.namespace === "" && isLockResource(info.group, info.resource);
+    return whole && isCollection ? { kind: "collection", whole: true } : { kind: "none" };
+  }
+  if (info.nameInPath) return touchByName(snapshot, info.name, "own") ?? { kind: "none" };
+  if (info.verb === "create") return { kind: "create" };
+  if (!isCollection) return { kind: "none" };
+  for (const name of selectedNames(info)) {
+    const touch = touchByName(snapshot, name, "selected");
+    if (touch !== undefined) return touch;
+  }
+  return { kind: "collection", whole: false };
+}
+
+/** What a name in a request means: the operator knows its lock by its own name only, and none by the name upstream. */
+export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
+  if (name === snapshot.lockName) return { kind: own };
+  return isAnyLock(snapshot, name) ? { kind: "foreign", name } : undefined;
+}
+
+/** True if the app is not divided: there are no locks of other subsets. */
+export function isOnlySubset({ subset, table }: Snapshot): boolean {
+  return subset === DEFAULT_SUBSET && table.rules.every(({ kind }) => kind === "limit" || kind === "object-limit");
+}
+
+function selectedNames({ query }: ResourceInfo): string[] {
+  const terms = termsOf(query.get("fieldSelector") ?? "");
+  return terms.flatMap(({ field, operator, value }) => (field === "metadata.name" && operator === "=" ? [value] : []));
+}
+
+function termsOf(selector: string): FieldTerm[] {
+  try {
+    return parseFieldSelector(selector);
+  } catch {
+    return []; // the API server refuses it
+  }
+}
+
+/** The path with another object name. Only the segment that is the name changes, not a namespace of the same text. */
+export function renamePath(info: ResourceInfo, to: string): string {
+  const behind = info.subresource === "" ? 0 : info.subresource.split("/").length;
+  const parts = info.path.split("/");
+  // segments has neither the empty part before the first slash nor the one behind a trailing slash
+  parts[info.segments.length - behind] = encodeURIComponent(to);
+  return parts.join("/");
+}
+
+/** The field selector written anew, with the lock's name replaced in every term on metadata.name. */
+export function renameSelector(selector: string, rename: Rename | undefined): string {
+  return termsOf(selector)
+    .map((term) =>
+      formatFieldTerm(term.field === "metadata.name" && term.value === rename?.from ? { ...term, value: rename.to } : term),
+    )
+    .join(",");
+}
+
+/** What of a field selector over all namespaces can be asked upstream, and what is left to the proxy. */
+export interface WholeSelector {
+  readonly selector: string;
+  /** Judges an object by the name that it is shown under. */
+  readonly keep: (shownName: string) => boolean;
+}
+
+/**
+ * A field selector over all namespaces that names the lock: elsewhere an object may have that name by right, and no selector
+ * can say "NAME there and NAME---SUBSET here". So unless it asks for one namespace, its terms with that name are not sent, and
+ * the answer is filtered: dear, and correct. Undefined if it can stay as it is.
+ */
+export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
+  const { from } = rename;
+  const terms = termsOf(selector);
+  const names = terms.filter(({ field, value }) => field === "metadata.name" && value === from);
+  if (names.length === 0) return undefined;
+  const pinned = terms.find(({ field, operator }) => field === "metadata.namespace" && operator === "=");
+  if (pinned !== undefined && pinned.value !== snapshot.podNamespace) return undefined;
+  if (pinned !== undefined) return { selector: renameSelector(selector, rename), keep: () => true };
+  return {
+    selector: terms
+      .filter((term) => !names.includes(term) || term.operator === "!=")
+      .map(formatFieldTerm)
+      .join(","),
+    keep: (name) => names.every(({ operator }) => (name === from) === (operator === "=")),
+  };
+}
+
+/** Field selector terms that leave out the locks of all other subsets that the routes name. */
+export function withoutForeignLocks({ lockName, subset, table }: Snapshot): string {
+  const subsets = new Set([
+    DEFAULT_SUBSET,
+    ...table.rules.flatMap((rule) => (rule.kind === "subset" || rule.kind === "objects" ? [rule.subset] : [])),
+  ]);
+  subsets.delete(subset);
+  const names = [...subsets].map((other) => lockNameFor(lockName, other));
+  return names.map((value) => formatFieldTerm({ field: "metadata.name", operator: "!=", value })).join(",");
+}

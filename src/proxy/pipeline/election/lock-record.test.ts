@@ -1,0 +1,77 @@
+import { expect, it } from "vitest";
+import { envelope, type Field } from "../../../../test/support/kube-protobuf.ts";
+import { LEADER_ANNOTATION, readLockRecord } from "./lock-record.ts";
+
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+const read = (resource: string, value: unknown, whole = true) => readLockRecord("json", resource, json(value), whole);
+const NOTHING = { holder: undefined, durationMs: undefined };
+
+it.each<[string, Field[], object]>([
+  [
+    "holder and duration",
+    [
+      [1, "me"],
+      [2, 300],
+    ],
+    { holder: "me", durationMs: 300_000 },
+  ],
+  [
+    "a release",
+    [
+      [1, ""],
+      [2, 1],
+    ],
+    { holder: "", durationMs: 1_000 },
+  ],
+  ["no holder at all", [[5, 3]], { holder: "", durationMs: undefined }],
+])("is read from a Lease in protobuf: %s", (_, spec, expected) => {
+  const body = envelope("coordination.k8s.io/v1", "Lease", [
+    [1, [[1, "lock"]]],
+    [2, spec],
+  ]);
+  expect(readLockRecord("protobuf", "leases", body, true)).toEqual(expected);
+});
+
+it("is read from the old annotation, in JSON and in protobuf", () => {
+  const text = JSON.stringify({ holderIdentity: "me", leaseDurationSeconds: 15, renewTime: "now" });
+  const expected = { holder: "me", durationMs: 15_000 };
+  expect(read("configmaps", { metadata: { annotations: { other: "x", [LEADER_ANNOTATION]: text } } })).toEqual(expected);
+  const annotations: Field[] = [
+    [
+      12,
+      [
+        [1, "other"],
+        [2, "x"],
+      ],
+    ],
+    [
+      12,
+      [
+        [1, LEADER_ANNOTATION],
+        [2, text],
+      ],
+    ],
+  ];
+  const body = envelope("v1", "Endpoints", [[1, [[1, "lock"], ...annotations]]]);
+  expect(readLockRecord("protobuf", "endpoints", body, true)).toEqual(expected);
+});
+
+it("says that nobody holds a whole Lease without a holder, and nothing where a patch does not speak of it", () => {
+  expect(read("leases", { metadata: {} })).toEqual({ holder: "", durationMs: undefined });
+  expect(read("leases", { metadata: {} }, false)).toEqual(NOTHING);
+  expect(read("leases", { spec: { holderIdentity: null } }, false)).toEqual({ holder: "", durationMs: undefined });
+  expect(read("configmaps", { metadata: { annotations: { [LEADER_ANNOTATION]: null } } }, false)).toEqual({
+    holder: "",
+    durationMs: undefined,
+  });
+});
+
+it.each([
+  ["a ConfigMap that is no lock", "configmaps", { metadata: { name: "settings" }, data: {} }],
+  ["an annotation that is no record", "configmaps", { metadata: { annotations: { [LEADER_ANNOTATION]: "{" } } }],
+])("says nothing of %s", (_, resource, value) => expect(read(resource, value)).toEqual(NOTHING));
+
+it("says nothing of bytes that are not what they should be", () => {
+  expect(readLockRecord("json", "leases", Buffer.from("{"), true)).toEqual(NOTHING);
+  expect(readLockRecord("protobuf", "leases", Buffer.from("k8s"), true)).toEqual(NOTHING);
+});

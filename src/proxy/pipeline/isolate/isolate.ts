@@ -1,0 +1,172 @@
+// The layer that keeps a subset to its slice: allows, refuses or narrows every request for objects. Invariants: what it
+// narrows is an intersection with what the caller asked; a reply that cannot be filtered is refused, never passed; a write
+// is counted as in flight from its decision to its answer. Lock traffic, which the election layer marks, passes.
+import type { Clock, Random } from "../../../base/clock.ts";
+import type { Registry } from "../../../base/metrics.ts";
+import type { ResourceInfo } from "../../../kube/request-info.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { decide } from "../../../route/decide.ts";
+import { createPlanner, NO_PLAN, type Scope } from "../../../route/plan-query.ts";
+import { isNamespaces, type ObjectFilter, type ResourceView } from "../../../route/snapshot.ts";
+import { type Collection, createResync } from "../../session/resync.ts";
+import type { Enforced, Session } from "../../session/session.ts";
+import { endBySnapshot } from "../../stream/end-when.ts";
+import { createStreamMetrics, type StreamMetrics } from "../../stream/stream-metrics.ts";
+import { isLongRunning } from "../../upstream/pools.ts";
+import type { ServerFeatures } from "../../upstream/server-features.ts";
+import { endReply } from "../end-reply.ts";
+import type { Call, Handler, Layer, Reply } from "../handler.ts";
+import { whenReplyDone } from "../reply-done.ts";
+import { isResourceCall, type ResourceCall } from "../resource-call.ts";
+import { admit, enforcedNow } from "./admission.ts";
+import { expiredWatch } from "./expired-watch.ts";
+import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
+import { guardObject } from "./object-guard.ts";
+import { createPages } from "./pages.ts";
+import type { PlanLog } from "./plan-log.ts";
+
+export interface IsolateDeps {
+  readonly session: Session;
+  /** Asked only for collections over all namespaces. */
+  readonly discovery: { scopeOf(call: Call): Promise<Scope> };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly registry: Registry;
+  /** Shared by the layers of one proxy; default: registered here. */
+  readonly metrics?: StreamMetrics;
+  /** What the API servers do not know; shared by the layers of one proxy, default: a memory of its own. */
+  readonly features?: ServerFeatures;
+  /** Where plans are noted for `/debug/plans`. */
+  readonly plans?: PlanLog;
+  /** How long a request waits for the owner of an unknown namespace; default 2,000. */
+  readonly holdMs?: number;
+  /** How long an event of an unknown namespace may stall a watch; default 5,000. */
+  readonly watchHoldMs?: number;
+  /** Watches that a route change ends are spread over this time; default 1,000. */
+  readonly resyncJitterMs?: number;
+}
+
+/** Makes the layer. */
+export function isolate(deps: IsolateDeps): Layer {
+  const { session, clock } = deps;
+  const resync = createResync(session, clock);
+  const pages = createPages(clock);
+  const streams: NarrowDeps = { ...deps, resync, pages, metrics: deps.metrics ?? createStreamMetrics(deps.registry) };
+  const narrow = createNarrow(streams);
+  const plan = createPlanner();
+
+  const allowRead = async (call: ResourceCall, next: Handler): Promise<Reply> => {
+    if (call.info.verb !== "list" && call.info.verb !== "watch") return next(call);
+    return sendCollection(call, async (collection) => {
+      // The first page may have been narrowed still.
+      const isPage = call.info.query.has("continue");
+      const asked = isPage ? pages.resume(call, collection, NO_PLAN, () => NO_PLAN).call : call;
+      const reply = await next(asked);
+      return call.info.verb === "watch" ? watchAllowed(reply, scopeOfWatch(call, collection), streams) : reply;
+    });
+  };
+
+  // Refuses a watch that would go on from a list made under other routes, and notes what is listed.
+  const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
+    const collection = collectionOf(call);
+    const { query, verb } = call.info;
+    if (verb !== "watch" || !continuesFromList(query))
+      return query.get("continue") ? send(collection) : resync.list(collection, () => send(collection));
+    if (!resync.mustListAgain(collection, query.get("resourceVersion") ?? "")) return send(collection);
+    call.record.decision = "fenced";
+    call.record.reason = "list-again";
+    return expiredWatch(call);
+  };
+
+  const scopeOf = async (call: ResourceCall): Promise<Scope> => {
+    const startedMs = clock.monotonicMs();
+    const scope = await deps.discovery.scopeOf(call);
+    call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - startedMs;
+    return scope;
+  };
+
+  const judge = async (call: ResourceCall, view: ResourceView, done: (() => void) | undefined, next: Handler) => {
+    const send = () => guardObject(call, view, next);
+    const reply = done === undefined ? await send() : await countedWrite(call, send, done);
+    return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session, view.objects) : reply;
+  };
+
+  return (next) => async (call) => {
+    if (!isResourceCall(call) || call.record.lock) return next(call);
+    refuseUpgrade(call);
+    const scope = needsScope(call.info, session) ? await scopeOf(call) : "unknown";
+    return admit(call, scope, { session, clock, ask: next, holdMs: deps.holdMs ?? 2_000, plan }, async (admitted) => {
+      if (admitted.kind === "missing") return admitted.reply;
+      if (admitted.kind === "narrow") {
+        const { plan, unknown } = admitted;
+        return sendCollection(call, (collection) => {
+          call.record.decision = "narrowed";
+          if (unknown !== undefined) resync.leftOut.note(collection, unknown);
+          return narrow(call, scopeOfWatch(call, collection), plan, next);
+        });
+      }
+      const { done } = admitted;
+      if (admitted.kind === "judge") return judge(call, admitted.view, done, next);
+      const reply = done === undefined ? await allowRead(call, next) : await countedWrite(call, next, done);
+      return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session) : reply;
+    });
+  };
+}
+
+// Logs that are followed, proxies, tunnels. Watches have ends of their own, which know what frames are.
+function hasNoEnd(info: ResourceInfo): boolean {
+  return info.verb !== "watch" && isLongRunning(info);
+}
+
+/** @param objects the labels by which it was judged; it goes on as long as the same ones are asked for */
+function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, objects?: ObjectFilter): Reply {
+  const isOver = (now: Enforced) => {
+    const decision = decide(now.view(info.group, info.resource), info, "unknown");
+    if (decision.kind === "judge") return decision.objects.labelSelector !== objects?.labelSelector;
+    return decision.kind !== "allow";
+  };
+  return endReply(reply, endBySnapshot(session, isOver));
+}
+
+async function countedWrite(call: Call, next: Handler, done: () => void): Promise<Reply> {
+  try {
+    return whenReplyDone(call, await next(call), done);
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+// The frames of a tunnel cannot be filtered. The server makes none of a list or watch; this is the second lock on that door.
+function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
+  if (upgrade === undefined || (info.verb !== "list" && info.verb !== "watch")) return;
+  record.decision = "refused";
+  record.reason = "upgrade";
+  throw new StatusError("ServiceUnavailable", `ctrlmesh: ${info.verb} over ${upgrade} is not supported, use plain HTTP`);
+}
+
+function needsScope(info: ResourceInfo, session: Session): boolean {
+  if (info.namespace !== "" || isNamespaces(info)) return false;
+  if (info.verb !== "list" && info.verb !== "watch" && info.verb !== "deletecollection") return false;
+  return !enforcedNow(session).view(info.group, info.resource).whole;
+}
+
+// The user agent is no part of the shape: @kubernetes/client-node lists under one name and watches under another.
+function collectionOf({ info }: ResourceCall): Collection {
+  const { group, version, resource, namespace, query } = info;
+  const selectors = [query.get("labelSelector") ?? "", query.get("fieldSelector") ?? ""];
+  const shape = JSON.stringify([group, version, resource, namespace, ...selectors]);
+  // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
+  return { group, resource, namespace: isNamespaces(info) ? "" : namespace, shape };
+}
+
+function scopeOfWatch(call: ResourceCall, collection: Collection) {
+  return { collection, continues: call.info.verb === "watch" && continuesFromList(call.info.query) };
+}
+
+// Without a resourceVersion, or with "0", or as a WatchList, a watch sends the whole state first.
+function continuesFromList(query: URLSearchParams): boolean {
+  const version = query.get("resourceVersion") ?? "";
+  const sendsState = (query.get("sendInitialEvents") ?? "false").toLowerCase();
+  return version !== "" && version !== "0" && (sendsState === "false" || sendsState === "0");
+}

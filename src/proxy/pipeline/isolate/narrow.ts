@@ -1,0 +1,161 @@
+// Sends a list or watch with what the API server can filter by itself, and filters the reply by its own content type.
+// Invariant: fails closed. A successful reply that is not a readable list or watch is refused, never passed. Called by isolate.
+import { createListFilter } from "../../../kube/codec/list-filter.ts";
+import { narrowAccept } from "../../../kube/codec/media-type.ts";
+import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { isHiddenBy, type QueryPlan } from "../../../route/plan-query.ts";
+import { governingNamespace, isMine } from "../../../route/snapshot.ts";
+import { type End, endWhen } from "../../stream/end-when.ts";
+import { failWhen } from "../../stream/fail-when.ts";
+import { listStream } from "../../stream/list-stream.ts";
+import { ECHO_HEAD_BYTES, readEcho, withHead } from "../../stream/shard-echo.ts";
+import { hidesNamespaces, isTakenAway, NOTHING_PUSHED, type WatchScope } from "../../stream/watch-scope.ts";
+import { type WatchDeps, watchStream } from "../../stream/watch-stream.ts";
+import { createServerFeatures, type ServerFeatures } from "../../upstream/server-features.ts";
+import { asSource } from "../byte-source.ts";
+import type { ByteSource } from "../byte-stream.ts";
+import { discardBody } from "../discard-body.ts";
+import type { Call, Handler, Reply } from "../handler.ts";
+import { withParameter } from "../query.ts";
+import { readableEncoding } from "../readable-encoding.ts";
+import { enforcedNow } from "./admission.ts";
+import { createPages, type Pages } from "./pages.ts";
+import { createPlanLog, type PlanLog } from "./plan-log.ts";
+import { createPushDown, type Sent } from "./push-down.ts";
+
+export interface NarrowDeps extends WatchDeps {
+  /** What the API servers do not know; default: a memory of its own. */
+  readonly features?: ServerFeatures;
+  /** Where plans are noted for `/debug/plans`; default: nowhere that can be read. */
+  readonly plans?: PlanLog;
+  /** Shared with whatever continues lists that are not narrowed any more; default: of its own. */
+  readonly pages?: Pages;
+}
+
+/** What is asked, but for what is pushed down. */
+export type AskedScope = Pick<WatchScope, "collection" | "continues">;
+
+export type Narrow = (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => Promise<Reply>;
+
+export function createNarrow(deps: NarrowDeps): Narrow {
+  const { clock } = deps;
+  const features = deps.features ?? createServerFeatures(clock);
+  const [plans, pages] = [deps.plans ?? createPlanLog(clock), deps.pages ?? createPages(clock)];
+  const pushDown = createPushDown({ ...deps, features, plans, pages });
+  return async (asked, scope, plan, next) => {
+    const call = readable(asked);
+    const sent = await pushDown(call, scope.collection, plan, next);
+    const { plan: name, pushed } = sent;
+    const onIgnored = () => {
+      if (pushed.ranges !== undefined) features.lacks(scope.collection, "shards", "ignored");
+      else features.lacks(scope.collection, "fields", "ignored");
+    };
+    return filterReply(sent, call, { ...scope, pushed, plan: name, onIgnored }, deps);
+  };
+}
+
+/**
+ * A reply to an allowed watch: passes untouched, and ends when the routes change for it. Where its frames cannot be told apart
+ * it breaks, since there is no boundary at which an event could be put in; clients watch again and are decided upon anew.
+ */
+export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): Reply {
+  if (reply.status !== 200 || reply.body === null) return reply;
+  const encoding = readableEncoding(reply);
+  const full: WatchScope = { ...scope, pushed: NOTHING_PUSHED };
+  const body = asSource(reply.body);
+  const { "content-length": _, ...headers } = reply.headers;
+  if (encoding !== undefined) return { ...reply, headers, body: watchStream(body, encoding, full, deps) };
+  const { collection } = scope;
+  const end: End = {
+    onChange: (listener) => deps.resync.watching(collection, listener),
+    isOver: () => isTakenAway(enforcedNow(deps.session).view(collection.group, collection.resource), collection),
+  };
+  return { ...reply, headers, body: endWhen(body, end, "break") };
+}
+
+// The caller's request as its reply can be read. A body has no meaning here and could not be sent twice.
+function readable(call: Call): Call {
+  const accept = narrowAccept(call.headers.accept);
+  discardBody(call.body);
+  const { "content-length": _length, "transfer-encoding": _coding, "content-type": _type, ...headers } = call.headers;
+  const narrowed: Call = { ...call, headers: { ...headers, accept, "accept-encoding": "identity" }, body: null };
+  // Without metadata nobody could say whose a Table's rows are.
+  return call.info.query.get("includeObject") === "None" ? withParameter(narrowed, "includeObject", "Metadata") : narrowed;
+}
+
+function filterReply({ reply }: Sent, call: Call, scope: WatchScope, deps: NarrowDeps): Reply {
+  if (reply.status >= 300) return reply;
+  const { "content-length": _, etag: _tag, ...headers } = reply.headers;
+  if (call.method === "HEAD" && reply.body === null) return { ...reply, headers };
+  const encoding = readableEncoding(reply);
+  if (encoding === undefined || reply.status !== 200 || reply.body === null) {
+    discardBody(reply.body);
+    const what = `status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`;
+    throw notReadable(`the API server's reply cannot be filtered (${what})`);
+  }
+  if (enforcedNow(deps.session).view(scope.collection.group, scope.collection.resource).isMoving) {
+    discardBody(reply.body);
+    call.record.decision = "fenced";
+    call.record.reason = "moving";
+    throw movingMeanwhile();
+  }
+  const body = asSource(reply.body);
+  const isWatch = call.info.verb === "watch";
+  return {
+    ...reply,
+    headers,
+    body: isWatch ? watchStream(body, encoding, scope, deps) : filterList(body, encoding, scope, deps),
+  };
+}
+
+function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, deps: NarrowDeps): ByteSource {
+  const { collection, pushed, plan = "none" } = scope;
+  const { group, resource } = collection;
+  let enforced = enforcedNow(deps.session);
+  let view = enforced.view(group, resource);
+  let suspect = hidesNamespaces(pushed) ? scope.onIgnored : undefined;
+  const keep = (meta: ItemMeta) => {
+    // The view of the instant: what is lost while the list runs is not shown any more.
+    const now = enforcedNow(deps.session);
+    if (now !== enforced) {
+      enforced = now;
+      view = now.view(group, resource);
+    }
+    if (isMine(view, meta)) return true;
+    const namespace = governingNamespace(group, resource, meta);
+    const standing = view.standing(namespace);
+    if (standing === "unknown" || standing === "moving") deps.resync.leftOut.note(collection, namespace);
+    if (suspect !== undefined && isHiddenBy(pushed, namespace)) {
+      suspect();
+      suspect = undefined;
+    }
+    return false;
+  };
+  // A resource that has begun to move as a whole would come out as an empty list, and clients would believe it.
+  const filter = failWhen(
+    createListFilter(encoding, keep, { labels: view.objects !== undefined }),
+    () => view.isMoving === true,
+    movingMeanwhile,
+  );
+  const served = deps.metrics.servedBy(plan);
+  const listen = (head: Uint8Array) => {
+    if (readEcho(encoding, head) === "ignored") scope.onIgnored?.();
+  };
+  const source = pushed.ranges === undefined ? body : withHead(body, ECHO_HEAD_BYTES, listen);
+  return listStream(source, filter, (filteredBytes, readBytes) => {
+    deps.metrics.filteredBytes.inc(filteredBytes);
+    served.read(readBytes);
+    served.sent(readBytes - filteredBytes);
+    served.dropped(filter.dropped);
+  });
+}
+
+function movingMeanwhile(): StatusError {
+  const message = "ctrlmesh: the resource is moving between subsets; try again";
+  return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
+}
+
+function notReadable(message: string): StatusError {
+  return new StatusError("NotAcceptable", `ctrlmesh: ${message}`);
+}

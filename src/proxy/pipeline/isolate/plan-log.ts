@@ -1,0 +1,61 @@
+// What was planned lately for each resource that is listed or watched, for `/debug/plans`. Invariant: bounded, and nothing in
+// it comes from objects or from a caller's selectors but their length. Written by the push-down, read by the health server.
+import type { Clock } from "../../../base/clock.ts";
+import type { PlanName } from "../../../route/plan-query.ts";
+import type { GroupResource } from "../../session/session.ts";
+import type { NotSent } from "./push-query.ts";
+
+/** The last plan of one resource. */
+export interface PlanEntry extends GroupResource {
+  readonly verb: string;
+  readonly plan: PlanName;
+  /** Characters of each selector as it was sent, the caller's own part included. */
+  readonly selectorChars: { readonly label: number; readonly field: number; readonly shard: number };
+  /** Known namespaces; both 0 where namespaces say nothing. */
+  readonly namespaces: { readonly own: number; readonly foreign: number };
+  readonly notSent: readonly NotSent[];
+  /** HTTP status of the API server's answer. */
+  readonly status: number;
+}
+
+export interface PlanLog {
+  record(entry: PlanEntry): void;
+  list(): readonly LoggedPlan[];
+}
+
+export interface LoggedPlan extends PlanEntry {
+  /** Narrowed lists and watches of this resource since it came into the log. */
+  readonly requests: number;
+  /** RFC 3339, of the last one. */
+  readonly at: string;
+}
+
+interface Line {
+  readonly entry: PlanEntry;
+  readonly requests: number;
+  readonly atMs: number;
+}
+
+/** Resources that are remembered; the one whose last request is the oldest goes first. */
+const MAX_RESOURCES = 250;
+
+export function createPlanLog(clock: Pick<Clock, "now">, maxResources = MAX_RESOURCES): PlanLog {
+  // Oldest first, as Map keeps them.
+  const lines = new Map<string, Line>();
+  return {
+    record(entry) {
+      const key = `${entry.group}/${entry.resource}`;
+      const requests = (lines.get(key)?.requests ?? 0) + 1;
+      lines.delete(key);
+      lines.set(key, { entry, requests, atMs: clock.now() });
+      const [oldest] = lines.keys();
+      if (lines.size > maxResources && oldest !== undefined) lines.delete(oldest);
+    },
+    list: () => describePlans([...lines.values()]),
+  };
+}
+
+// Newest first.
+function describePlans(lines: readonly Line[]): LoggedPlan[] {
+  return lines.map(({ entry, requests, atMs }) => ({ ...entry, requests, at: new Date(atMs).toISOString() })).reverse();
+}

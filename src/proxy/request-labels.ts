@@ -1,0 +1,48 @@
+// Something for each resource that requests are about, bounded in number. A client chooses paths freely, so a resource gets
+// its own only after the API server has answered for it, and only so many do; all others share one. Used by the metrics.
+import type { RequestInfo } from "../kube/request-info.ts";
+
+/**
+ * Makes the function from requests to what `make` makes; it remembers which resources exist.
+ * @param maxResources how many get their own
+ */
+export function byResource<T>(
+  maxResources: number,
+  make: (group: string, resource: string) => T,
+): (info: RequestInfo | undefined, code: number) => T {
+  const groups = new Map<string, Map<string, T>>();
+  const none = make("", "");
+  const other = make("other", "other");
+  let known = 0;
+  return (info, code) => {
+    if (info?.kind !== "resource") return none;
+    const { group, resource } = info;
+    const own = groups.get(group)?.get(resource);
+    if (own !== undefined) return own;
+    if (code >= 300 || known >= maxResources) return other;
+    known++;
+    const made = make(group, resource);
+    const resources = groups.get(group);
+    if (resources === undefined) groups.set(group, new Map([[resource, made]]));
+    else resources.set(resource, made);
+    return made;
+  };
+}
+
+/** The verb of a request as a label. */
+export function verbOf(info: RequestInfo | undefined): string {
+  return info === undefined ? "unreadable" : info.verb;
+}
+
+/** A map that makes what it does not have. */
+export function lazily<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) {
+      value = make(key);
+      made.set(key, value);
+    }
+    return value;
+  };
+}

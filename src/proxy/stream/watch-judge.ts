@@ -1,0 +1,153 @@
+// Judges the events of one watch by the routes in force, and remembers what judging takes: which namespaces have gone while the
+// client knows their objects, whether the first event was seen, what was left out. Invariant: bytes that it gives out hold no
+// object that is not the subset's at that instant. Called by the watch stream, which knows how bytes come and go.
+import type { Encoding, ItemMeta } from "../../kube/codec/types.ts";
+import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
+import { isHiddenBy } from "../../route/plan-query.ts";
+import { governingNamespace, isMine, type ResourceView } from "../../route/snapshot.ts";
+import type { Resync } from "../session/resync.ts";
+import type { Enforced, Session } from "../session/session.ts";
+import { judgeEvent } from "./judge-event.ts";
+import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
+import { hidesNamespaces, isAllMine, isPushdownStale, type WatchScope } from "./watch-scope.ts";
+
+/** What becomes of a frame: bytes to send, nothing, nothing and the client must list again, or it has to wait. */
+export type Fate = Uint8Array | "drop" | "relist" | "wait";
+
+export interface WatchJudgeDeps {
+  readonly session: Session;
+  readonly resync: Resync;
+  readonly metrics: StreamMetrics;
+}
+
+const WITH_LABELS = { labels: true };
+
+export class WatchJudge {
+  readonly #encoding: Encoding;
+  readonly #scope: WatchScope;
+  readonly #deps: WatchJudgeDeps;
+  readonly #events: EventCounters;
+  readonly #served: PlanCounters | undefined;
+  /** What was asked to be left out may come all the same, where the API server does not know the parameter. */
+  #suspect: (() => void) | undefined;
+  /** Namespaces that were ours when they vanished from the table: their last events are still the client's. */
+  readonly #departed = new Set<string>();
+  /** No event has been dealt with yet. */
+  #isFirst = true;
+
+  constructor(encoding: Encoding, scope: WatchScope, deps: WatchJudgeDeps) {
+    this.#encoding = encoding;
+    this.#scope = scope;
+    this.#deps = deps;
+    this.#events = deps.metrics.eventsOf(scope.collection);
+    this.#served = scope.plan === undefined ? undefined : deps.metrics.servedBy(scope.plan);
+    this.#suspect = hidesNamespaces(scope.pushed) ? scope.onIgnored : undefined;
+  }
+
+  /** Bytes have come from the API server. */
+  received(bytes: number): void {
+    this.#served?.read(bytes);
+  }
+
+  /** Throws `CODEC_MALFORMED`. */
+  judge(frame: Uint8Array): Fate {
+    const view = this.#view();
+    if (isAllMine(view, this.#scope.collection)) return this.#show(frame);
+    // The watch is about to end with a 410. Until then nothing, no bookmark either, may say that what was shown is all there is.
+    if (view.isMoving) return "drop";
+    const options = view.objects === undefined ? {} : WITH_LABELS;
+    const event = readFrame(this.#encoding, frame, options);
+    if (event.type === "BOOKMARK" || event.type === "ERROR") return this.#show(frame);
+    const { verdict, leftOut } = judgeEvent(view, event, (namespace) => this.#isGivenUp(namespace), this.#isFirst);
+    switch (verdict.kind) {
+      case "show":
+        return this.#show(frame);
+      case "show-part":
+        this.#leaveOut(leftOut);
+        return this.#show(filterTableFrame(frame, (meta) => isMine(view, meta), options));
+      case "relist":
+        this.#served?.dropped(1);
+        this.#events.dropped.value++;
+        return "relist";
+      case "drop":
+        this.#drop(event, leftOut);
+        return "drop";
+      case "hold":
+        // The last of a deleted namespace: without it the client would keep its objects for ever.
+        if (event.type === "DELETED" && verdict.namespaces.every((namespace) => this.#departed.has(namespace)))
+          return this.#show(frame);
+        this.#events.held.value++;
+        return "wait";
+      default:
+        return verdict satisfies never;
+    }
+  }
+
+  /**
+   * Its owner is not waited for any more: what the frame holds counts as left out.
+   * @returns true if the client knows objects of its namespace, so that only a new list tells what became of them
+   */
+  giveUp(frame: Uint8Array): boolean {
+    const view = this.#view();
+    let isKnown = false;
+    for (const object of readFrame(this.#encoding, frame).objects) {
+      const namespace = governingNamespace(view.group, view.resource, object);
+      if (view.standing(namespace) !== "unknown") continue;
+      this.#leaveOut([namespace]);
+      if (this.#departed.delete(namespace)) isKnown = true;
+    }
+    return isKnown;
+  }
+
+  /** Follows a change of the routes. `removed`: namespaces that the table knows no more. */
+  follow(removed: readonly string[], before: Enforced): void {
+    const { group, resource } = this.#scope.collection;
+    const view = this.#view();
+    const old = before.view(group, resource);
+    for (const namespace of removed) if (old.standing(namespace) === "mine") this.#departed.add(namespace);
+    for (const namespace of this.#departed) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
+  }
+
+  /** True if what was pushed down hides something that is the subset's now; `born` as in `isPushdownStale`. */
+  isStale(born?: readonly string[]): boolean {
+    return isPushdownStale(this.#view(), this.#scope.pushed, born);
+  }
+
+  #show(bytes: Uint8Array): Uint8Array {
+    this.#isFirst = false;
+    this.#events.forwarded.value++;
+    this.#served?.sent(bytes.length);
+    return bytes;
+  }
+
+  #drop({ objects }: WatchFrame, leftOut: readonly string[]): void {
+    this.#isFirst = false;
+    this.#served?.dropped(1);
+    if (this.#suspect !== undefined) this.#checkIgnored(objects);
+    this.#leaveOut(leftOut);
+    this.#events[leftOut.length > 0 ? "left-out" : "dropped"].value++;
+  }
+
+  #checkIgnored(objects: readonly ItemMeta[]): void {
+    const { pushed, collection } = this.#scope;
+    const { group, resource } = collection;
+    if (!objects.some((object) => isHiddenBy(pushed, governingNamespace(group, resource, object)))) return;
+    this.#suspect?.();
+    this.#suspect = undefined;
+  }
+
+  #isGivenUp(namespace: string): boolean {
+    return !this.#departed.has(namespace) && this.#deps.resync.leftOut.has(this.#scope.collection, namespace);
+  }
+
+  #leaveOut(namespaces: readonly string[]): void {
+    for (const namespace of namespaces) this.#deps.resync.leftOut.note(this.#scope.collection, namespace);
+  }
+
+  #view(): ResourceView {
+    const { current } = this.#deps.session;
+    const { group, resource } = this.#scope.collection;
+    if (current === undefined) throw new Error("watching: there is no snapshot");
+    return current.view(group, resource);
+  }
+}

@@ -1,0 +1,81 @@
+import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createConnections } from "./connections.ts";
+import { DEFAULT_LIVENESS } from "./liveness.ts";
+
+function setup() {
+  const clock = createFakeClock();
+  const lost: string[] = [];
+  const table = new Map<string, number>();
+  let looks = 0;
+  const connections = createConnections({
+    clock,
+    liveness: DEFAULT_LIVENESS,
+    onLost: (pool, by) => lost.push(`${pool} ${by}`),
+    retransmits: async () => {
+      looks++;
+      return table;
+    },
+  });
+  const socket = (localPort: number) => {
+    const destroyed: Error[] = [];
+    const fake = Object.assign(new EventEmitter(), {
+      localPort,
+      remotePort: 443,
+      destroyed,
+      destroy(error: Error) {
+        destroyed.push(error);
+        fake.emit("close");
+      },
+    });
+    return fake;
+  };
+  const add = (pool: "lock" | "list", localPort: number) => {
+    const one = socket(localPort);
+    connections.add(pool, one as unknown as Socket);
+    return one;
+  };
+  return { clock, lost, table, connections, add, looks: () => looks };
+}
+
+it("counts by pool, until a connection closes", () => {
+  const { connections, add } = setup();
+  const [one] = [add("lock", 1), add("list", 2), add("list", 3)];
+  expect([connections.openIn("lock"), connections.openIn("list"), connections.openIn("watch")]).toEqual([1, 2, 0]);
+  one.emit("close");
+  expect(connections.openIn("lock")).toBe(0);
+});
+
+it("breaks a connection that acknowledges nothing, and only that", async () => {
+  const { clock, lost, table, connections, add } = setup();
+  const [dead, alive] = [add("list", 1), add("list", 2)];
+  table.set("1-443", 5);
+  await clock.advance(40_000);
+  expect(lost).toEqual(["list unacknowledged"]);
+  expect([dead.destroyed.length, alive.destroyed.length, connections.openIn("list")]).toEqual([1, 0, 1]);
+});
+
+it("tells of one that keepalive ended", () => {
+  const { lost, add } = setup();
+  add("lock", 1).emit("error", Object.assign(new Error("read ETIMEDOUT"), { code: "ETIMEDOUT" }));
+  add("lock", 2).emit("error", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
+  expect(lost).toEqual(["lock keepalive"]);
+});
+
+it("looks only while something is open, and no more once stopped", async () => {
+  const { clock, connections, add, looks } = setup();
+  await clock.advance(60_000);
+  expect(looks()).toBe(0);
+  const one = add("lock", 1);
+  await clock.advance(10_000);
+  expect(looks()).toBe(2);
+  one.emit("close");
+  await clock.advance(60_000);
+  expect(looks()).toBe(3);
+  add("lock", 2);
+  connections.stop();
+  await clock.advance(60_000);
+  expect([looks(), clock.pending]).toEqual([3, 0]);
+});

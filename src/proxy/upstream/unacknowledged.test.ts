@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { parseRetransmits, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
+
+// As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now, zero window.
+const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:A599 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 619545 1 0000 100 0 0 10 0
+   1: 0100007F:C350 0A000001:01BB 01 00000000:00000000 02:00000ABC 00000000     0        0 1 2 0000 20 4 30 10 -1
+   2: 0100007F:C351 0A000001:01BB 01 00000020:00000000 01:00000012 00000003     0        0 2 2 0000 20 4 30 10 -1
+   3: 0100007F:C352 0A000001:01BB 01 00000020:00000000 01:00000012 00000000     0        0 3 2 0000 20 4 30 10 -1
+   4: 0100007F:C353 0A000001:01BB 01 00000020:00000000 04:00000012 00000007     0        0 4 2 0000 20 4 30 10 -1
+`;
+
+it("reads which connections repeat what they sent", () => {
+  expect(parseRetransmits(TABLE)).toEqual(new Map([["50001-443", 3]]));
+  expect(parseRetransmits("")).toEqual(new Map());
+});
+
+it("reads this machine's tables without an error", async () => {
+  expect(await readRetransmits()).toBeInstanceOf(Map);
+});
+
+const [a, b] = [
+  { localPort: 1, remotePort: 443 },
+  { localPort: 2, remotePort: 443 },
+];
+const table = (entries: Record<string, number>) => new Map(Object.entries(entries));
+
+it("names a connection that has repeated for too long", () => {
+  const watch = new UnacknowledgedWatch(30_000);
+  expect(watch.look([a, b], table({ "1-443": 1 }), 0)).toEqual([]);
+  expect(watch.look([a, b], table({ "1-443": 4 }), 29_999)).toEqual([]);
+  expect(watch.look([a, b], table({ "1-443": 4, "2-443": 1 }), 30_000)).toEqual([a]);
+});
+
+it("starts anew once something was acknowledged", () => {
+  const watch = new UnacknowledgedWatch(30_000);
+  watch.look([a], table({ "1-443": 4 }), 0);
+  expect(watch.look([a], table({ "1-443": 1 }), 20_000)).toEqual([]);
+  expect(watch.look([a], table({ "1-443": 2 }), 40_000)).toEqual([]);
+  watch.look([a], table({}), 45_000);
+  expect(watch.look([a], table({ "1-443": 2 }), 60_000)).toEqual([]);
+});

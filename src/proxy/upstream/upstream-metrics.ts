@@ -1,0 +1,76 @@
+// Metrics about the connections to the API server. Invariant: labels are bounded, pools and reasons being closed lists.
+import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
+
+/** What a connection is for; none of them waits for another. */
+export const POOL_NAMES = ["watch", "stream", "lock", "list", "short"] as const;
+export type PoolName = (typeof POOL_NAMES)[number];
+
+/** Why no connection could be made. */
+export type ConnectFailure = "refused" | "timeout" | "unreachable" | "dns" | "tls" | "reset" | "other";
+
+/** By what a vanished peer was noticed. */
+export type LostBy = "keepalive" | "ping" | "unacknowledged";
+
+export interface UpstreamMetrics {
+  connected(pool: PoolName): void;
+  connectFailed(pool: PoolName, reason: ConnectFailure): void;
+  lost(pool: PoolName, by: LostBy): void;
+  retried(pool: PoolName): void;
+}
+
+export interface UpstreamGauges {
+  /** Open connections, and requests that wait for one. Asked at each scrape. */
+  readonly openIn: (pool: PoolName) => number;
+  readonly waitingIn: (pool: PoolName) => number;
+}
+
+/** Registers the metrics. */
+export function createUpstreamMetrics(registry: Registry, gauges: UpstreamGauges): UpstreamMetrics {
+  const registers = [registry];
+  const gauge = (name: string, help: string, valueIn: (pool: PoolName) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["pool"],
+      registers,
+      collect() {
+        for (const pool of POOL_NAMES) this.set({ pool }, valueIn(pool));
+      },
+    });
+  gauge("ctrlmesh_proxy_upstream_connections", "Open connections to the API server.", gauges.openIn);
+  gauge("ctrlmesh_proxy_upstream_waiting_requests", "Requests that wait for a connection.", gauges.waitingIn);
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name: `ctrlmesh_proxy_upstream_${name}_total`, help, labelNames, registers });
+  const connects = counter("connects", "Connections that were made.", "pool");
+  const failures = counter("connect_failures", "Connections that could not be made.", "pool", "reason");
+  const lost = counter("lost_connections", "Connections whose peer had vanished, by what noticed it.", "pool", "by");
+  const retries = counter("retries", "Requests that were sent a second time.", "pool");
+  return {
+    connected: (pool) => connects.inc({ pool }),
+    connectFailed: (pool, reason) => failures.inc({ pool, reason }),
+    lost: (pool, by) => lost.inc({ pool, by }),
+    retried: (pool) => retries.inc({ pool }),
+  };
+}
+
+const FAILURES: Readonly<Record<string, ConnectFailure>> = {
+  ECONNREFUSED: "refused",
+  ETIMEDOUT: "timeout",
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
+  ENOTFOUND: "dns",
+  EAI_AGAIN: "dns",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  CA_UNREADABLE: "tls",
+};
+
+/** The bounded reason of what went wrong while connecting. */
+export function connectFailureOf(error: Error): ConnectFailure {
+  const code = "code" in error ? String(error.code) : "";
+  const known = FAILURES[code];
+  if (known !== undefined) return known;
+  // OpenSSL's codes, and those of certificate checks: UNABLE_TO_..., CERT_..., SELF_SIGNED_..., DEPTH_ZERO_...
+  return /^ERR_(SSL|TLS)_|CERT|ISSUER|SIGNATURE/.test(code) ? "tls" : "other";
+}

@@ -1,0 +1,133 @@
+// One HTTP/2 connection to the API server that carries many watches. Invariants: it takes no new stream once the API server
+// has said GOAWAY, while those that run go on; a peer that answers no PING takes all its streams with it, at once. A paused
+// stream holds at most STREAM_WINDOW_BYTES and never stops its neighbours: Node gives the connection's window back as bytes
+// arrive, and only the stream's own as they are read. Made by WatchConnections.
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+
+/** Bounds what a watch whose client does not read may hold. At 2 ms to the API server it is still worth 64 MB/s. */
+const STREAM_WINDOW_BYTES = 128 * 1024;
+const CONNECTION_WINDOW_BYTES = 1024 * 1024;
+/** Our own bound; the API server's (100 by default in Go since 2023) counts if it is lower. */
+const MAX_STREAMS = 250;
+/** Until its settings are known. */
+const ASSUMED_STREAMS = 100;
+/** As many bytes of headers as the traffic server takes; nghttp2's own bound is half of that. */
+const MAX_HEADER_BYTES = 256 * 1024;
+const IDLE_MS = 60_000;
+/** Room for every stream to be paused at once; Node refuses new streams beyond it (10 by default). */
+const MAX_MEMORY_MB = 64;
+
+export interface WatchConnectionOptions {
+  readonly socket: TLSSocket;
+  readonly origin: string;
+  readonly clock: Clock;
+  readonly pingEveryMs: number;
+  /** The connection has ended or takes nothing new. */
+  readonly onRetired: (connection: WatchConnection) => void;
+  /** Its peer has vanished. */
+  readonly onLost: () => void;
+}
+
+export class WatchConnection {
+  readonly #session: ClientHttp2Session;
+  readonly #options: WatchConnectionOptions;
+  #streams = 0;
+  #maxStreams = ASSUMED_STREAMS;
+  #retired = false;
+  #answered = true;
+  #bytesRead = 0;
+  #pingTimer: Timer | undefined;
+  #idleTimer: Timer | undefined;
+
+  constructor(options: WatchConnectionOptions) {
+    this.#options = options;
+    const { socket, origin } = options;
+    this.#session = connect(origin, {
+      createConnection: () => socket,
+      maxSendHeaderBlockLength: MAX_HEADER_BYTES,
+      maxSessionMemory: MAX_MEMORY_MB,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    });
+    this.#session
+      .once("connect", () => this.#session.setLocalWindowSize(CONNECTION_WINDOW_BYTES))
+      .on("remoteSettings", ({ maxConcurrentStreams }) => {
+        this.#maxStreams = Math.min(maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS);
+      })
+      .on("goaway", () => this.#retire())
+      .on("error", () => this.#retire()) // each stream is told as well
+      .once("close", () => this.#closed());
+    this.#armPing();
+    this.#armIdle();
+  }
+
+  get hasRoom(): boolean {
+    return !this.#retired && this.#streams < this.#maxStreams && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  /**
+   * Opens a stream for a request without a body.
+   * @param headers name, value, name, value, ..., pseudo headers first
+   * @throws Error of Node's if the headers are not valid, or the connection has just ended (then it has no room any more)
+   */
+  open(headers: readonly string[]): ClientHttp2Stream {
+    const stream = this.#session.request(headers, { endStream: true });
+    this.#streams++;
+    this.#idleTimer?.cancel();
+    stream.once("close", () => {
+      this.#streams--;
+      if (this.#streams === 0) this.#armIdle();
+    });
+    return stream;
+  }
+
+  destroy(): void {
+    this.#session.destroy();
+  }
+
+  #retire(): void {
+    if (this.#retired) return;
+    this.#retired = true;
+    this.#options.onRetired(this);
+  }
+
+  #closed(): void {
+    this.#pingTimer?.cancel();
+    this.#idleTimer?.cancel();
+    this.#retire();
+  }
+
+  #armIdle(): void {
+    this.#idleTimer = this.#options.clock.after(IDLE_MS, () => this.#session.close());
+  }
+
+  // Bytes count as an answer: behind a slow link a PING's answer waits for what was sent before it.
+  #armPing(): void {
+    const { clock, pingEveryMs, socket } = this.#options;
+    const dueMs = clock.monotonicMs() + pingEveryMs;
+    this.#pingTimer = clock.after(pingEveryMs, () => {
+      const isLate = clock.monotonicMs() - dueMs > pingEveryMs / 2; // we were stopped ourselves: the answer may lie unread
+      if (this.#session.closed || this.#answered || isLate || socket.bytesRead !== this.#bytesRead) this.#ping();
+      else this.#lost();
+    });
+  }
+
+  // Node sends none once GOAWAY has closed the session. Then nothing is sent any more, and TCP keepalive sees a dead peer.
+  #ping(): void {
+    if (this.#session.closed || this.#session.destroyed) return;
+    this.#answered = false;
+    this.#bytesRead = this.#options.socket.bytesRead;
+    this.#session.ping((error) => {
+      if (error === null) this.#answered = true;
+    });
+    this.#armPing();
+  }
+
+  #lost(): void {
+    this.#options.onLost();
+    this.#retire();
+    this.#session.destroy(new MeshError("PEER_LOST", "watching: the API server answers nothing any more"));
+  }
+}

@@ -1,0 +1,151 @@
+// Cuts the space of namespaces' hashes into the ranges that the API server is asked for by `shardSelector` (KEP-5866): own
+// namespaces inside, foreign ones outside. Pure. Invariant: every own namespace is inside of the ranges, however few they are.
+//
+// A gap between two namespaces' hashes is where namespaces fall that nobody has heard of yet. Gaps belong to us as far as the
+// number of ranges allows: then only the foreign hashes themselves are left out, a namespace that is born reaches running
+// watches (the residual filter holds and judges it), and they go on when it is granted. What is left out unseen costs every
+// informer a new list at such a birth. So, when there are too many ranges: first the gaps between two foreign namespaces are
+// closed, the narrowest first, since it is the least likely that somebody is born there; then neighbouring ranges are joined over
+// the fewest foreign namespaces, which the residual filter drops. Ranges of equal size would be useless: FNV-1a of short names
+// is badly skewed. More in docs/decisions/0007-push-down.md.
+import { fnv1a64 } from "./fnv.ts";
+
+/** The hashes from `start` up to, but not including, `end`. */
+export interface ShardRange {
+  readonly start: bigint;
+  readonly end: bigint;
+}
+
+export interface ShardCut {
+  /** Ascending, apart from each other, at least one. */
+  readonly ranges: readonly ShardRange[];
+  /** Some hash that belongs to no known namespace is outside: a namespace born later may go unseen. */
+  readonly hidesUnknown: boolean;
+  /** Foreign namespaces that are inside. */
+  readonly letThrough: number;
+}
+
+export interface CutOptions {
+  /** At least one. */
+  readonly maxRanges: number;
+  /** False where every namespace that nobody has heard of yet is ours as well: then no gap is closed. Default true. */
+  readonly mayHideUnknown?: boolean;
+}
+
+const END_OF_HASHES = 1n << 64n;
+
+/** Cuts; undefined if nothing can be left out. */
+export function cutShards(mine: readonly string[], others: readonly string[], options: CutOptions): ShardCut | undefined {
+  const own = sortedHashes(mine);
+  const isOwn = new Set(own);
+  const foreign = sortedHashes(others).filter((hash) => !isOwn.has(hash));
+  const { gaps, hidesUnknown } = closeGaps(gapsBetween(foreign, own), options);
+  const joined = joinCheapest(gaps, options.maxRanges);
+  const letThrough = foreign.filter((hash) => isInside(joined, hash)).length;
+  if (letThrough === foreign.length) return undefined;
+  return { ranges: joined, hidesUnknown: hidesUnknown && !isWhole(joined), letThrough };
+}
+
+/** True if the API server shows objects of the namespace when it is asked for these ranges. */
+export function isInRanges(ranges: readonly ShardRange[], namespace: string): boolean {
+  return isInside(ranges, fnv1a64(namespace));
+}
+
+/** What both lists of ranges hold. */
+export function intersectRanges(left: readonly ShardRange[], right: readonly ShardRange[]): ShardRange[] {
+  const both: ShardRange[] = [];
+  for (let [at, other] = [0, 0]; ; ) {
+    const [a, b] = [left[at], right[other]];
+    if (a === undefined || b === undefined) return both;
+    const [, start] = sorted(a.start, b.start);
+    const [end] = sorted(a.end, b.end);
+    if (start < end) both.push({ start, end });
+    if (a.end === end) at++;
+    else other++;
+  }
+}
+
+/** The query parameter. The API server's grammar knows no more than this: `||` over ranges of one field. */
+export function formatShardSelector(ranges: readonly ShardRange[]): string {
+  return ranges.map(({ start, end }) => `shardRange(object.metadata.namespace,'${hex(start)}','${hex(end)}')`).join("||");
+}
+
+function hex(hash: bigint): string {
+  return `0x${hash.toString(16).padStart(16, "0")}`;
+}
+
+/** The hashes between two neighbouring foreign ones, or between one and the end of the space. */
+interface Gap extends ShardRange {
+  readonly own: number;
+  /** Foreign namespaces below it. */
+  readonly foreignBelow: number;
+}
+
+function gapsBetween(foreign: BigUint64Array, own: BigUint64Array): Gap[] {
+  const gaps: Gap[] = [];
+  let start = 0n;
+  let taken = 0;
+  for (let index = 0; index <= foreign.length; index++) {
+    const end = foreign[index] ?? END_OF_HASHES;
+    const before = taken;
+    while (taken < own.length && (own[taken] as bigint) < end) taken++;
+    if (start < end) gaps.push({ start, end, own: taken - before, foreignBelow: index });
+    start = end + 1n;
+  }
+  return gaps;
+}
+
+function closeGaps(gaps: readonly Gap[], { maxRanges, mayHideUnknown = true }: CutOptions) {
+  const surplus = gaps.length - maxRanges;
+  if (surplus <= 0 || !mayHideUnknown) return { gaps, hidesUnknown: false };
+  const empty = gaps.filter((gap) => gap.own === 0).sort((a, b) => ascending(a.end - a.start, b.end - b.start));
+  const closed = new Set(empty.slice(0, surplus));
+  return { gaps: gaps.filter((gap) => !closed.has(gap)), hidesUnknown: closed.size > 0 };
+}
+
+// Joining two neighbours changes the cost of no other join, so the cheapest ones together are the cheapest choice.
+function joinCheapest(gaps: readonly Gap[], maxRanges: number): ShardRange[] {
+  const costs = gaps.slice(1).map((gap, index) => ({ at: index + 1, cost: gap.foreignBelow - (gaps[index]?.foreignBelow ?? 0) }));
+  const surplus = Math.max(0, gaps.length - maxRanges);
+  const joins = new Set(
+    costs
+      .sort((a, b) => a.cost - b.cost)
+      .slice(0, surplus)
+      .map(({ at }) => at),
+  );
+  const ranges: ShardRange[] = [];
+  for (const [index, { start, end }] of gaps.entries()) {
+    const last = ranges.at(-1);
+    if (last !== undefined && joins.has(index)) ranges[ranges.length - 1] = { start: last.start, end };
+    else ranges.push({ start, end });
+  }
+  return ranges;
+}
+
+function isInside(ranges: readonly ShardRange[], hash: bigint): boolean {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ranges[middle] as ShardRange).end <= hash) low = middle + 1;
+    else high = middle;
+  }
+  const range = ranges[low];
+  return range !== undefined && range.start <= hash;
+}
+
+function isWhole([first]: readonly ShardRange[]): boolean {
+  return first?.start === 0n && first.end === END_OF_HASHES;
+}
+
+// Typed arrays sort bigints by value, and many times as fast as with a comparison of ours.
+function sortedHashes(names: readonly string[]): BigUint64Array {
+  return BigUint64Array.from(names, fnv1a64).sort();
+}
+
+function sorted(a: bigint, b: bigint): [bigint, bigint] {
+  return a < b ? [a, b] : [b, a];
+}
+
+function ascending(a: bigint, b: bigint): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,70 @@
+// Route rule <-> wire message. Invariant: a rule of a kind, or with a term, that this version does not know is a problem of its
+// table and never left out: without it a subset would have more than it was given. Called by snapshot-codec.ts.
+import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
+import type { ResourceMatch, RouteRule } from "../route/table.ts";
+import type { LabelTermMessage, RuleMessage } from "./messages.ts";
+
+/** The rule as a message. */
+export function ruleToWire(rule: RouteRule): RuleMessage {
+  const { resources, origin } = rule;
+  const common = { subset: "", resources, origin };
+  switch (rule.kind) {
+    case "limit":
+      return { kind: "LIMIT", ...common };
+    case "subset":
+      return { kind: "SUBSET", ...common, subset: rule.subset };
+    case "object-limit":
+      return { kind: "OBJECT_LIMIT", ...common, terms: rule.terms.map(termToWire) };
+    case "objects":
+      return { kind: "OBJECTS", ...common, subset: rule.subset, terms: [termToWire(rule.term)] };
+    case "fence":
+      return { kind: "FENCE", ...common };
+    default:
+      return rule satisfies never;
+  }
+}
+
+/**
+ * Decodes and checks a rule.
+ * @param resources the message's own, decoded
+ * @param report told of each problem, with its place below the rule; with a problem the result means nothing
+ */
+export function ruleFromWire(
+  message: RuleMessage,
+  resources: readonly ResourceMatch[],
+  report: (problem: string) => void,
+): RouteRule {
+  const { kind, subset, origin } = message;
+  if ((kind === "SUBSET" || kind === "OBJECTS") && subset === "") report(".subset: missing");
+  if (kind === "LIMIT") return { kind: "limit", resources, origin };
+  if (kind === "SUBSET") return { kind: "subset", subset, resources, origin };
+  if (kind !== "OBJECT_LIMIT" && kind !== "OBJECTS" && kind !== "FENCE") {
+    report(`.kind: ${String(kind)} is not known to this proxy`);
+    return { kind: "fence", resources, origin };
+  }
+  if (resources.length === 0) report(".resources: missing");
+  if (kind === "FENCE") return { kind: "fence", resources, origin };
+  const terms = termsFromWire(message.terms ?? [], report);
+  const [term] = terms;
+  if (kind === "OBJECT_LIMIT") return { kind: "object-limit", terms, resources, origin };
+  if (term === undefined || terms.length > 1) report(`.terms: must be one, are ${terms.length}`);
+  return { kind: "objects", subset, term: term ?? NO_TERM, resources, origin };
+}
+
+const NO_TERM: SetTerm = { key: "", operator: "exists", values: [] };
+
+function termToWire({ key, operator, values }: LabelTerm): LabelTermMessage {
+  return { key, operator, values: [...values] };
+}
+
+function termsFromWire(messages: readonly LabelTermMessage[], report: (problem: string) => void): SetTerm[] {
+  return messages.map(({ key, operator, values }, index) => {
+    const term = { key, operator: operator as SetTerm["operator"], values: [...values] };
+    const needsValues = operator === "in" || operator === "notin";
+    if (key === "") report(`.terms[${index}].key: missing`);
+    if (!isSetTerm(term)) report(`.terms[${index}].operator: ${JSON.stringify(operator)} is not known to this proxy`);
+    else if (needsValues !== values.length > 0)
+      report(`.terms[${index}].values: ${operator} ${needsValues ? "needs some" : "takes none"}`);
+    return term;
+  });
+}

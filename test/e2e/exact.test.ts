@@ -1,0 +1,211 @@
+// Where a subset owns a slice, its answers are the direct ones minus the foreign objects, byte for byte: lists, pages and
+// watches, in every encoding and form, while random writes go on everywhere. What is foreign is worked out by decoding.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { type Mesh, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe, type ProbeStream } from "../support/probe.ts";
+import { randomWrites } from "../support/random-writes.ts";
+import { as, PROTOBUF } from "../support/requests.ts";
+import { describeWithKube } from "../support/requirements.ts";
+import { type Element, type List, readList, readWatch } from "../support/slices.ts";
+
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const SUBSETS = ["red", "blue", ""] as const;
+type Subset = (typeof SUBSETS)[number];
+const RED = ["red-0", "red-1"];
+// More than can be excluded by name, so that red and default are filtered by the proxy alone, and blue is not.
+const BLUE = Array.from({ length: 20 }, (_, index) => `blue-${index}`);
+const GREEN = ["green-0", "green-1"];
+const JSON_TYPE = "application/json";
+const LISTS = [
+  JSON_TYPE,
+  PROTOBUF,
+  as("Table"),
+  as("PartialObjectMetadataList"),
+  as("PartialObjectMetadataList", PROTOBUF),
+  `${as("Table")},${JSON_TYPE}`,
+  "*/*",
+];
+const WATCHES = [JSON_TYPE, PROTOBUF, as("Table"), as("PartialObjectMetadata"), as("PartialObjectMetadata", PROTOBUF)];
+const ALL = "/api/v1/configmaps";
+const VIRTUAL_APP = `
+apiVersion: ctrlmesh.kruise.io/v1alpha1
+kind: VirtualApp
+metadata: {name: foo-operator, namespace: foo-system}
+spec:
+  selector: {matchLabels: {component: foo-operator}}
+  configuration: {controller: {leaderElectionName: foo-operator}}
+  route:
+    subRules:
+      - {name: reds, match: [{namespaceRegex: ^red}]}
+      - {name: blues, match: [{namespaceRegex: ^blue}]}
+  subsets:
+    - {name: red, labels: {colour: red}, routeRules: [reds]}
+    - {name: blue, labels: {colour: blue}, routeRules: [blues]}
+`;
+
+const ownerOf = (namespace: string): Subset => (namespace.startsWith("red") ? "red" : namespace.startsWith("blue") ? "blue" : "");
+
+describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`, () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let direct: Probe;
+  const proxies = {} as Record<Subset, Probe>;
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube });
+    for (const name of [...RED, ...BLUE, ...GREEN]) await mesh.createNamespace(name);
+    await mesh.apply(VIRTUAL_APP);
+    for (const namespace of [...RED, "blue-0", "blue-1", "blue-19", ...GREEN]) {
+      for (const name of ["a", "b", "c"])
+        await mesh.client.create(CONFIG_MAPS, {
+          metadata: { namespace, name },
+          data: { decoy: '"items":[{"metadata":{"namespace":"red-0"}}]' },
+        });
+      await mesh.createFoo(namespace, "foo", "hello");
+    }
+    for (const subset of SUBSETS) {
+      const pod = await mesh.addPod({
+        name: `foo-${subset || "default"}`,
+        ...(subset === "" ? {} : { labels: { colour: subset } }),
+      });
+      proxies[subset] = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
+    }
+    direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token, keep: false });
+    // Its lease would move the resourceVersion of every list.
+    await mesh.killManager();
+  });
+  afterAll(async () => {
+    for (const probe of [direct, ...Object.values(proxies)]) await probe?.close();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  const listOf = async (probe: Probe, path: string, accept: string): Promise<List> => {
+    const { status, headers, body } = await probe.get(path, { accept });
+    expect(status, `${path} ${accept}`).toBe(200);
+    return readList(String(headers["content-type"]), body);
+  };
+  /** Direct and proxied of one resourceVersion. */
+  const bothLists = (subset: Subset, path: string, accept: string): Promise<[List, List]> =>
+    eventually(async () => {
+      const [whole, slice] = await Promise.all([listOf(direct, path, accept), listOf(proxies[subset], path, accept)]);
+      expect(slice.resourceVersion).toBe(whole.resourceVersion);
+      return [whole, slice];
+    });
+
+  it.each(SUBSETS)("lists of every encoding and form: %s", async (subset) => {
+    const owned = (element: Element) => ownerOf(element.namespace === "" ? element.name : element.namespace) === subset;
+    const paths = [
+      ALL,
+      "/apis/demo.ctrlmesh.io/v1/foos",
+      "/api/v1/namespaces",
+      "/api/v1/namespaces/red-0/configmaps",
+      "/api/v1/namespaces/green-0/configmaps",
+    ];
+    for (const path of [
+      ...paths,
+      `${ALL}?fieldSelector=metadata.name%3Da`,
+      `${ALL}?resourceVersion=0`,
+      `${ALL}?labelSelector=!nope`,
+    ]) {
+      for (const accept of LISTS) {
+        if (path.includes("foos") && accept === PROTOBUF) continue; // custom resources have no protobuf
+        const [whole, slice] = await bothLists(subset, path, accept);
+        const expected = whole.elements.filter(owned);
+        expect(slice.elements, `${path} ${accept}`).toEqual(expected);
+        expect(slice.frame, `${path} ${accept}`).toBe(whole.frame);
+        expect(whole.elements.length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it.each(SUBSETS)("Tables with and without objects: %s", async (subset) => {
+    for (const includeObject of ["Metadata", "Object"]) {
+      const [whole, slice] = await bothLists(subset, `${ALL}?includeObject=${includeObject}`, as("Table"));
+      expect(slice.elements).toEqual(whole.elements.filter(({ namespace }) => ownerOf(namespace) === subset));
+    }
+    // Without metadata nobody could tell: the rows carry it, and are the same but for that.
+    const [, none] = await bothLists(subset, `${ALL}?includeObject=None`, as("Table"));
+    const [, metadata] = await bothLists(subset, `${ALL}?includeObject=Metadata`, as("Table"));
+    expect(none.elements).toEqual(metadata.elements);
+  });
+
+  it.each(SUBSETS)("pages: their union is the slice, and nothing is said of how many remain: %s", async (subset) => {
+    for (const accept of [JSON_TYPE, PROTOBUF, as("Table")]) {
+      const [whole] = await bothLists(subset, ALL, accept);
+      for (const limit of [1, 2, 7]) {
+        const elements: Element[] = [];
+        let token = "";
+        let pages = 0;
+        do {
+          const page = await listOf(proxies[subset], `${ALL}?limit=${limit}&continue=${encodeURIComponent(token)}`, accept);
+          expect(page.remaining).toBe(false);
+          elements.push(...page.elements);
+          token = page.continue;
+          pages++;
+        } while (token !== "");
+        expect(elements).toEqual(whole.elements.filter(({ namespace }) => ownerOf(namespace) === subset));
+        expect(pages).toBeGreaterThan(1);
+      }
+    }
+    expect((await listOf(direct, `${ALL}?limit=2`, JSON_TYPE)).remaining).toBe(true);
+  });
+
+  it("watches of every encoding and form, under random writes", async () => {
+    const { resourceVersion } = await listOf(direct, ALL, JSON_TYPE);
+    const state = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const paths = [
+      ...WATCHES.flatMap((accept) => [
+        [`${ALL}?watch=1&resourceVersion=${resourceVersion}`, accept] as const,
+        [`${ALL}?watch=1&${state}`, accept] as const,
+      ]),
+      [`/api/v1/watch/configmaps?resourceVersion=${resourceVersion}`, JSON_TYPE] as const,
+      [`${ALL}?watch=1&resourceVersion=${resourceVersion}&labelSelector=odd%3D1`, PROTOBUF] as const,
+      [`${ALL}?watch=1&resourceVersion=${resourceVersion}&fieldSelector=metadata.name%3Dw0-0`, JSON_TYPE] as const,
+      ["/api/v1/namespaces/red-0/configmaps?watch=1&resourceVersion=0", JSON_TYPE] as const,
+      ["/api/v1/namespaces/green-0/configmaps?watch=1&resourceVersion=0", PROTOBUF] as const,
+    ];
+    // As every client does: a watch goes on from a list of the same selection.
+    for (const probe of Object.values(proxies)) {
+      for (const query of ["", "?labelSelector=odd%3D1", "?fieldSelector=metadata.name%3Dw0-0"])
+        await listOf(probe, `${ALL}${query}`, JSON_TYPE);
+    }
+    const open = (probe: Probe) => Promise.all(paths.map(([path, accept]) => probe.stream(path, { accept })));
+    const [whole, ...slices] = await Promise.all([direct, ...SUBSETS.map((subset) => proxies[subset])].map(open));
+    const writes = await randomWrites({
+      client: mesh.client,
+      namespaces: [...RED, "blue-0", "blue-19", ...GREEN],
+      seed: SEED,
+      forMs: 12_000,
+    });
+    expect(writes).toBeGreaterThan(100);
+    for (const [index, subset] of SUBSETS.entries()) {
+      for (const [at, [path, accept]] of paths.entries()) {
+        const stream = slices[index]?.[at] as ProbeStream;
+        expect([stream.status, stream.contentType], `${subset} ${path} ${accept}`).toEqual([200, whole?.[at]?.contentType]);
+        await eventually(() => {
+          const all = eventsOf(whole?.[at] as ProbeStream);
+          const expected = all.filter(({ namespace, initialEnd }) => initialEnd || ownerOf(namespace) === subset);
+          const seen = eventsOf(stream);
+          expect(seen.length, `${subset} ${path} ${accept}`).toBe(expected.length);
+          expect(seen.map(comparable), `${subset} ${path} ${accept}`).toEqual(expected.map(comparable));
+          expect(stream.ended()).toBe(false);
+        });
+      }
+    }
+  });
+});
+
+// Bookmarks come when they come, but for the one that ends the initial events.
+function eventsOf(stream: ProbeStream): Element[] {
+  return readWatch(stream.contentType, stream.bytes()).filter(({ type, initialEnd }) => type !== "BOOKMARK" || initialEnd);
+}
+
+// Its resourceVersion is that of the moment in which the watch began.
+function comparable({ bytes, initialEnd, ...element }: Element): object {
+  return initialEnd ? { ...element, initialEnd } : { ...element, bytes };
+}

@@ -1,0 +1,372 @@
+// Locks on the real API server: every kind of lock object, verb, encoding and patch through the proxy of subset v2, compared
+// with what a direct client sees under NAME---v2; two subsets that lead at once; RBAC that knows NAME only.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EVENTS } from "../../src/kube/client/resources.ts";
+import { renameObject } from "../../src/kube/codec/rename.ts";
+import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { LEADER_ANNOTATION } from "../../src/proxy/pipeline/election/lock-record.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { envelope } from "../support/kube-protobuf.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe, type ProbeAnswer } from "../support/probe.ts";
+import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+
+const NAMESPACE = "foo-system";
+const NAME = "foo-operator";
+const UPSTREAM = `${NAME}---v2`;
+const JSON_TYPE = "application/json";
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const KINDS = [
+  { resource: "leases", kind: "Lease", apiVersion: "coordination.k8s.io/v1", root: "/apis/coordination.k8s.io/v1" },
+  { resource: "configmaps", kind: "ConfigMap", apiVersion: "v1", root: "/api/v1" },
+  { resource: "endpoints", kind: "Endpoints", apiVersion: "v1", root: "/api/v1" },
+] as const;
+type Kind = (typeof KINDS)[number];
+
+const pathOf = ({ root, resource }: Kind, name = "") => `${root}/namespaces/${NAMESPACE}/${resource}${name && `/${name}`}`;
+const BY_NAME = `fieldSelector=metadata.name%3D${NAME}`;
+
+describeWithKube("leader-election locks", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let first: MeshPod;
+  let canary: MeshPod;
+  let direct: Probe;
+  let byDefault: Probe;
+  let byCanary: Probe;
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube });
+    for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
+    await mesh.apply(demoVirtualApp());
+    first = await mesh.addPod({ name: "foo-0", labels: { version: "v1" } });
+    canary = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
+    direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
+    byDefault = createProbe({ url: first.proxyUrl, caPem: first.proxyCaPem, token: kube.token });
+    byCanary = createProbe({ url: canary.proxyUrl, caPem: canary.proxyCaPem, token: kube.token });
+  });
+  afterAll(async () => {
+    for (const probe of [direct, byDefault, byCanary]) await probe?.close();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  const statusOf = async () => (await mesh.client.get(VIRTUAL_APPS, { namespace: NAMESPACE, name: NAME })).status;
+  const condition = async (type: string) => (await statusOf())?.conditions?.find((row) => row.type === type);
+  const leaders = async () => Object.fromEntries((await statusOf())?.subsets?.map(({ name, leader }) => [name, leader]) ?? []);
+
+  describe("with RBAC that is pinned to the lock's name by resourceNames", () => {
+    const [leases] = KINDS;
+    let operator: Probe;
+    const tryToLead = async () => {
+      const got = await operator.get(pathOf(leases, NAME));
+      if (got.status !== 404) return got;
+      return operator.send("POST", pathOf(leases), { ...lock(leases, "canary"), metadata: { name: NAME } });
+    };
+
+    beforeAll(async () => {
+      operator = createProbe({ url: canary.proxyUrl, caPem: canary.proxyCaPem, token: canary.token });
+      const withoutLeases = [{ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"], verbs: ["get", "list", "watch"] }];
+      const patch = JSON.stringify({ rules: withoutLeases });
+      await kubectl(kube.kubeconfig, ["patch", "clusterrole", NAME, "--type=merge", "-p", patch]);
+      await grant("pinned", [
+        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], resourceNames: [NAME], verbs: ["get", "update"] },
+        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+      ]);
+    });
+    afterAll(() => operator?.close());
+
+    async function grant(name: string, rules: object[]) {
+      const metadata = { name, namespace: NAMESPACE };
+      const rbac = "rbac.authorization.k8s.io";
+      const binding = {
+        roleRef: { apiGroup: rbac, kind: "Role", name },
+        subjects: [{ kind: "ServiceAccount", name: "foo-operator", namespace: NAMESPACE }],
+      };
+      const items = [
+        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
+        { apiVersion: `${rbac}/v1`, kind: "RoleBinding", metadata, ...binding },
+      ];
+      await mesh.apply(JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+    }
+
+    it("says Unknown before anybody has used the lock, which does not spoil Ready", async () => {
+      await eventually(async () =>
+        expect(await condition("LockPermitted")).toMatchObject({ status: "Unknown", reason: "NotReviewed" }),
+      );
+      await eventually(async () => expect(await condition("Ready")).toMatchObject({ status: "True" }));
+    });
+
+    it("tells the user in a condition, an event and the proxy's log; the refusal names both names", async () => {
+      await eventually(async () => expect((await tryToLead()).status).toBe(403));
+      const { body } = await tryToLead();
+      expect(JSON.parse(body.toString()).message).toContain(`"${NAME}" (ctrlmesh: upstream "${UPSTREAM}") is forbidden: User `);
+      await eventually(async () => {
+        const denied = {
+          status: "False",
+          reason: "LockDenied",
+          message: expect.stringContaining(`they may not get, update leases`),
+        };
+        expect(await condition("LockPermitted")).toMatchObject(denied);
+        expect(await condition("Ready")).toMatchObject(denied);
+      });
+      await eventually(async () => {
+        const events = await mesh.client.list(EVENTS, { namespace: NAMESPACE });
+        expect(events.items.filter(({ reason }) => reason === "LockDenied")).toHaveLength(1);
+      });
+      expect(canary.proxy.output().match(/it cannot lead/g)).toHaveLength(1);
+    });
+
+    it("is True again soon after the Role has the rules that the condition says", async () => {
+      const { message = "" } = (await condition("LockPermitted")) ?? {};
+      const rules = [...message.matchAll(/\{"apiGroups".*?\]\}/g)].map(([rule]) => JSON.parse(rule) as object);
+      expect(rules).toEqual([
+        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], resourceNames: [UPSTREAM], verbs: ["get", "update"] },
+      ]);
+      await grant("mended", rules);
+      // An operator tries again every two seconds.
+      await eventually(
+        async () => {
+          expect((await tryToLead()).status).toBeLessThan(300);
+          expect(await condition("LockPermitted")).toMatchObject({ status: "True", reason: "Permitted" });
+        },
+        { withinMs: 15_000, everyMs: 500 },
+      );
+      await eventually(async () => expect(await condition("Ready")).toMatchObject({ status: "True" }));
+      await direct.send("DELETE", pathOf(leases, UPSTREAM));
+    });
+  });
+
+  const lock = ({ kind, apiVersion, resource }: Kind, holder: string, seconds = 15) => {
+    const record = { holderIdentity: holder, leaseDurationSeconds: seconds };
+    return {
+      apiVersion,
+      kind,
+      metadata: { name: NAME, annotations: resource === "leases" ? {} : { [LEADER_ANNOTATION]: JSON.stringify(record) } },
+      ...(resource === "leases" ? { spec: record } : {}),
+    };
+  };
+
+  describe("client-go's multilocks, which are two objects of one name", () => {
+    const [leases, configmaps] = KINDS;
+    const locks = [configmaps, leases];
+    // As resourcelock.MultiLock: the primary is created or updated first, then the secondary.
+    const acquire = async (probe: Probe, holder: string, seconds: number) => {
+      for (const kind of locks) {
+        const path = pathOf(kind, NAME);
+        const body = lock(kind, holder, seconds);
+        const { status, body: found } = await probe.get(path);
+        const { resourceVersion } = JSON.parse(found.toString()).metadata;
+        const update = { ...body, metadata: { ...body.metadata, resourceVersion } };
+        const written = status === 404 ? await probe.send("POST", pathOf(kind), body) : await probe.send("PUT", path, update);
+        expect(written.status).toBeLessThan(300);
+      }
+    };
+    const holdersOf = async (name: string) => {
+      const [lease, map] = await Promise.all([direct.get(pathOf(leases, name)), direct.get(pathOf(configmaps, name))]);
+      const annotation = JSON.parse(map.body.toString()).metadata.annotations[LEADER_ANNOTATION];
+      return [JSON.parse(lease.body.toString()).spec.holderIdentity, JSON.parse(annotation).holderIdentity];
+    };
+
+    afterAll(async () => {
+      for (const kind of locks) for (const name of [NAME, UPSTREAM]) await direct.send("DELETE", pathOf(kind, name));
+    });
+
+    it("let two subsets lead at once, each by both of its own objects", async () => {
+      await acquire(byDefault, "foo-0_1", 60);
+      await acquire(byCanary, "foo-canary-0_1", 60);
+      expect(await holdersOf(NAME)).toEqual(["foo-0_1", "foo-0_1"]);
+      expect(await holdersOf(UPSTREAM)).toEqual(["foo-canary-0_1", "foo-canary-0_1"]);
+      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: "foo-canary-0" }));
+      expect(await condition("LockPermitted")).toMatchObject({ status: "True" });
+    });
+
+    it("are lost by the loss of one, won back with it, and released by both", async () => {
+      await direct.send("PATCH", pathOf(leases, UPSTREAM), { spec: { holderIdentity: "thief" } });
+      await byCanary.get(pathOf(leases, NAME));
+      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: undefined }));
+      await acquire(byCanary, "foo-canary-0_1", 60);
+      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: "foo-canary-0" }));
+      await acquire(byDefault, "", 1);
+      await eventually(async () => expect(await leaders()).toEqual({ "": undefined, v2: "foo-canary-0" }));
+    });
+
+    it("are lost by silence when the lease is over", async () => {
+      await acquire(byCanary, "foo-canary-0_1", 2);
+      const started = performance.now();
+      await eventually(async () => expect(await leaders()).toEqual({ "": undefined, v2: undefined }));
+      expect(performance.now() - started).toBeGreaterThan(1_500);
+    });
+  });
+
+  it("are not in a subset's collections while the pod's namespace is another subset's, by their own name only", async () => {
+    const [leases] = KINDS;
+    expect((await byCanary.send("POST", pathOf(leases), lock(leases, "canary"))).status).toBe(201);
+    for (const target of [pathOf(leases), `${leases.root}/leases`]) {
+      expect(JSON.parse((await byCanary.get(target)).body.toString()).items).toEqual([]);
+    }
+    const { items } = JSON.parse((await byCanary.get(`${pathOf(leases)}?${BY_NAME}`)).body.toString());
+    expect(items).toMatchObject([{ metadata: { name: NAME }, spec: { holderIdentity: "canary" } }]);
+    await direct.send("DELETE", pathOf(leases, UPSTREAM));
+    // From here on the canary owns the namespace that its pods live in.
+    await mesh.labelNamespace(NAMESPACE, { "ns-type": "canary-1" });
+    await eventually(async () => {
+      expect(await condition("Converged")).toMatchObject({ status: "True" });
+      expect((await statusOf())?.subsets).toMatchObject([{}, { name: "v2", namespaces: 2 }]);
+    });
+  });
+
+  describe.each(KINDS)("$resource", (kind) => {
+    const own = pathOf(kind, NAME);
+    const upstream = pathOf(kind, UPSTREAM);
+    const back = { from: UPSTREAM, to: NAME };
+
+    beforeAll(async () => {
+      // Another subset's and the default one's, which the canary must never see.
+      for (const name of [NAME, `${NAME}---v3`]) {
+        await direct.send("POST", pathOf(kind), { ...lock(kind, "FOREIGN"), metadata: { name } });
+      }
+    });
+    afterAll(async () => {
+      for (const name of [NAME, UPSTREAM, `${NAME}---v3`]) await direct.send("DELETE", pathOf(kind, name));
+    });
+
+    const expectTranslated = (answer: ProbeAnswer, status = 200) => {
+      expect(`${answer.status} ${answer.status === status ? "" : answer.body.toString()}`).toBe(`${status} `);
+      expect(answer.body.includes("---v2")).toBe(false);
+      expect(answer.body.includes("FOREIGN")).toBe(false);
+    };
+    const upstreamObject = async () => JSON.parse((await direct.get(upstream)).body.toString());
+
+    it("is created in protobuf and in JSON", async () => {
+      const metadata = [[1, NAME]] as const;
+      const encoded = envelope(kind.apiVersion, kind.kind, [[1, [...metadata]]]);
+      const created = await byCanary.send("POST", pathOf(kind), encoded, { "content-type": PROTOBUF, accept: PROTOBUF });
+      expectTranslated(created, 201);
+      expect((await direct.get(upstream)).status).toBe(200);
+      expectTranslated(await byCanary.send("DELETE", own));
+      expect((await direct.get(upstream)).status).toBe(404);
+      const answer = await byCanary.send("POST", pathOf(kind), lock(kind, "canary"));
+      expectTranslated(answer, 201);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ metadata: { name: NAME, namespace: NAMESPACE } });
+      expect((await upstreamObject()).metadata.name).toBe(UPSTREAM);
+    });
+
+    it.each([
+      ["json", JSON_TYPE],
+      ["protobuf", PROTOBUF],
+    ] as const)("is read and updated in %s, byte for byte what a direct client sees", async (encoding, type) => {
+      const got = await byCanary.get(own, { accept: type });
+      expectTranslated(got);
+      const seen = (await direct.get(upstream, { accept: type })).body;
+      expect(got.body.equals(Buffer.from(renameObject(encoding, seen, back)))).toBe(true);
+      const updated = await byCanary.send("PUT", own, got.body, { "content-type": type, accept: type });
+      expectTranslated(updated);
+      expectTranslated(await byCanary.get(own, { accept: TABLE }));
+    });
+
+    it.each<[string, string, string]>([
+      ["a merge patch", "application/merge-patch+json", JSON.stringify({ metadata: { name: NAME, labels: { by: "merge" } } })],
+      [
+        "a strategic merge patch",
+        "application/strategic-merge-patch+json",
+        JSON.stringify({ metadata: { labels: { by: "strategic" } } }),
+      ],
+      [
+        "a JSON Patch that tests the name",
+        "application/json-patch+json",
+        JSON.stringify([
+          { op: "test", path: "/metadata/name", value: NAME },
+          { op: "add", path: "/metadata/labels/by", value: "json" },
+        ]),
+      ],
+      [
+        "an apply in JSON",
+        "application/apply-patch+yaml",
+        JSON.stringify({ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: NAME, labels: { by: "apply" } } }),
+      ],
+      [
+        "an apply in YAML",
+        "application/apply-patch+yaml",
+        `apiVersion: ${kind.apiVersion}\nkind: ${kind.kind}\nmetadata:\n  name: ${NAME} # the lock\n  labels: {by: "yaml"}\n`,
+      ],
+    ])("takes %s", async (_, type, body) => {
+      const query = type.includes("apply") ? "?fieldManager=e2e&force=true" : "";
+      for (const accept of [JSON_TYPE, PROTOBUF]) {
+        const answer = await byCanary.send("PATCH", own + query, Buffer.from(body), { "content-type": type, accept });
+        expectTranslated(answer);
+      }
+      const by = /yaml"/.test(body) ? "yaml" : (/"(merge|strategic|json|apply)"/.exec(body)?.[1] ?? "");
+      expect((await upstreamObject()).metadata.labels).toEqual({ by });
+      expect(JSON.parse((await direct.get(pathOf(kind, NAME))).body.toString()).metadata.labels).toBeUndefined();
+    });
+
+    it.each([JSON_TYPE, PROTOBUF, TABLE])(
+      "is listed and watched in %s: by its name, in its namespace, in all",
+      async (accept) => {
+        const everywhere = `${kind.root}/${kind.resource}`;
+        for (const target of [
+          `${pathOf(kind)}?${BY_NAME}`,
+          `${everywhere}?${BY_NAME}`,
+          `${pathOf(kind)}?limit=500`,
+          everywhere,
+        ]) {
+          const listed = await byCanary.get(target, { accept });
+          expectTranslated(listed);
+          expect(listed.body.includes(NAME), target).toBe(true);
+          const watched = await byCanary.stream(`${target}${target.includes("?") ? "&" : "?"}watch=1`, { accept });
+          await eventually(() => expect(watched.bytes().includes(NAME), target).toBe(true));
+          const label = `w${Date.now()}`;
+          await byCanary.send("PATCH", own, { metadata: { labels: { by: label } } });
+          if (accept !== TABLE) await eventually(() => expect(watched.bytes().includes(label), target).toBe(true));
+          expect(watched.bytes().includes("---v2"), target).toBe(false);
+          expect(watched.bytes().includes("FOREIGN"), target).toBe(false);
+        }
+      },
+    );
+
+    it("is in a list over all namespaces under the operator's name, where objects elsewhere keep theirs", async () => {
+      await direct.send("POST", `${kind.root}/namespaces/canary-eu/${kind.resource}`, {
+        ...lock(kind, "x"),
+        metadata: { name: UPSTREAM },
+      });
+      const names = async (probe: Probe, query = "") => {
+        const { items } = JSON.parse((await probe.get(`${kind.root}/${kind.resource}${query}`)).body.toString());
+        return items
+          .map(({ metadata }: { metadata: { namespace: string; name: string } }) => `${metadata.namespace}/${metadata.name}`)
+          .filter((text: string) => text.includes(NAME));
+      };
+      expect(await names(byCanary)).toEqual([`canary-eu/${UPSTREAM}`, `${NAMESPACE}/${NAME}`]);
+      expect(await names(byCanary, `?${BY_NAME}`)).toEqual([`${NAMESPACE}/${NAME}`]);
+      await direct.send("DELETE", `${kind.root}/namespaces/canary-eu/${kind.resource}/${UPSTREAM}`);
+    });
+
+    itWithProgram("kubectl", "is applied by kubectl --server-side, read and deleted, as if it had no other name", async () => {
+      const { metadata: _, ...rest } = lock(kind, "kubectl");
+      const manifest = JSON.stringify({ ...rest, metadata: { name: NAME, namespace: NAMESPACE } });
+      const args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+      expect(await kubectl(canary.adminKubeconfig, args, manifest)).toContain(`/${NAME} serverside-applied`);
+      expect(await kubectl(canary.adminKubeconfig, ["get", kind.resource, "-A"])).toMatch(
+        new RegExp(`^${NAMESPACE} +${NAME} `, "m"),
+      );
+      await kubectl(canary.adminKubeconfig, ["-n", NAMESPACE, "delete", kind.resource, NAME]);
+      expect((await direct.get(upstream)).status).toBe(404);
+      expect((await direct.get(pathOf(kind, NAME))).status).toBe(200);
+    });
+
+    it("answers its absence, and a conflict, in the operator's words", async () => {
+      const missing = await byCanary.get(own);
+      expectTranslated(missing, 404);
+      expect(missing.body.toString()).toContain(`\\"${NAME}\\" not found`);
+      expectTranslated(await byCanary.send("POST", pathOf(kind), lock(kind, "canary")), 201);
+      expectTranslated(await byCanary.send("POST", pathOf(kind), lock(kind, "canary")), 409);
+      const stale = { ...lock(kind, "canary"), metadata: { name: NAME, resourceVersion: "1" } };
+      expectTranslated(await byCanary.send("PUT", own, stale), 409);
+    });
+  });
+});

@@ -1,0 +1,34 @@
+// The short form of bench/soak.ts: a proxy that was treated badly for half a minute is afterwards as it was.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Kube, startKube } from "../support/kube.ts";
+import { describeWithKube } from "../support/requirements.ts";
+import { complaints, runSoak } from "../support/soak/run-soak.ts";
+
+const RATE = 200;
+const SEED = 1;
+
+describeWithKube("aborted requests of every kind", () => {
+  let kube: Kube;
+  beforeAll(async () => {
+    kube = await startKube();
+  });
+  afterAll(async () => {
+    await kube?.stop();
+  });
+
+  it("leave nothing behind: no memory, sockets, timers, watches or tunnels", async () => {
+    const lines: string[] = [];
+    const report = await runSoak({
+      kube,
+      seconds: 24,
+      rounds: 3,
+      rate: RATE,
+      seed: SEED,
+      restSeconds: 2,
+      lastRestSeconds: 4,
+      onRound: (line) => lines.push(line),
+    });
+    expect(Object.entries(report.visitsByKind).filter(([, count]) => count === 0)).toEqual([]);
+    expect(complaints(report), lines.join("\n")).toEqual([]);
+  });
+});

@@ -1,0 +1,178 @@
+// A client that does not read its watch holds a bounded number of bytes, delays nobody else, and leaves nothing behind.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, get } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
+import { dropStalledReader } from "../../../src/proxy/server/watch-care.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFakeApi } from "../../support/fake-api.ts";
+import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";
+import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
+
+const WATCH = "/api/v1/pods?watch=1";
+const EVENT = Buffer.from(`${JSON.stringify({ type: "ADDED", object: { data: "x".repeat(8_000) } })}\n`);
+
+describe("a client that does not read", () => {
+  let api: FakeHttp2Api;
+  let proxy: ProxyHarness;
+  let floods: { written: number; res: ServerResponse; stop: boolean }[];
+
+  // Writes as fast as it is let; `?quiet` gets an event when the test says so.
+  function script(req: IncomingMessage, res: ServerResponse): void {
+    res.writeHead(200, { "content-type": "application/json" });
+    const flood = { written: 0, res, stop: req.url?.includes("quiet") ?? false };
+    floods.push(flood);
+    const more = () => {
+      while (!flood.stop && !res.destroyed && flood.written < 512 * 1024 * 1024) {
+        flood.written += EVENT.length;
+        if (!res.write(EVENT)) {
+          res.once("drain", more);
+          return;
+        }
+      }
+    };
+    more();
+    if (flood.stop) res.write("first\n");
+  }
+
+  beforeEach(() => {
+    floods = [];
+  });
+  afterEach(async () => {
+    await proxy.stop();
+    await api.close();
+  });
+
+  it("bounds what is taken for it, delays no other watch, and gets everything once it reads again", async () => {
+    api = await startFakeHttp2Api({ script });
+    proxy = await startProxy({ api });
+    const stuck = await proxy.open(WATCH); // has no listener for data: it does not read
+    const quiet = await proxy.open(`${WATCH}&quiet`);
+    const seen: string[] = [];
+    quiet.on("data", (chunk: Buffer) => seen.push(chunk.toString()));
+    const [flood, other] = floods as [(typeof floods)[0], (typeof floods)[0]];
+    const before = heldBytes();
+    const settled = await untilStill(() => flood.written);
+    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024); // the rest lies in the kernel's buffers of both sockets
+    const latencies: number[] = [];
+    for (let index = 0; index < 20; index++) {
+      const started = performance.now();
+      other.res.write(`event ${index}\n`);
+      await eventually(() => seen.join("").includes(`event ${index}\n`), { everyMs: 1 });
+      latencies.push(performance.now() - started);
+    }
+    expect(latencies.sort((a, b) => a - b)[10]).toBeLessThan(100);
+    expect(flood.written).toBe(settled);
+
+    flood.stop = true;
+    let received = 0;
+    stuck.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+    });
+    await eventually(() => received === flood.written);
+    stuck.destroy();
+    quiet.destroy();
+    await eventually(() => api.streams === 0);
+  });
+
+  it("that dies frees its stream", async () => {
+    api = await startFakeHttp2Api({ script });
+    proxy = await startProxy({ api });
+    const stuck = await Promise.all(Array.from({ length: 5 }, () => proxy.open(WATCH)));
+    await untilStill(() => floods.reduce((sum, { written }) => sum + written, 0));
+    for (const one of stuck) one.destroy();
+    await eventually(() => api.streams === 0);
+    expect(api.sessions.size).toBe(1);
+  });
+
+  it("is bounded in the same way where the API server speaks HTTP/1.1 only", async () => {
+    const plain = await startFakeApi(script);
+    api = plain as FakeHttp2Api;
+    proxy = await startProxy({ api: plain });
+    const stuck = await proxy.open(WATCH);
+    const [flood] = floods as [(typeof floods)[0]];
+    const before = heldBytes();
+    expect(await untilStill(() => flood.written)).toBeLessThan(512 * 1024 * 1024);
+    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024);
+    stuck.destroy();
+    await eventually(() => flood.res.destroyed);
+  });
+});
+
+describe("dropStalledReader", () => {
+  const STALLED_MS = 300;
+
+  // A server of one answer, and its client's view of it.
+  async function serve(answer: (res: ServerResponse) => void) {
+    const ca = createCa({ commonName: "ca", now: Date.now() });
+    const leaf = issueServerCertificate(ca, { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], now: Date.now() });
+    const dropped: number[] = [];
+    const started = performance.now();
+    const sockets = new Set<Socket>();
+    const server = createServer({ cert: leaf.certPem, key: leaf.keyPem }, (_req, res) => {
+      dropStalledReader(res, STALLED_MS, () => dropped.push(performance.now() - started));
+      answer(res.writeHead(200));
+    }).on("secureConnection", (socket) => sockets.add(socket));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const res = await new Promise<IncomingMessage>((resolve, reject) => {
+      get({ port, host: "127.0.0.1", ca: ca.certPem }, resolve).on("error", reject);
+    });
+    res.on("error", () => undefined);
+    const close = async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    };
+    return { dropped, res, close };
+  }
+
+  it("drops a client that takes nothing although something waits", async () => {
+    const { dropped, res, close } = await serve((out) => void out.write(Buffer.alloc(32 * 1024 * 1024)));
+    await eventually(() => dropped.length === 1);
+    expect(dropped[0]).toBeGreaterThan(STALLED_MS * 0.9);
+    res.destroy();
+    await close();
+  });
+
+  it("lets a quiet one be, and one that reads slowly", async () => {
+    const quiet = await serve((out) => void out.write("hello"));
+    const slow = await serve((out) => {
+      const more = () =>
+        void (out.destroyed || (out.write(Buffer.alloc(64 * 1024)) ? setImmediate(more) : out.once("drain", more)));
+      more();
+    });
+    let chunks = 0;
+    slow.res.on("data", () => {
+      chunks++;
+      slow.res.pause();
+    });
+    const reading = setInterval(() => slow.res.resume(), 1);
+    const started = performance.now();
+    await eventually(() => performance.now() - started > 5 * STALLED_MS, { withinMs: 10_000 });
+    clearInterval(reading);
+    expect([quiet.dropped, slow.dropped]).toEqual([[], []]);
+    expect(chunks).toBeGreaterThan(5);
+    for (const { res, close } of [quiet, slow]) {
+      res.destroy();
+      await close();
+    }
+  });
+});
+
+/** Bytes in buffers of this process, where client, proxy and API server run together. */
+function heldBytes(): number {
+  return process.memoryUsage().arrayBuffers;
+}
+
+/** The value once it has stood still for half a second. */
+async function untilStill(value: () => number): Promise<number> {
+  let last = -1;
+  let since = performance.now();
+  await eventually(() => {
+    if (value() !== last || last === 0) since = performance.now();
+    last = value();
+    return performance.now() - since > 500;
+  }, 20_000);
+  return last;
+}

@@ -1,0 +1,83 @@
+// A client program of test/operators as a process: what it says on stdout (JSON lines, see test/operators/README.md) folded
+// into what it sees now, what it ever saw, and whether it leads.
+import { startChild } from "./child-process.ts";
+
+export interface ClientProgramOptions {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly verbose?: boolean;
+}
+
+/** One event as the program was told of it. */
+export interface Sighting {
+  readonly resource: string;
+  readonly type: string;
+  /** namespace/name */
+  readonly key: string;
+}
+
+export interface ClientProgram {
+  readonly name: string;
+  readonly exited: boolean;
+  readonly leading: boolean;
+  /** Keys of a resource that it holds to exist now, sorted. */
+  view(resource: string): string[];
+  /** All that it was told since the start; to be cut by its length. */
+  readonly sightings: readonly Sighting[];
+  /** The newest lines of its output, for failure messages. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+interface Line {
+  readonly resource?: string;
+  readonly type?: string;
+  readonly key?: string;
+  readonly listed?: readonly string[];
+  readonly leading?: boolean;
+}
+
+export async function startClientProgram(options: ClientProgramOptions): Promise<ClientProgram> {
+  const views = new Map<string, Set<string>>();
+  const sightings: Sighting[] = [];
+  let leading = false;
+  const viewOf = (resource: string) => {
+    const view = views.get(resource) ?? new Set();
+    views.set(resource, view);
+    return view;
+  };
+  const hear = ({ resource, type, key, listed, leading: leads }: Line) => {
+    if (leads !== undefined) leading = leads;
+    if (resource === undefined) return;
+    if (listed !== undefined) {
+      views.set(resource, new Set(listed));
+      sightings.push(...listed.map((each) => ({ resource, type: "LISTED", key: each })));
+    }
+    if (type === undefined || key === undefined) return;
+    sightings.push({ resource, type, key });
+    if (type === "DELETED") viewOf(resource).delete(key);
+    else viewOf(resource).add(key);
+  };
+  const child = await startChild({
+    ...options,
+    readyLine: false,
+    onLine: (line) => {
+      if (line.startsWith("{")) hear(JSON.parse(line) as Line);
+    },
+  });
+  return {
+    name: options.name,
+    get exited() {
+      return child.exited;
+    },
+    get leading() {
+      return leading;
+    },
+    view: (resource) => [...viewOf(resource)].sort(),
+    sightings,
+    output: child.output,
+    stop: async () => void (await child.stop(5_000)),
+  };
+}

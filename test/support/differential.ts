@@ -1,0 +1,111 @@
+// The same request directly and through a proxy, and whether the two answers are the same: status, headers and bytes. What
+// differs by nature is taken out only where a case says so; where a moving resourceVersion is all that may differ, the
+// request is asked again until both see the same one. Used by the e2e files that prove the proxy invisible.
+import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw-client.ts";
+
+export type Side = "direct" | "proxied";
+
+export interface Case {
+  readonly name: string;
+  /** Asked once on each side; a function where each side works on an object of its own, see `own`. */
+  readonly request: RawRequest | ((side: Side) => RawRequest);
+  /** What every answer must have, so that two failures are not taken for a success. */
+  readonly status?: number;
+  /** The request changes something: it is asked once, and uids, times and versions are taken out of the answers. */
+  readonly writes?: boolean;
+}
+
+export interface Seen {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body: string;
+  readonly whole: boolean;
+  readonly interim: readonly number[];
+}
+
+export interface Compared {
+  readonly direct: Seen;
+  readonly proxied: Seen;
+}
+
+/** Of one connection, or of one moment. */
+const NOT_COMPARED = new Set(["date", "audit-id", "connection", "keep-alive", "transfer-encoding"]);
+const ATTEMPTS = 6;
+
+/** Names an object of this side's own, equally long on both. */
+export function own(side: Side, name: string): string {
+  return `${name}-${side === "direct" ? "ddd" : "ppp"}`;
+}
+
+/** Asks both sides. Equal answers, or the last unequal ones. */
+export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: Case): Promise<Compared> {
+  const { request, writes = false } = each;
+  const ask = async (side: Side) => {
+    const answer = await sendRaw(targets[side], typeof request === "function" ? request(side) : request);
+    return seen(answer, writes ? withoutNature : (text) => text);
+  };
+  for (let attempt = 1; ; attempt++) {
+    // At the same time, so that the same state is read, but for writes, which might meet each other.
+    const [direct, proxied] = writes
+      ? [await ask("direct"), await ask("proxied")]
+      : await Promise.all([ask("direct"), ask("proxied")]);
+    if (writes || attempt === ATTEMPTS || JSON.stringify(direct) === JSON.stringify(proxied)) return { direct, proxied };
+  }
+}
+
+/** What differs, one line each; nothing if the answers are the same and have the status that the case says. */
+export function difference({ name, status }: Case, { direct, proxied }: Compared): string[] {
+  const lines: string[] = [];
+  const note = (what: string, one: unknown, two: unknown) => {
+    const [left, right] = [JSON.stringify(one), JSON.stringify(two)];
+    if (left !== right) lines.push(`${name}: ${what}: ${left} became ${right}`);
+  };
+  note("status", direct.status, proxied.status);
+  note(
+    "headers",
+    direct.headers.filter((line) => !proxied.headers.includes(line)),
+    proxied.headers.filter((line) => !direct.headers.includes(line)),
+  );
+  note("repeated headers", direct.headers.length, proxied.headers.length);
+  note("interim answers", direct.interim, proxied.interim);
+  note("end", direct.whole, proxied.whole);
+  if (direct.body !== proxied.body) {
+    const at = [...direct.body].findIndex((char, index) => char !== proxied.body[index]);
+    const from = Math.max(0, at - 40);
+    note(`body from byte ${from}`, direct.body.slice(from, from + 200), proxied.body.slice(from, from + 200));
+    if (direct.body.length !== proxied.body.length) note("body's length", direct.body.length, proxied.body.length);
+  }
+  if (status !== undefined && direct.status !== status)
+    lines.push(`${name}: expected ${status}, both say ${direct.status}: ${direct.body.slice(0, 300)}`);
+  return lines;
+}
+
+function seen({ status, headers, body, whole, interim }: RawAnswer, normal: (text: string) => string): Seen {
+  return {
+    status,
+    headers: headers
+      .filter(([name]) => !NOT_COMPARED.has(name))
+      .map(([name, value]) => normal(`${name}: ${value}`))
+      .sort(),
+    body: isCbor(headers) ? sorted(body) : normal(body.toString("latin1")),
+    whole,
+    interim,
+  };
+}
+
+function isCbor(headers: RawAnswer["headers"]): boolean {
+  return headers.some(([name, value]) => name === "content-type" && value.startsWith("application/cbor"));
+}
+
+// The API server writes the fields of a CBOR map in another order each time.
+function sorted(body: Buffer): string {
+  return Buffer.from(body).sort().toString("latin1");
+}
+
+function withoutNature(text: string): string {
+  return text
+    .replaceAll(/-(ddd|ppp)\b/g, "-own")
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
+    .replaceAll(/("resourceVersion": ?"|resourceVersion: ")\d+/g, "$1VERSION");
+}

@@ -1,0 +1,94 @@
+// The election layer in tests: a pod of subset "blue" whose lock is shop-lock in namespace shop, before an API server that
+// echoes. Access reviews are answered apart, so that a test sees the operator's own requests alone.
+import { silentLogger } from "../../src/base/log.ts";
+import { encodingOf } from "../../src/kube/codec/media-type.ts";
+import { StatusError } from "../../src/kube/status.ts";
+import { election } from "../../src/proxy/pipeline/election/election.ts";
+import type { Call, Handler, Reply } from "../../src/proxy/pipeline/handler.ts";
+import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
+import type { LockReview } from "../../src/proxy/session/session.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import { createFakeClock } from "./fake-clock.ts";
+import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
+import { routes } from "./test-routes.ts";
+
+export const LEASES = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
+export const CONFIGMAPS = "/api/v1/namespaces/shop/configmaps";
+export const ENDPOINTS = "/api/v1/namespaces/shop/endpoints";
+
+export const lease = (name: string, holder = "pod-1", namespace = "shop") => ({
+  kind: "Lease",
+  apiVersion: "coordination.k8s.io/v1",
+  metadata: { name, namespace, resourceVersion: "9007199254740993" },
+  spec: { holderIdentity: holder },
+});
+
+export const jsonBody = (value: unknown): CallOptions => ({
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(value),
+});
+
+/** Answers as the API server does: an object that is written comes back; else it is a lock of the name asked for. */
+export function echo(call: Call): Reply {
+  const type = call.headers["content-type"] ?? "";
+  if (call.body instanceof Uint8Array && call.body.length > 0 && encodingOf(type) !== "other") {
+    return { status: 200, headers: { "content-type": type }, body: call.body };
+  }
+  return jsonReply(lease(decodeURIComponent(call.info.segments.at(-1) ?? "")));
+}
+
+/** The answer to an access review: what may not be done. */
+export type Denies = (attributes: ReviewAttributes) => boolean | "unanswered" | Promise<never>;
+
+export interface ReviewAttributes {
+  readonly namespace: string;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly name?: string;
+}
+
+export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
+  const enforcer = createEnforcer();
+  enforcer.enforce(routes(1, {}, more));
+  const clock = createFakeClock();
+  const leader: boolean[] = [];
+  const reviews: (LockReview | null)[] = [];
+  const session = {
+    get current() {
+      return enforcer.current;
+    },
+    onChange: enforcer.onChange,
+    beginWrite: enforcer.beginWrite,
+    setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
+    setLockReview: (review: LockReview | null) => void reviews.push(review),
+  };
+  const upstream = fakeUpstream(answer);
+  const reviewer = { denies: (() => false) as Denies, calls: [] as Call[] };
+  const next: Handler = async (call) => {
+    if (call.info.kind !== "resource" || call.info.resource !== "selfsubjectaccessreviews") return upstream(call);
+    reviewer.calls.push(call);
+    const aborted = new Promise<never>((_, reject) => {
+      call.signal.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+    const denied = await Promise.race([reviewer.denies(attributesOf(call)), aborted]);
+    if (denied === "unanswered") return jsonReply({ kind: "Status", code: 403 }, 403);
+    return jsonReply({ kind: "SelfSubjectAccessReview", status: { allowed: !denied } }, 201);
+  };
+  const handler = election({ session, clock, log: silentLogger() })(next);
+  const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
+  const refusal = async (method: string, target: string, options?: CallOptions) => {
+    const error = await send(method, target, options).catch((thrown: unknown) => thrown);
+    if (!(error instanceof StatusError)) throw new Error(`not refused: ${String(error)}`);
+    return error.status;
+  };
+  const sent = () => upstream.calls.at(-1);
+  const sentText = () => Buffer.from(sent()?.body as Uint8Array).toString("utf8");
+  const sentBody = () => JSON.parse(sentText());
+  const asked = () => reviewer.calls.map(attributesOf);
+  return { enforcer, clock, leader, reviews, reviewer, asked, upstream, handler, send, refusal, sent, sentText, sentBody };
+}
+
+function attributesOf(call: Call): ReviewAttributes {
+  return JSON.parse(Buffer.from(call.body as Uint8Array).toString("utf8")).spec.resourceAttributes;
+}

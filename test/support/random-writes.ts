@@ -1,0 +1,59 @@
+// A seeded script of writes over namespaces: creates, updates and deletes of ConfigMaps whose contents try a reader of bytes
+// (escapes, decoy metadata, large values). For tests that compare what different readers have seen of it.
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { isStatus } from "../../src/kube/status.ts";
+
+export interface RandomWritesOptions {
+  readonly client: KubeClient;
+  readonly namespaces: readonly string[];
+  readonly seed: number;
+  readonly forMs: number;
+  /** Writers at a time; each has names of its own. Default 4. */
+  readonly writers?: number;
+}
+
+const CONTENTS = [
+  'a "quoted" \\ back\\\\slash {"metadata":{"namespace":"red-0"}} text',
+  '}]},"items":[{"metadata":{"namespace":"blue-0"}}],"rows":[',
+  "näme\u2028\u0001\t\n\u{1f600}",
+  "",
+  "x".repeat(70_000),
+];
+
+/** Writes until time is over. @returns how many writes succeeded */
+export async function randomWrites({ client, namespaces, seed, forMs, writers = 4 }: RandomWritesOptions): Promise<number> {
+  const deadline = performance.now() + forMs;
+  let writes = 0;
+  const writer = async (index: number) => {
+    const random = mulberry32(seed + index);
+    const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
+    while (performance.now() < deadline) {
+      const namespace = pick(namespaces);
+      const name = `w${index}-${Math.floor(random() * 5)}`;
+      const data = { content: pick(CONTENTS), turn: String(writes) };
+      try {
+        if (random() < 0.3) await client.delete(CONFIG_MAPS, { namespace, name });
+        else if (random() < 0.5)
+          await client.create(CONFIG_MAPS, { metadata: { namespace, name, labels: { odd: String(index % 2) } }, data });
+        else await client.patch(CONFIG_MAPS, { namespace, name }, { type: "merge", body: { data } });
+        writes++;
+      } catch (error) {
+        if (!isStatus(error, "NotFound") && !isStatus(error, "AlreadyExists")) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, (_, index) => writer(index)));
+  return writes;
+}
+
+/** Numbers from 0 to 1 that depend on the seed alone (the generator is public domain). */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

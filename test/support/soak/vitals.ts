@@ -1,0 +1,113 @@
+// How a proxy is: what it holds of memory, file descriptors, timers and handles, and what the API server holds open for it. The
+// process tells of its inside by vitals-preload.js, upon SIGUSR2 and after a garbage collection, so that what is counted is held.
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventually } from "../eventually.ts";
+import { memoryOf } from "../process-memory.ts";
+import { parseMetrics, readMetrics } from "../proxy-metrics.ts";
+
+export interface Vitals {
+  readonly rssMb: number;
+  readonly heapUsedMb: number;
+  /** What the heap has of the system, used or not. */
+  readonly heapTotalMb: number;
+  /** Outside of the heap, buffers included. */
+  readonly externalMb: number;
+  readonly fds: number;
+  readonly sockets: number;
+  /** What keeps the process going, by kind: Timeout, TLSWrap, TCPSocketWrap, ... */
+  readonly resources: Readonly<Record<string, number>>;
+  /** Watches as the proxy counts them. */
+  readonly watches: number;
+  /** Watches and tunnels that the API server holds open, the control plane's own included. */
+  readonly longRunning: number;
+  /** How late the event loop was since the last reading. */
+  readonly late: Lateness;
+}
+
+export interface Lateness {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+export interface VitalsTarget {
+  readonly pid: number;
+  readonly healthUrl: string;
+  /** Folder that vitals-preload.js writes to. */
+  readonly folder: string;
+  /** The API server's /metrics, as text. */
+  readonly serverMetrics: () => Promise<string>;
+}
+
+interface Inside {
+  readonly late: Lateness;
+  readonly heapUsed: number;
+  readonly heapTotal: number;
+  readonly external: number;
+  readonly arrayBuffers: number;
+  readonly resources: Readonly<Record<string, number>>;
+}
+
+const MB = 1024 * 1024;
+const PRELOAD = fileURLToPath(new URL("./vitals-preload.js", import.meta.url));
+
+/** From now on until `stop` the processes that are started get the preload, by the environment that they inherit. */
+export function lookInside(): { readonly folder: string; stop(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-vitals-"));
+  const before = { ...process.env };
+  process.env.NODE_OPTIONS = `${before.NODE_OPTIONS ?? ""} --expose-gc --import ${PRELOAD}`;
+  process.env.CTRLMESH_VITALS = folder;
+  return {
+    folder,
+    stop() {
+      for (const name of ["NODE_OPTIONS", "CTRLMESH_VITALS"]) {
+        if (before[name] === undefined) delete process.env[name];
+        else process.env[name] = before[name];
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function readVitals({ pid, healthUrl, folder, serverMetrics }: VitalsTarget): Promise<Vitals> {
+  const metrics = await readMetrics(healthUrl);
+  const server = parseMetrics(await serverMetrics());
+  const inside = await readInside(pid, folder);
+  const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  return {
+    rssMb: memoryOf(pid).rssMb,
+    heapUsedMb: round(inside.heapUsed / MB),
+    heapTotalMb: round(inside.heapTotal / MB),
+    externalMb: round((inside.external + inside.arrayBuffers) / MB),
+    fds: links.length,
+    sockets: links.filter((link) => link.startsWith("socket:")).length,
+    resources: inside.resources,
+    late: inside.late,
+    watches: metrics.sum("ctrlmesh_proxy_active_watches"),
+    longRunning:
+      server.sum("apiserver_longrunning_requests", { resource: "configmaps" }) +
+      server.sum("apiserver_longrunning_requests", { resource: "secrets" }) +
+      server.sum("apiserver_longrunning_requests", { resource: "pods", verb: "CONNECT" }),
+  };
+}
+
+async function readInside(pid: number, folder: string): Promise<Inside> {
+  const file = `${folder}/${pid}.json`;
+  rmSync(file, { force: true });
+  process.kill(pid, "SIGUSR2");
+  return eventually(() => JSON.parse(readFileSync(file, "utf8")) as Inside, { withinMs: 20_000, everyMs: 20 });
+}
+
+// It may be closed while it is looked at.
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+const round = (value: number) => Math.round(value * 10) / 10;

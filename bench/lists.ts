@@ -1,7 +1,7 @@
 // Lists of all objects, by each way in which a slice is cut out of them: by the API server (push-down) or from its bytes (the
 // residual filter). Direct and proxied take turns. Called by main.ts.
 import { drain } from "./load.ts";
-import { type Mark, median, type Row } from "./table.ts";
+import { inTurn, type Mark, median, type Row } from "./table.ts";
 import type { Side, Target } from "./world.ts";
 
 const ENCODINGS = { JSON: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;
@@ -22,12 +22,12 @@ export async function listRows(direct: Target, works: readonly ListWork[], objec
     for (const [encoding, accept] of Object.entries(ENCODINGS)) {
       const times = { direct: [] as number[], proxied: [] as number[] };
       for (let round = 0; round <= rounds; round++) {
-        const directMs = await timed(() => drain(direct, PATH, accept));
-        const proxiedMs = await timed(() => drain(side, PATH, accept));
-        if (round === 0) continue;
-        times.direct.push(directMs);
-        times.proxied.push(proxiedMs);
+        for (const which of inTurn(round)) {
+          const ms = await timed(() => drain(which === "direct" ? direct : side, PATH, accept));
+          if (round > 0) times[which].push(ms);
+        }
       }
+      await expectPlan(side, plan); // still
       const section = `LIST ${objects} ${encoding}`;
       const figures = { direct: median(times.direct), proxied: median(times.proxied) };
       rows.push({ section, name, unit: "ms", ...figures, ...(mark === undefined ? {} : { mark }) });

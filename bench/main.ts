@@ -7,8 +7,8 @@ import { type ListWork, listRows } from "./lists.ts";
 import { requestRows } from "./requests.ts";
 import { readyAfterMs } from "./startup.ts";
 import { type Fact, type Row, renderReport, type Usage } from "./table.ts";
-import { idleWatches, watchRows } from "./watches.ts";
-import { startWorld, type World } from "./world.ts";
+import { idleWatches, type WatchWork, watchRows } from "./watches.ts";
+import { namespaceName, startWorld, type World } from "./world.ts";
 
 const SECTIONS = ["requests", "lists", "shards", "watches"] as const;
 const { values } = parseArgs({
@@ -52,7 +52,12 @@ if (sections.some((section) => section !== "shards")) {
     }
     if (sections.includes("watches")) {
       note("watches");
-      rows.push(...(await watchRows(world, one, 50, 500)), ...(await watchRows(world, one, 1_000, 10_000)));
+      const works: WatchWork[] = [
+        { name: "pushed down", side: one, namespace: namespaceName(0), rate: 50, events: 1_500 },
+        { name: "pushed down", side: one, namespace: namespaceName(0), rate: 1_000, events: 10_000 },
+        { name: "residual filter", side: tenth, namespace: namespaceName(1), rate: 1_000, events: 10_000 },
+      ];
+      for (const work of works) rows.push(...(await watchRows(world, work)));
       usage.push(await idleWatches(world, tenth));
     }
     note("a quiet minute");

@@ -1,7 +1,7 @@
 // Small requests: the time that the proxy adds to each, and how many pass in a second at 1, 8 and 64 connections. Direct and
 // proxied take turns within each round. Called by main.ts.
 import { load, type Request } from "./load.ts";
-import { type Mark, median, quantile, type Row } from "./table.ts";
+import { inTurn, type Mark, median, quantile, type Row } from "./table.ts";
 import { OWN_NAMESPACE, type Target } from "./world.ts";
 
 export interface Turns {
@@ -36,13 +36,11 @@ async function requestRow(request: Request, connections: number, { direct, proxi
   const durationMs = 1_500;
   const results = { direct: [] as Figures[], proxied: [] as Figures[] };
   for (let round = 0; round <= rounds; round++) {
-    const figures = {
-      direct: figuresOf(await load(direct, request, { connections, durationMs })),
-      proxied: figuresOf(await load(proxied, request, { connections, durationMs })),
-    };
-    if (round === 0) continue;
-    results.direct.push(figures.direct);
-    results.proxied.push(figures.proxied);
+    for (const side of inTurn(round)) {
+      const target = side === "direct" ? direct : proxied;
+      const figures = figuresOf(await load(target, request, { connections, durationMs }));
+      if (round > 0) results[side].push(figures);
+    }
   }
   const marks = MARKS[`${request.method}/${connections}`] ?? {};
   const row = (name: string, unit: Row["unit"], of: keyof Figures, mark?: Mark): Row => ({

@@ -39,6 +39,11 @@ export interface Report {
   readonly facts: readonly Fact[];
 }
 
+/** Which side is first: they swap by round, since the second finds the caches warm. */
+export function inTurn(round: number): readonly ("direct" | "proxied")[] {
+  return round % 2 === 0 ? ["direct", "proxied"] : ["proxied", "direct"];
+}
+
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
@@ -62,7 +67,7 @@ export function renderReport({ rows, usage, facts }: Report): string {
     figure(row.direct),
     figure(row.proxied),
     row.unit,
-    `${(row.proxied / row.direct).toFixed(2)}x`,
+    row.direct === 0 ? "" : `${(row.proxied / row.direct).toFixed(2)}x`,
     row.unit === "ms" ? (row.proxied - row.direct).toFixed(3) : "",
     markText(row),
   ]);

@@ -4,8 +4,9 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { CONFIG_MAPS } from "../src/kube/client/resources.ts";
+import { HTTP1 } from "./load.ts";
 import { quantile, type Row, type Usage } from "./table.ts";
-import { OWN_NAMESPACE, type Side, type Target, type World } from "./world.ts";
+import type { Side, Target, World } from "./world.ts";
 
 /** One write takes longer than a millisecond; each writer has an object of its own. */
 const WRITERS = 16;
@@ -17,17 +18,27 @@ interface Watching {
   close(): Promise<void>;
 }
 
-export async function watchRows(world: World, side: Side, rate: number, events: number): Promise<Row[]> {
-  const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${rate}-${slot}`);
-  for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace: OWN_NAMESPACE, name } });
+export interface WatchWork {
+  /** How the slice is cut out. */
+  readonly name: string;
+  readonly side: Side;
+  /** One that the side owns. */
+  readonly namespace: string;
+  readonly rate: number;
+  readonly events: number;
+}
+
+export async function watchRows(world: World, { name: how, side, namespace, rate, events }: WatchWork): Promise<Row[]> {
+  const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${side.pod.name}-${rate}-${slot}`);
+  for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace, name } });
   const watches = { direct: await watch(world.direct), proxied: await watch(side) };
-  const sent = await write(world.direct, names, rate, events);
+  const sent = await write(world.direct, namespace, names, rate, events);
   await until(() => watches.direct.seen.size >= events && watches.proxied.seen.size >= events, 60_000);
   await watches.direct.close();
   await watches.proxied.close();
   const delays = (watching: Watching) => [...sent].map(([event, at]) => (watching.seen.get(event) ?? Number.NaN) - at);
   const added = [...sent.keys()].map((event) => (watches.proxied.seen.get(event) ?? 0) - (watches.direct.seen.get(event) ?? 0));
-  const section = `WATCH at ${rate} events/s`;
+  const section = `WATCH at ${rate} events/s, ${how}`;
   const between = (q: number): Row => ({
     section,
     name: `arrival, p${q * 100}`,
@@ -36,9 +47,8 @@ export async function watchRows(world: World, side: Side, rate: number, events: 
     proxied: quantile(delays(watches.proxied), q),
   });
   const later = (q: number, atMost: number): Row => {
-    const direct = quantile(delays(watches.direct), q);
-    const name = `same event later by, p${q * 100}`;
-    return { section, name, unit: "ms", direct, proxied: direct + quantile(added, q), mark: { of: "added", atMost } };
+    const name = `the same event comes later by, p${q * 100}`;
+    return { section, name, unit: "ms", direct: 0, proxied: quantile(added, q), mark: { of: "added", atMost } };
   };
   const took = (watching: Watching) => (Math.max(...watching.seen.values()) - Math.min(...watching.seen.values())) / 1000;
   const throughput: Row = {
@@ -63,7 +73,7 @@ export async function idleWatches(world: World, side: Side): Promise<Usage> {
 }
 
 async function watch({ url, caPem, token }: Target): Promise<Watching> {
-  const pool = new Pool(url, { connections: 1, connect: { ca: caPem }, bodyTimeout: 0 });
+  const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0 });
   const seen = new Map<number, number>();
   const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
   const list = await pool.request({ method: "GET", path: "/api/v1/configmaps?limit=1", headers });
@@ -85,11 +95,12 @@ async function watch({ url, caPem, token }: Target): Promise<Watching> {
 // Event i is due at i / rate seconds.
 async function write(
   { url, caPem, token }: Target,
+  namespace: string,
   names: readonly string[],
   rate: number,
   events: number,
 ): Promise<Map<number, number>> {
-  const pool = new Pool(url, { connections: WRITERS, pipelining: 1, connect: { ca: caPem } });
+  const pool = new Pool(url, { ...HTTP1, connections: WRITERS, connect: { ca: caPem } });
   const sent = new Map<number, number>();
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/merge-patch+json" };
   const start = performance.now();
@@ -100,7 +111,7 @@ async function write(
       if (dueMs > 0) await sleep(dueMs);
       sent.set(event, performance.now());
       const body = JSON.stringify({ data: { sent: String(event) } });
-      const path = `/api/v1/namespaces/${OWN_NAMESPACE}/configmaps/${name}`;
+      const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
       const answer = await pool.request({ method: "PATCH", path, headers, body });
       await answer.body.dump();
       if (answer.statusCode !== 200) throw new Error(`patching ${path}: ${answer.statusCode}`);

@@ -2,6 +2,7 @@
 // which a slice can be told to the API server. Called by main.ts.
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
+import { compileProxy } from "../test/support/compiled-proxy.ts";
 import { type Kube, startKube } from "../test/support/kube.ts";
 import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
 import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
@@ -50,7 +51,8 @@ export interface WorldOptions {
 /** Starts everything; `note` tells a person what it is doing. */
 export async function startWorld({ objects, featureGates }: WorldOptions, note: (text: string) => void): Promise<World> {
   const kube = await startKube(featureGates === undefined ? {} : { featureGates });
-  const mesh = await startMesh({ kube, appName: "bench" });
+  const compiled = await compileProxy();
+  const mesh = await startMesh({ kube, appName: "bench", proxyMain: compiled.main });
   for (let index = 0; index < NAMESPACES; index++) await mesh.createNamespace(namespaceName(index), labelsOf(index));
   await mesh.apply(virtualApp("bench", { one: "one", tenth: "tenth" }));
   await mesh.apply(virtualApp("bench-most", { few: "few" }));
@@ -87,6 +89,7 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
     async stop() {
       await mesh.stop();
       await kube.stop();
+      compiled.remove();
     },
   };
 }

@@ -1,8 +1,8 @@
 // The health listener: /healthz, /readyz and /metrics over plain HTTP, reachable by the kubelet and Prometheus, and further
 // pages for people who debug. Invariants: tells nothing that is secret; a page is for peers on the loopback only, which
-// `kubectl port-forward` and `exec` are and the pod network is not; and it is up before everything else, so that a probe gets
-// an answer and not a refusal.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+// `kubectl port-forward` and `exec` are and the pod network is not, not even through a mesh's sidecar or a browser that was led
+// here; and it is up before everything else, so that a probe gets an answer and not a refusal.
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { isMeshError } from "./errors.ts";
 import type { Runnable } from "./lifecycle.ts";
 import { createListener, type ListenAddress } from "./listener.ts";
@@ -69,7 +69,7 @@ export function createHealthServer({ listen, registry, notReady, pages = {} }: H
 
 function pageRoute(page: Page): Route {
   return (req, res) => {
-    if (!isLoopback(req.socket.remoteAddress)) {
+    if (!isFromInside(req)) {
       text(res, 403, "only from inside the pod: use kubectl port-forward");
       return;
     }
@@ -89,10 +89,21 @@ async function render(page: Page, query: URLSearchParams, signal: AbortSignal): 
   return `${JSON.stringify(await page(query, signal), undefined, 2)}\n`;
 }
 
-/** True for an address of the host's own; an IPv4 one may stand in IPv6 form. */
-export function isLoopback(address: string | undefined): boolean {
-  const plain = address?.replace(/^::ffff:/i, "") ?? "";
-  return plain === "::1" || /^127(\.\d{1,3}){3}$/.test(plain);
+/** What is looked at of a request. */
+interface Asked {
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+// No other address of 127.0.0.0/8: Istio's sidecar hands on from 127.0.0.6 what came from the pod network.
+const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1", "::ffff:127.0.0.1"]);
+// A browser asks for the name of the page that it shows, wherever that name leads.
+const OWN_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
+
+/** True if the reader is in the pod: by its address, by the host that it asks for, and if no proxy speaks for somebody else. */
+export function isFromInside({ headers, socket }: Asked): boolean {
+  if (!INSIDE.has(socket.remoteAddress) || !OWN_HOST.test(headers.host ?? "")) return false;
+  return !Object.keys(headers).some((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));
 }
 
 function text(res: ServerResponse, status: number, body: string, contentType = "text/plain; charset=utf-8"): void {

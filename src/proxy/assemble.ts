@@ -14,7 +14,7 @@ import { createProxyMetrics } from "./metrics.ts";
 import type { Layer } from "./pipeline/handler.ts";
 import { createPipeline } from "./pipeline/pipeline.ts";
 import { createServingCertificate } from "./server/serving-certificate.ts";
-import { createTrafficServer } from "./server/traffic-server.ts";
+import { createTrafficServer, type TrafficServerOptions } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
 import type { Session } from "./session/session.ts";
 import { createDiscovery, type Discovery } from "./upstream/discovery.ts";
@@ -31,6 +31,7 @@ export interface ProxyDeps {
   /** What /debug/plans shows; default nothing. */
   readonly plans?: PlanSource;
   readonly upstream?: Pick<UpstreamOptions, "timeouts" | "liveness" | "http2">;
+  readonly traffic?: Pick<TrafficServerOptions, "stalledMs">;
 }
 
 /** What is printed once the proxy is ready. */
@@ -70,10 +71,11 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     listen: config.listen,
     certificate,
     pipeline,
-    tunnel: createTunnel({ origin: upstream.origin, trust: upstream.trust, log }),
+    tunnel: createTunnel({ origin: upstream.origin, trust: upstream.trust, log, onConnected: upstream.adopt }),
     clock,
     log,
     drainMs: config.drainMs,
+    ...deps.traffic,
   });
   const notReady = () => {
     if (!traffic.listening) return "not listening";

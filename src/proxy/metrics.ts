@@ -97,7 +97,7 @@ function countRequests(registry: Registry): (record: CallRecord, code: number) =
   const of = byResource(MAX_RESOURCES, (group, resource) =>
     lazily((verb: string) => lazily((code: number) => cells({ direction: "outbound", verb, group, resource, code }))),
   );
-  return ({ info }, code) => of(info, code)(verbOf(info))(code);
+  return ({ info, asked = false }, code) => of(info, code, asked)(verbOf(info))(code);
 }
 
 function countDecisions(registry: Registry): (record: CallRecord) => CounterCell {

@@ -3,23 +3,24 @@
 import type { RequestInfo } from "../kube/request-info.ts";
 
 /**
- * Makes the function from requests to what `make` makes; it remembers which resources exist.
+ * Makes the function from requests to what `make` makes; it remembers which resources exist. `asked` is true for an answer of
+ * the API server's: what the proxy answers itself says nothing about whether there is such a resource.
  * @param maxResources how many get their own
  */
 export function byResource<T>(
   maxResources: number,
   make: (group: string, resource: string) => T,
-): (info: RequestInfo | undefined, code: number) => T {
+): (info: RequestInfo | undefined, code: number, asked: boolean) => T {
   const groups = new Map<string, Map<string, T>>();
   const none = make("", "");
   const other = make("other", "other");
   let known = 0;
-  return (info, code) => {
+  return (info, code, asked) => {
     if (info?.kind !== "resource") return none;
     const { group, resource } = info;
     const own = groups.get(group)?.get(resource);
     if (own !== undefined) return own;
-    if (code >= 300 || known >= maxResources) return other;
+    if (!asked || code >= 300 || known >= maxResources) return other;
     known++;
     const made = make(group, resource);
     const resources = groups.get(group);

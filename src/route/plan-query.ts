@@ -15,11 +15,14 @@ export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "s
 export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;
 
 export interface QueryPlan {
-  readonly plan: PlanName;
+  /** What of it is about namespaces; labels are apart from that. */
+  readonly plan: NamespacePlan;
   /** Terms to AND into the caller's field selector; "" if there are none. */
   readonly fieldSelector: string;
-  /** The only namespace that the answer can hold; undefined if others may appear in it. */
+  /** The only namespace that the answer can hold, or NO_NAMESPACE; undefined if others may appear in it. */
   readonly only: string | undefined;
+  /** The call's path names `only`, and no field selector has to. */
+  readonly isByPath?: boolean;
   /** Terms to AND into the caller's label selector. */
   readonly labelSelector?: string;
   readonly shards?: ShardPlan;
@@ -53,13 +56,16 @@ export const MAX_SHARD_BYTES = 7_000;
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
 const SHARD_TERM_BYTES = 86;
 
+/** As the only namespace of an answer: it can hold no namespace's objects. */
+export const NO_NAMESPACE = "";
+
 /** No namespace's name: what stands for it stands for every namespace that nobody has heard of. */
 const UNHEARD_OF = "/";
 
 /** Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels divide. */
 export function planQuery(view: ResourceView, scope: Scope, capabilities: Capabilities = {}): QueryPlan {
   const plan = scope === "namespaced" ? planNamespaces(view, capabilities) : NO_PLAN;
-  return view.objects === undefined ? plan : withLabels(plan, view.objects.labelSelector);
+  return view.objects === undefined ? plan : { ...plan, labelSelector: view.objects.labelSelector };
 }
 
 /** The planner with a memory: views are compiled once a snapshot, and so are their plans. */
@@ -81,9 +87,12 @@ export function planNothing(namespace: string): QueryPlan {
   return { plan: "nothing", fieldSelector: term(namespace, "!="), only: undefined };
 }
 
+// What the API server skips between the words of a selector; what else looks like a space is a word to it.
+const NOTHING_SAID = /^[ \t\r\n]*$/;
+
 /** The caller's selector AND the plan's; both of labels and of fields. */
 export function joinSelectors(own: string | null, added: string): string {
-  return own === null || own.trim() === "" ? added : `${own},${added}`;
+  return own === null || NOTHING_SAID.test(own) ? added : `${own},${added}`;
 }
 
 /** The namespaces that the plan excludes by name. */
@@ -98,11 +107,11 @@ export function ownsUnknown(view: ResourceView): boolean {
 }
 
 // Owns no namespace: the terms contradict each other, and the first one makes the API server look into one namespace only. It
-// says that nothing but the namespace "" is shown, which is none: the first one that is granted is not shown, and listed anew.
+// says that nothing but NO_NAMESPACE is shown: the first one that is granted is not shown, and listed anew.
 const NOWHERE: QueryPlan = {
   plan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
-  only: "",
+  only: NO_NAMESPACE,
 };
 
 /** Nothing is pushed down. */
@@ -128,10 +137,6 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
   const { ranges, hidesUnknown } = cut;
   const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };
   return { plan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
-}
-
-function withLabels(plan: QueryPlan, labelSelector: string): QueryPlan {
-  return { ...plan, plan: planName(plan.plan as NamespacePlan, true), labelSelector };
 }
 
 /** The name for what is really sent. */

@@ -124,6 +124,13 @@ export function isNamespaces({ group, resource }: { readonly group: string; read
   return group === "" && resource === "namespaces";
 }
 
+const PODS = { group: "", resource: "pods" };
+
+/** The resource whose rules decide about a request: who creates a binding writes the pod that it names. */
+export function governingResource<T extends { readonly group: string; readonly resource: string }>(info: T): T | typeof PODS {
+  return info.resource === "bindings" && info.group === "" ? PODS : info;
+}
+
 /** The namespace that decides about an object: its own, or its name where the resource is `namespaces`. */
 export function governingNamespace(group: string, resource: string, meta: { namespace: string; name: string }): string {
   return isNamespaces({ group, resource }) ? meta.name : meta.namespace;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objectLimit, objects, subset, table } from "../../test/support/route-table.ts";
+import { fence, group, limit, objectLimit, objects, subset, table, unreportedFence } from "../../test/support/route-table.ts";
 import { formatTerms, matchesTerms, parseTerms } from "../kube/label-selector.ts";
 import { isOwnedBy, matchesResource, ownersOf, type RouteRule } from "./table.ts";
 
@@ -115,6 +115,17 @@ describe("a resource that labels divide", () => {
     expect(["", "prod", "new"].map((namespace) => moving.ownerOf(namespace, {}))).toEqual(Array(3).fill({ kind: "moving" }));
     expect(moving.sole).toBeUndefined();
     expect(ownersOf({ ...divided, fenced: new Set(["prod"]) }, "", "configmaps").ownerOf("prod", {})).toEqual({ kind: "moving" });
+  });
+  it("says that it moves by the fence's reason and not by its width; only what moves stops where it is public", () => {
+    const open = table([], {}, { publicResources: [group("", "secrets")] });
+    const fenced = (rule: RouteRule, resource: string) => {
+      const of = ownersOf({ ...open, rules: [rule] }, "", resource);
+      return [of.isMoving, of.ownerOf("prod").kind, of.sole?.kind];
+    };
+    expect(fenced(fence(group("*")), "pods")).toEqual([true, "moving", undefined]);
+    expect(fenced(fence(group("*")), "secrets")).toEqual([true, "moving", undefined]);
+    expect(fenced(unreportedFence(), "pods")).toEqual([false, "moving", undefined]);
+    expect(fenced(unreportedFence(), "secrets")).toEqual([false, "everyone", "everyone"]);
   });
   it("is not public any more, and rules on namespaces have no say in it", () => {
     const mixed = table([subset("canary"), ...rules], { pilot: [0] }, { publicResources: [group("*")] });

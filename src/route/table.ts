@@ -28,8 +28,15 @@ export type RouteRule =
   | (RuleBase & { readonly kind: "object-limit"; readonly terms: readonly SetTerm[] })
   /** Objects whose labels match belong to the subset. One term, since the default subset needs its negation. */
   | (RuleBase & { readonly kind: "objects"; readonly subset: string; readonly term: SetTerm })
-  /** The resources move between subsets as a whole: nobody may write or newly see them yet. Made by the handover only. */
-  | (RuleBase & { readonly kind: "fence" });
+  | FenceRule;
+
+/**
+ * The subset may not write or newly see the resources yet. Made by the handover only.
+ *
+ * `moves`: all of them move between subsets, public ones too. Reads are refused as well: an empty list would be believed.
+ * `unreported`: the subset has nothing yet, and what others have is not known. What is public is served; of the rest nothing is shown.
+ */
+export type FenceRule = RuleBase & { readonly kind: "fence"; readonly because: "moves" | "unreported" };
 
 export interface RouteTable {
   /** In spec order; a rule without resources applies to all that are not public. Rules on labels always have resources. */
@@ -63,7 +70,7 @@ export interface ResourceOwners {
   ownerOf(namespace: string, labels?: Labels): Owner;
   /** The one owner of every namespace, known or not; undefined if there are several or none. */
   readonly sole: Owner | undefined;
-  /** A fence names the resource: all of it moves. Not so with a fence on everything, which is put up where little is known. */
+  /** All of the resource moves. Not so with a fence that is there since little is known. */
   readonly isMoving: boolean;
   /** What labels an object has to have to be the subset's, where its namespace is; none if labels say nothing. */
   termsOf(subset: string): readonly LabelTerm[];
@@ -107,9 +114,11 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   });
   const owners = table.classes.map((members) => ownerInClass(inForce, members, fallback));
   const dependsOnNamespace = inForce.some((rule) => rule !== undefined);
-  // What everybody sees does not move.
-  const fences = fallback === EVERYONE ? [] : table.rules.filter((rule) => rule.kind === "fence" && names(rule));
-  const isFenced = fences.length > 0;
+  const isFencedBecause = (because: FenceRule["because"]) =>
+    table.rules.some((rule) => rule.kind === "fence" && rule.because === because && names(rule));
+  const isMoving = isFencedBecause("moves");
+  // Where little is known, what everybody shares is left alone.
+  const isFenced = isMoving || (fallback !== EVERYONE && isFencedBecause("unreported"));
 
   const ownerIn = (namespace: string): Owner => {
     if (isFenced) return MOVING;
@@ -122,13 +131,9 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   return {
     sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && fallback !== EVERYONE) ? undefined : fallback,
     ownerOf: (namespace, labels) => (labels === undefined ? ownerIn(namespace) : division.narrow(ownerIn(namespace), labels)),
-    isMoving: fences.some(({ resources }) => matchesResource(resources.filter(isNarrow), group, resource)),
+    isMoving,
     termsOf: division.termsOf,
   };
-}
-
-function isNarrow({ apiGroups, resources }: ResourceMatch): boolean {
-  return !apiGroups.includes("*") || !resources.includes("*");
 }
 
 function ownerInClass(inForce: readonly (RouteRule | undefined)[], members: readonly number[], fallback: Owner): Owner {

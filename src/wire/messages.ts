@@ -59,7 +59,7 @@ export interface LabelTermMessage {
 
 export interface RuleMessage {
   /** A kind that this version does not know is a number. */
-  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE";
+  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];
   readonly origin: string;

@@ -18,7 +18,7 @@ export function ruleToWire(rule: RouteRule): RuleMessage {
     case "objects":
       return { kind: "OBJECTS", ...common, subset: rule.subset, terms: [termToWire(rule.term)] };
     case "fence":
-      return { kind: "FENCE", ...common };
+      return { kind: rule.because === "moves" ? "FENCE_MOVES" : "FENCE", ...common };
     default:
       return rule satisfies never;
   }
@@ -38,12 +38,13 @@ export function ruleFromWire(
   if ((kind === "SUBSET" || kind === "OBJECTS") && subset === "") report(".subset: missing");
   if (kind === "LIMIT") return { kind: "limit", resources, origin };
   if (kind === "SUBSET") return { kind: "subset", subset, resources, origin };
-  if (kind !== "OBJECT_LIMIT" && kind !== "OBJECTS" && kind !== "FENCE") {
+  if (kind !== "OBJECT_LIMIT" && kind !== "OBJECTS" && kind !== "FENCE" && kind !== "FENCE_MOVES") {
     report(`.kind: ${String(kind)} is not known to this proxy`);
-    return { kind: "fence", resources, origin };
+    return { kind: "fence", because: "moves", resources, origin };
   }
   if (resources.length === 0) report(".resources: missing");
-  if (kind === "FENCE") return { kind: "fence", resources, origin };
+  if (kind === "FENCE") return { kind: "fence", because: "unreported", resources, origin };
+  if (kind === "FENCE_MOVES") return { kind: "fence", because: "moves", resources, origin };
   const terms = termsFromWire(message.terms ?? [], report);
   const [term] = terms;
   if (kind === "OBJECT_LIMIT") return { kind: "object-limit", terms, resources, origin };

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objectLimit, objects, snapshot, subset, table } from "../../test/support/route-table.ts";
+import {
+  fence,
+  group,
+  limit,
+  objectLimit,
+  objects,
+  snapshot,
+  subset,
+  table,
+  unreportedFence,
+} from "../../test/support/route-table.ts";
 import { loadMeshService } from "./load-proto.ts";
 import { SnapshotInvalidError, snapshotFromWire, snapshotToWire } from "./snapshot-codec.ts";
 
@@ -11,6 +21,7 @@ const routes = table(
     objectLimit("env=prod,!old", maps),
     objects("canary", "tier notin (gold,silver)", maps),
     fence(maps),
+    unreportedFence(),
   ],
   { a: [0], b: [0, 1], c: [] },
   {

@@ -166,7 +166,13 @@ describeWithKube("kubectl through a proxy", () => {
     const status = run("rollout status deployment/shop -n canary-eu --timeout=20s");
     // Nobody plays the Deployment's controller here but the test.
     const shop = await mesh.client.get(DEPLOYMENTS, { namespace: "canary-eu", name: "shop" });
-    const counts = { observedGeneration: shop.metadata.generation, replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
+    const counts = {
+      observedGeneration: shop.metadata.generation,
+      replicas: 1,
+      updatedReplicas: 1,
+      readyReplicas: 1,
+      availableReplicas: 1,
+    };
     const ref = { namespace: "canary-eu", name: "shop" };
     await mesh.client.patch(DEPLOYMENTS, ref, { type: "merge", body: { status: counts } }, { subresource: "status" });
     expect((await status).stdout).toContain("successfully rolled out");

@@ -1,5 +1,6 @@
 // Locks on the real API server: every kind of lock object, verb, encoding and patch through the proxy of subset v2, compared
-// with what a direct client sees under NAME---v2; two subsets that lead at once; RBAC that knows NAME only.
+// with what a direct client sees under NAME---v2; two subsets that lead at once; RBAC that knows NAME only; a
+// leader that comes into another subset.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { renameObject } from "../../src/kube/codec/rename.ts";
@@ -368,5 +369,32 @@ describeWithKube("leader-election locks", () => {
       const stale = { ...lock(kind, "canary"), metadata: { name: NAME, resourceVersion: "1" } };
       expectTranslated(await byCanary.send("PUT", own, stale), 409);
     });
+  });
+
+  it("never let two pods of one subset act: one that comes into it and led elsewhere writes nothing until it leads there", async () => {
+    const [leases, configmaps] = KINDS;
+    for (const name of [NAME, UPSTREAM]) await direct.send("DELETE", pathOf(leases, name));
+    const create = (probe: Probe) => probe.send("POST", pathOf(leases), lock(leases, "me", 600));
+    expect((await create(byDefault)).status).toBe(201);
+    expect((await create(byCanary)).status).toBe(201);
+    let count = 0;
+    const write = async (probe: Probe) => {
+      const path = `${configmaps.root}/namespaces/canary-eu/configmaps`;
+      const { status } = await probe.send("POST", path, { metadata: { name: `by-${count++}` } });
+      return status;
+    };
+    expect([await write(byDefault), await write(byCanary)]).toEqual([403, 201]);
+    await direct.send("PATCH", `/api/v1/namespaces/${NAMESPACE}/pods/foo-0`, { metadata: { labels: { version: "v2" } } });
+    const statuses = new Set<number>();
+    await eventually(async () => {
+      statuses.add(await write(byDefault));
+      expect(statuses).toContain(503);
+    });
+    expect([...statuses]).toEqual([403, 503]);
+    expect((await create(byDefault)).status).toBe(409);
+    expect([await write(byDefault), await write(byCanary)]).toEqual([503, 201]);
+    await direct.send("DELETE", pathOf(leases, UPSTREAM));
+    expect((await create(byDefault)).status).toBe(201);
+    expect(await write(byDefault)).toBe(201);
   });
 });

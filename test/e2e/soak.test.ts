@@ -30,5 +30,5 @@ describeWithKube("aborted requests of every kind", () => {
     });
     expect(Object.entries(report.visitsByKind).filter(([, count]) => count === 0)).toEqual([]);
     expect(complaints(report), lines.join("\n")).toEqual([]);
-  });
+  }, 240_000);
 });

@@ -174,20 +174,21 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
     holders(namespace: string, resource = "configmaps", labels: Readonly<Record<string, string>> = {}): Map<string, string[]> {
       const found = new Map<string, string[]>();
       for (const proxy of proxies.values()) {
-        for (const subset of proxy.holds(namespace, resource, labels))
+        for (const subset of proxy.holds(namespace, resource, labels).keys())
           found.set(subset, [...(found.get(subset) ?? []), proxy.name]);
       }
       return found;
     },
-    /** @throws if two subsets hold the same object of a resource in a namespace */
+    /** @throws if two subsets hold the same object of a resource in a namespace, and do not both share it */
     expectOneOwner(where: string) {
       for (const namespace of [...NAMESPACES, UNHEARD_OF]) {
         for (const resource of RESOURCES) {
           for (const labels of labelsFor(resource)) {
-            const holders = this.holders(namespace, resource, labels);
-            if (holders.size < 2) continue;
+            const rights = [...proxies.values()].flatMap((proxy) => [...proxy.holds(namespace, resource, labels)]);
+            const alone = rights.find(([, right]) => right === "alone")?.[0];
+            if (alone === undefined || rights.every(([subset]) => subset === alone)) continue;
             const what = `${resource} ${JSON.stringify(labels)} in ${namespace}`;
-            throw new Error(`two owners of ${what} after ${where}: ${textOf(holders)}`);
+            throw new Error(`two owners of ${what} after ${where}: ${textOf(this.holders(namespace, resource, labels))}`);
           }
         }
       }

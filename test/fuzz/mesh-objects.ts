@@ -13,6 +13,8 @@ export interface Rules {
   readonly onlyConfigMaps?: boolean;
   /** Config maps are divided by their label `tier` instead: its value -> subset. The rules on namespaces name pods then. */
   readonly tiers?: Readonly<Record<string, string>>;
+  /** These resources are public, but for config maps with tiers or that the rules name. */
+  readonly publics?: readonly string[];
 }
 
 /** Labels of the objects that are asked about. */
@@ -23,13 +25,16 @@ export function labelsFor(resource: string): typeof LABELS {
   return resource === "configmaps" ? LABELS : LABELS.slice(0, 1);
 }
 
-/** Who is to own an object of a namespace, by the wish alone. */
+/** Who is to own an object of a namespace, by the wish alone; "*" is everybody. */
 export function ownerOf(
-  { owners, onlyConfigMaps = false, tiers }: Rules,
+  { owners, onlyConfigMaps = false, tiers, publics = [] }: Rules,
   namespace: string,
   resource: string,
   labels: Readonly<Record<string, string>>,
 ): string {
+  const isDivided = tiers !== undefined && resource === "configmaps" && Object.keys(tiers).some((tier) => tiers[tier] !== "");
+  const named = tiers !== undefined ? "pods" : onlyConfigMaps ? "configmaps" : "";
+  if (publics.includes(resource) && !isDivided) return (named === resource && owners[namespace]) || "*";
   if (tiers !== undefined && resource === "configmaps") return tiers[labels.tier ?? ""] ?? "";
   return !onlyConfigMaps || tiers !== undefined || resource === "configmaps" ? (owners[namespace] ?? "") : "";
 }
@@ -49,7 +54,7 @@ export interface PodLabels {
 }
 
 export function appSpec(rules: Rules): VirtualApp["spec"] {
-  const { owners, onlyConfigMaps = false, tiers } = rules;
+  const { owners, onlyConfigMaps = false, tiers, publics = [] } = rules;
   const used = usedSubsets(rules);
   const only = (resource: string) => ({ resources: [{ apiGroups: [""], resources: [resource] }] });
   const resources = tiers !== undefined ? only("pods") : onlyConfigMaps ? only("configmaps") : {};
@@ -65,7 +70,10 @@ export function appSpec(rules: Rules): VirtualApp["spec"] {
   };
   return {
     selector: { matchLabels: { app: "op" } },
-    route: { subRules: used.map((name) => ({ name, match: matchesOf(name) })) },
+    route: {
+      subRules: used.map((name) => ({ name, match: matchesOf(name) })),
+      ...(publics.length === 0 ? {} : { subsetPublicResources: [{ apiGroups: [""], resources: [...publics] }] }),
+    },
     subsets: used.map((name) => ({ name, labels: { sub: name }, routeRules: [name] })),
   };
 }

@@ -43,8 +43,12 @@ interface Link {
   served: boolean;
 }
 
+/** By what right a subset acts on an object. */
+export type Right = "alone" | "shared";
+
 interface Write {
   readonly subset: string;
+  readonly right: Right;
   readonly namespace: string;
   readonly resource: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -116,6 +120,8 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
     const view = session.enforcer.current?.view("", resource);
     return view?.standing(namespace) === "mine" && hasOwnLabels(view, labels);
   };
+  const rightIn = (namespace: string, resource: string): Right =>
+    session.enforcer.current?.view("", resource).ownerOf(namespace).kind === "everyone" ? "shared" : "alone";
 
   return {
     name: pod.name,
@@ -164,7 +170,8 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
       const from = link;
       const message = from?.down.shift();
       if (from === undefined || message === undefined) return;
-      const hadNone = session.enforcer.current === undefined;
+      const before = session.enforcer.current?.snapshot;
+      const hadNone = before === undefined;
       const answer = (said: ProxyMessage) => {
         if (link === from) up.push({ link: from, message: onWireUp(said) });
       };
@@ -175,7 +182,10 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
           answer({ nack: { nonce, version, problems } });
         },
       });
-      if (hadNone && session.enforcer.current !== undefined) onState();
+      const now = session.enforcer.current?.snapshot;
+      if (before?.subset === now?.subset && before && !showsNothing(before) && now && showsNothing(now))
+        throw new Error(`${pod.name} is to show nothing of what it had`);
+      if (hadNone && now !== undefined) onState();
       await flush();
     },
     /** The newest message of the manager is refused, as by a proxy that does not know a rule. */
@@ -211,7 +221,14 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
     beginWrite(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}) {
       if (!alive || !isMine(namespace, resource, labels)) return;
       const subset = session.enforcer.current?.snapshot.subset ?? "";
-      writes.push({ subset, namespace, resource, labels, end: session.enforcer.beginWrite(namespace, { group: "", resource }) });
+      writes.push({
+        subset,
+        right: rightIn(namespace, resource),
+        namespace,
+        resource,
+        labels,
+        end: session.enforcer.beginWrite(namespace, { group: "", resource }),
+      });
     },
     async endWrites() {
       const ending = writes;
@@ -219,15 +236,13 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
       for (const { end } of ending) end();
       await flush();
     },
-    /** As which subsets it may act on the resource in the namespace: by what it enforces, and by writes from before. */
-    holds(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}): ReadonlySet<string> {
+    /** As which subsets, and by what right, it may act on the resource in the namespace: by what it enforces, and by writes from before. */
+    holds(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}): ReadonlyMap<string, Right> {
       const { current } = session.enforcer;
-      if (!alive || current === undefined) return new Set();
-      const view = current.view("", resource);
-      if (isMine(namespace, resource, labels))
-        return new Set(view.ownerOf(namespace).kind === "everyone" ? [] : [current.snapshot.subset]);
+      if (!alive || current === undefined) return new Map();
+      if (isMine(namespace, resource, labels)) return new Map([[current.snapshot.subset, rightIn(namespace, resource)]]);
       const isOf = (row: Write) => row.namespace === namespace && row.resource === resource && row.labels.tier === labels.tier;
-      return new Set(writes.filter(isOf).map((row) => row.subset));
+      return new Map(writes.filter(isOf).map((row) => [row.subset, row.right]));
     },
     /** The pod is gone. */
     kill() {
@@ -236,6 +251,11 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
       alive = false;
     },
   };
+}
+
+// Where nothing is known of others, and only there: informers would believe that all is deleted.
+function showsNothing({ table }: Snapshot): boolean {
+  return table.rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
 }
 
 // The bytes that would pass, so that what the contract does not carry is lost here too.

@@ -54,6 +54,24 @@ describe("one owner", () => {
     expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0", "d1"] } });
   });
 
+  it("a resource that is public no more, while a subset that shared it is cut off; what was not public goes on", async () => {
+    const world = createMeshWorld();
+    world.setApp({ ...A_TO_CANARY, publics: ["configmaps"] });
+    for (const name of ["d0", "c0"]) world.setPod(name, { subset: subsetOf(name) });
+    await world.settle();
+    expect(Object.fromEntries(world.holders("b"))).toEqual({ "": ["d0"], canary: ["c0"] });
+    world.setApp(A_TO_CANARY);
+    for (let times = 0; times < 4; times++) await round(world, "d0");
+    expect([...world.holders("b").keys()]).toEqual(["canary"]);
+    expect([...world.holders("b", "pods").keys()]).toEqual([""]);
+    expect(condition(world, "Converged")).toMatchObject({
+      reason: "Moving",
+      message: "resources move between subsets as a whole: they wait for pod c0",
+    });
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+  });
+
   it("a hello while a write is in flight in what the proxy has lost", async () => {
     const world = await quietWorld("d0", "c0");
     const d0 = world.proxy("d0");

@@ -15,11 +15,19 @@ const ofPod = <K extends string>(kind: K) => fc.record({ kind: fc.constant(kind)
 // Half of the rules divide config maps by labels.
 const tiers = fc.oneof(fc.constant(undefined), fc.record({ gold: subset, silver: subset }));
 
+const publics = fc.oneof(fc.constant([]), fc.subarray([...RESOURCES]));
+
 /** What always can happen, with its weight. */
 const ordinary = [
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("rules"), set: fc.nat(RULE_SETS - 1), onlyConfigMaps: fc.boolean(), tiers }),
+    arbitrary: fc.record({
+      kind: fc.constant("rules"),
+      set: fc.nat(RULE_SETS - 1),
+      onlyConfigMaps: fc.boolean(),
+      tiers,
+      publics,
+    }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("born"), pod, subset }) },
   { weight: 2, arbitrary: ofPod("connects") },
@@ -99,6 +107,7 @@ export async function perform(world: MeshWorld, next: Step, { rules }: Script, w
       wished.rules = {
         owners: rules[next.set] ?? {},
         onlyConfigMaps: next.onlyConfigMaps,
+        publics: next.publics,
         ...(next.tiers === undefined ? {} : { tiers: next.tiers }),
       };
       return world.setApp(wished.rules);

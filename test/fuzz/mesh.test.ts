@@ -44,9 +44,10 @@ function expectConverged(world: MeshWorld, { rules, labels }: Wished): void {
     const subset = used.has(label) ? label : "";
     for (const namespace of NAMESPACES.filter(world.hasNamespace)) {
       for (const [resource, labels] of RESOURCES.flatMap((name) => labelsFor(name).map((row) => [name, row] as const))) {
-        const expected = ownerOf(rules, namespace, resource, labels) === subset ? [subset] : [];
+        const owner = ownerOf(rules, namespace, resource, labels);
+        const expected = owner === "*" ? [[subset, "shared"]] : owner === subset ? [[subset, "alone"]] : [];
         const held = [...proxy.holds(namespace, resource, labels)];
-        if (held.join() !== expected.join() || held.length !== expected.length)
+        if (JSON.stringify(held) !== JSON.stringify(expected))
           says.push(
             `${proxy.name} holds ${resource} ${JSON.stringify(labels)} in ${namespace} as ${JSON.stringify(held)}, not as ${JSON.stringify(expected)} (${proxy.nacks.at(-1) ?? "no NACK"})`,
           );

@@ -141,7 +141,7 @@ describe("a plan", () => {
         const shown = new Set(select({ objects }, queryWith({}, plan)));
         const hides = objects.some((object) => isMine(view, object) && !shown.has(object));
         const change = changeBetween(before, now);
-        if (isPushdownStale(view, pushed) !== hides) expect(view.standing("/")).toBe("mine");
+        if (isPushdownStale(view, pushed, view.namespaces().mine) !== hides) expect(view.standing("/")).toBe("mine");
         if (!hides) return;
         const { gained } = change.of("", "pods", "");
         expect(gained || isPushdownStale(view, pushed, change.born)).toBe(true);
@@ -149,7 +149,8 @@ describe("a plan", () => {
         const target = { group: "", resource: "pods" };
         if (plan.only !== undefined) leftOut.noteOnly(target, plan.only);
         if (plan.shards !== undefined) leftOut.noteRanges(target, plan.shards.ranges);
-        expect(gained || leftOut.settle(now, change.born)("", "pods", "") || pushed.excluded.length > 0).toBe(true);
+        leftOut.noteExcluded(target, pushed.excluded);
+        expect(gained || leftOut.settle(now, change.born)("", "pods", "")).toBe(true);
       }),
       budget(),
     );

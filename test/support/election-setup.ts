@@ -64,16 +64,17 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     setLockReview: (review: LockReview | null) => void reviews.push(review),
   };
   const upstream = fakeUpstream(answer);
-  const reviewer = { denies: (() => false) as Denies, calls: [] as Call[] };
+  /** `isDeaf`: the request goes on, though it is aborted. */
+  const reviewer = { denies: (() => false) as Denies, reason: "", isDeaf: false, calls: [] as Call[] };
   const next: Handler = async (call) => {
     if (call.info.kind !== "resource" || call.info.resource !== "selfsubjectaccessreviews") return upstream(call);
     reviewer.calls.push(call);
     const aborted = new Promise<never>((_, reject) => {
-      call.signal.addEventListener("abort", () => reject(new Error("aborted")));
+      if (!reviewer.isDeaf) call.signal.addEventListener("abort", () => reject(new Error("aborted")));
     });
     const denied = await Promise.race([reviewer.denies(attributesOf(call)), aborted]);
     if (denied === "unanswered") return jsonReply({ kind: "Status", code: 403 }, 403);
-    return jsonReply({ kind: "SelfSubjectAccessReview", status: { allowed: !denied } }, 201);
+    return jsonReply({ kind: "SelfSubjectAccessReview", status: { allowed: !denied, reason: reviewer.reason } }, 201);
   };
   const handler = election({ session, clock, log: silentLogger() })(next);
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));

@@ -29,6 +29,7 @@ export interface HarnessOptions {
   readonly hasSnapshot?: boolean;
   readonly drainMs?: number;
   readonly upstream?: ProxyDeps["upstream"];
+  readonly traffic?: ProxyDeps["traffic"];
   /** File with the CA that the proxy trusts; default the fake API's. */
   readonly apiCaFile?: string;
   readonly dataDir?: string;
@@ -85,6 +86,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     log,
     ...(options.plans === undefined ? {} : { plans: options.plans }),
     ...(options.upstream === undefined ? {} : { upstream: options.upstream }),
+    ...(options.traffic === undefined ? {} : { traffic: options.traffic }),
   });
   const stopping = new AbortController();
   let over: Promise<void> = Promise.resolve();

@@ -34,7 +34,12 @@ export function objectLimit(selector: string, ...resources: ResourceMatch[]): Ro
 }
 
 export function fence(...resources: ResourceMatch[]): RouteRule {
-  return { kind: "fence", resources, origin: "handover" };
+  return { kind: "fence", because: "moves", resources, origin: "handover" };
+}
+
+/** The fence of a subset that has nothing yet. */
+export function unreportedFence(): RouteRule {
+  return { kind: "fence", because: "unreported", resources: [group("*")], origin: "handover" };
 }
 
 /** @param members namespace -> indices of the rules that contain it */

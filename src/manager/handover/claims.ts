@@ -19,8 +19,8 @@ export type Claim =
   | { readonly kind: "everything"; readonly pod: string; readonly subset: string | undefined };
 
 /**
- * The subsets that may own something in the namespace under this table. Public resources do not count: they are shared. Nor do
- * those that labels divide, which have fences of their own: resource-fences.ts.
+ * The subsets that may own something in the namespace under this table. What is public or divided by labels does not count: it
+ * has fences of its own, see resource-fences.ts.
  */
 export function holdersOf(table: RouteTable, namespace: string): ReadonlySet<string> {
   if (table.fenced.has(namespace)) return new Set();
@@ -48,13 +48,11 @@ function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
 }
 
 /**
- * What a table says about a namespace, as text: equal texts mean that every resource that labels do not divide has the same
- * owner there. Computed from the rules' content, so that tables of different specs compare.
+ * What a table says about a namespace, as text: equal texts mean that every resource has the same owner there, but for those
+ * that labels divide or that are public by one of the tables. Computed from the rules' content, so that tables of different specs compare.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
-  const common = JSON.stringify(table.publicResources);
   const describe = (members: readonly number[] | undefined) =>
-    common +
     JSON.stringify(
       table.rules.flatMap((rule, at) => {
         if (rule.kind === "limit") return [["limit", rule.resources, members?.includes(at) ?? null]];

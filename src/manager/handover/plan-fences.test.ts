@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, objects, subset, table } from "../../../test/support/route-table.ts";
-import type { RouteTable } from "../../route/table.ts";
+import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { ownersOf, type ResourceMatch, type RouteTable } from "../../route/table.ts";
 import { type Claim, holdersOf } from "./claims.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 
@@ -55,6 +55,17 @@ describe("planFences", () => {
   });
 });
 
+/** What is fenced as a whole: the resources, or the reason where it is everything. */
+const resourceFences = (wished: RouteTable, ...claims: Claim[]) => {
+  const plan = planFences(wished, ["", "canary"], claims);
+  const waits = plan.waits.filter(({ namespace }) => namespace === "").map(({ pod }) => pod);
+  const of = (name: string) =>
+    (plan.resourceFences.get(name) ?? []).flatMap(({ because, resources }): readonly (ResourceMatch | string)[] =>
+      because === "moves" ? resources : [because],
+    );
+  return { default: of(""), canary: of("canary"), waits };
+};
+
 describe("resources that labels divide", () => {
   const maps = group("", "configmaps");
   const pods = group("", "pods");
@@ -62,12 +73,6 @@ describe("resources that labels divide", () => {
   const members = { prod: [], pilot: [] };
   const plain = table([], members);
   const divided = table([gold], members);
-  const resourceFences = (wished: RouteTable, ...claims: Claim[]) => {
-    const plan = planFences(wished, ["", "canary"], claims);
-    const waits = plan.waits.filter(({ namespace }) => namespace === "").map(({ pod }) => pod);
-    return { default: plan.fencedResources.get("") ?? [], canary: plan.fencedResources.get("canary") ?? [], waits };
-  };
-
   it("are kept from everybody else while a pod still goes by other rules", () => {
     expect(resourceFences(divided, claim("a", "", plain))).toEqual({ default: [], canary: [maps], waits: ["a"] });
     expect(resourceFences(divided, claim("c", "canary", plain))).toEqual({ default: [maps], canary: [], waits: ["c"] });
@@ -91,12 +96,107 @@ describe("resources that labels divide", () => {
   });
   it("are kept from everybody beside a pod that may hold everything, but not taken from who has them already", () => {
     const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
-    expect(resourceFences(divided, bare).canary).toEqual([{ apiGroups: ["*"], resources: ["*"] }]);
+    expect(resourceFences(divided, bare).canary).toEqual(["unreported"]);
     expect(resourceFences(divided, bare, claim("c", "canary", divided)).canary).toEqual([]);
+  });
+  it("are all that stops beside a pod that may hold everything, where the subset enforces something", () => {
+    const silver = table([objects("canary", "tier=silver", maps), subset("canary", pods)], { prod: [], pilot: [1] });
+    const old = table([gold, subset("canary", pods)], { prod: [], pilot: [1] });
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const own = [claim("c", "canary", old), claim("a", "", old)];
+    expect(resourceFences(silver, late, ...own)).toEqual({ default: [maps], canary: [maps], waits: ["late", "c", "a"] });
+    // The manager restarts while a fence is up: the pod that it was for has not reported, and nothing else stops.
+    const fenced = { ...silver, rules: [...silver.rules, fence(maps)] };
+    expect(resourceFences(silver, late, claim("a", "", fenced)).default).toEqual([maps]);
+    // The same where the rule has gone, and only the fence tells of it.
+    const plain = table([subset("canary", pods)], { prod: [], pilot: [0] });
+    const kept = { ...plain, rules: [...plain.rules, fence(maps)] };
+    expect(resourceFences(plain, late, claim("a", "", kept)).default).toEqual([maps]);
+    // The first rule on labels comes while a pod has not reported.
+    const open = table([subset("canary", pods)], { prod: [], pilot: [0] });
+    expect(resourceFences(silver, late, claim("a", "", open)).default).toEqual([maps]);
+    expect(planFences(silver, ["", "canary"], [late, claim("a", "", open)]).fenced.get("")).toEqual(new Set());
+  });
+  it("stay out of sight for who has nothing yet, until what others have is known", () => {
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const nothing = { ...divided, rules: [...divided.rules, unreportedFence()] };
+    expect(resourceFences(divided, late, claim("c", "canary", nothing)).canary).toEqual(["unreported"]);
+    // Another subset, which has all, is not made to wait by that.
+    expect(resourceFences(divided, late, claim("c", "canary", nothing), claim("a", "", divided)).default).toEqual([]);
+    expect(resourceFences(divided, claim("c", "canary", nothing), claim("a", "", divided)).canary).toEqual([]);
+  });
+  it("are not hidden again from a subset to which they are on their way, when a pod comes of which nothing is known", () => {
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const sent: Claim = { kind: "table", pod: "c", subset: "canary", table: divided, enforced: false };
+    expect(resourceFences(divided, late, sent).canary).toEqual([]);
+  });
+  it("move, and are not merely unknown, where a wildcard names them", () => {
+    const ALL = group("*");
+    const [before, after] = ["gold", "silver"].map((tier) => table([objects("canary", `tier=${tier}`, ALL)], members));
+    if (before === undefined || after === undefined) throw new Error("no tables");
+    const plan = planFences(after, ["", "canary"], [claim("c", "canary", before), claim("a", "", before)]);
+    for (const name of ["", "canary"]) expect(ownersOf(withFences(after, plan, name), "", "configmaps").isMoving).toBe(true);
+  });
+  it("move one by one: a rule that names several, or names them otherwise than before, stops what it changes", () => {
+    const secrets = group("", "secrets");
+    const two = table([objects("canary", "tier=gold", group("", "configmaps", "secrets"))], members);
+    const apart = table([objects("canary", "tier=gold", maps, secrets)], members);
+    expect(resourceFences(apart, claim("c", "canary", two)).default).toEqual([]);
+    expect(resourceFences(divided, claim("c", "canary", two)).default).toEqual([secrets]);
   });
   it("do not stop a namespace", () => {
     const { fenced } = planFences(divided, ["", "canary"], [claim("a", "", plain)]);
     expect([...fenced.values()].every((set) => set.size === 0)).toBe(true);
+  });
+});
+
+describe("public resources", () => {
+  const maps = group("", "configmaps");
+  const members = { prod: [], pilot: [0] };
+  const open = table([subset("canary")], members, { publicResources: [maps] });
+  const closed = table([subset("canary")], members);
+
+  it("are kept from their new owner while another subset still shares them, and from whom shares them while they have one", () => {
+    const own = (of: RouteTable) => [claim("c", "canary", of), claim("a", "", of)];
+    expect(resourceFences(closed, ...own(open))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
+    expect(resourceFences(open, ...own(closed))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
+    expect(resourceFences(open, ...own(open))).toEqual({ default: [], canary: [], waits: [] });
+    expect(planFences(closed, ["", "canary"], own(open)).fenced).toEqual(
+      new Map(["", "canary"].map((name) => [name, new Set()])),
+    );
+  });
+  it("stop while they move", () => {
+    const fenced = withFences(open, planFences(open, ["", "canary"], [claim("a", "", closed)]), "canary");
+    for (const namespace of ["", "prod", "pilot"])
+      expect(ownersOf(fenced, "", "configmaps").ownerOf(namespace)).toEqual({ kind: "moving" });
+  });
+  it("are not stopped by a fence that is there since little is known, so their holder is waited for", () => {
+    const holder = table([unreportedFence()], { prod: [] }, { publicResources: [maps] });
+    expect(ownersOf(holder, "", "configmaps").ownerOf("prod")).toEqual({ kind: "everyone" });
+    const divided = table([objects("canary", "tier=gold", maps)], { prod: [] });
+    expect(resourceFences(divided, claim("a", "", holder)).canary).toEqual([maps]);
+    const stopped = table([fence(maps)], { prod: [] }, { publicResources: [maps] });
+    expect(resourceFences(divided, claim("a", "", stopped)).canary).toEqual([]);
+  });
+  it("move when a rule on namespaces that names them comes, changes or goes, but not when a namespace is born", () => {
+    const taken = (...to: string[]) =>
+      table([subset("canary", maps)], Object.fromEntries(["prod", ...to].map((name) => [name, name === "prod" ? [] : [0]])), {
+        publicResources: [maps],
+      });
+    expect(
+      resourceFences(taken("pilot"), claim("a", "", table([], { prod: [], pilot: [] }, { publicResources: [maps] }))).canary,
+    ).toEqual([maps]);
+    expect(resourceFences(taken("pilot"), claim("a", "", { ...taken("pilot"), classes: [[0], []] })).canary).toEqual([maps]);
+    expect(resourceFences(taken("pilot", "fresh"), claim("a", "", taken("pilot"))).canary).toEqual([]);
+  });
+  it("are shared with a pod that has no proxy, but not with one of which nothing is known", () => {
+    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    expect(resourceFences(open, bare).canary).toEqual(["unreported"]);
+    expect(resourceFences(open, bare, claim("c", "canary", closed)).canary).toEqual([]);
+    expect(resourceFences(closed, bare, claim("c", "canary", open)).canary).toEqual([maps]);
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    expect(resourceFences(open, late).canary).toEqual([maps, "unreported"]);
+    expect(resourceFences(open, late, claim("c", "canary", open)).canary).toEqual([]);
   });
 });
 

@@ -4,14 +4,14 @@
 //   Owned(A) => Fenced    when the wished table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every live pod of A has acknowledged a table without it, or is gone
 //
-// Resources that labels divide move by themselves, all of their objects at once: resource-fences.ts.
-import type { ResourceMatch, RouteTable } from "../../route/table.ts";
+// Resources that labels divide or that are public move by themselves, all of their objects at once: resource-fences.ts.
+import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, createSignatures, holdersOf } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a namespace waits. */
 export interface Wait {
-  /** "" for the resources that labels divide. */
+  /** "" for resources that move as a whole. */
   readonly namespace: string;
   /** The pod that may still hold it. */
   readonly pod: string;
@@ -22,8 +22,8 @@ export interface Wait {
 export interface FencePlan {
   /** For each subset the namespaces that it would own but must not have yet. */
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
-  /** For each subset the resources of which it must not have any object yet. */
-  readonly fencedResources: ReadonlyMap<string, readonly ResourceMatch[]>;
+  /** For each subset the fences of resources of which it must not have any object yet. */
+  readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
   /** What is waited for, one entry a (namespace, pod). */
   readonly waits: readonly Wait[];
 }
@@ -44,15 +44,14 @@ export function planFences(wished: RouteTable, subsets: readonly string[], claim
   }
   const resources = planResourceFences(wished, subsets, claims);
   waits.push(...resources.waitsFor.map((claim) => ({ namespace: "", pod: claim.pod, cause: causeOf(claim) })));
-  return { fenced, fencedResources: resources.fenced, waits };
+  return { fenced, resourceFences: resources.fenced, waits };
 }
 
 /** The wished table with a subset's fences. */
 export function withFences(wished: RouteTable, plan: FencePlan, subset: string): RouteTable {
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
-  const resources = plan.fencedResources.get(subset) ?? [];
-  if (fenced.size === 0 && resources.length === 0) return wished;
-  const rules = resources.length === 0 ? [] : [{ kind: "fence" as const, resources, origin: "handover" }];
+  const rules = plan.resourceFences.get(subset) ?? [];
+  if (fenced.size === 0 && rules.length === 0) return wished;
   return { ...wished, rules: [...wished.rules, ...rules], fenced };
 }
 

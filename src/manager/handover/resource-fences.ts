@@ -1,115 +1,136 @@
-// The handover of resources that labels divide. Pure; called by plan-fences.ts. Who owns one object follows from its labels, in
-// every namespace alike, and nobody here knows the objects: so when the rules on labels of a resource change, the resource moves
-// as a whole. A subset gets it only when no live pod of another subset may still go by other rules.
+// The handover of resources that labels divide or that are public. Pure; called by plan-fences.ts. Who owns one object follows
+// from its labels, in every namespace alike, and nobody here knows the objects; and what is public is everybody's. So when the
+// rules on labels of a resource change, or it becomes public or stops being so, it moves as a whole. A subset gets it only when
+// no live pod of another subset may still go by other rules. What overlaps what: resource-reading.ts.
 //
 // Limits are left out: they take objects away from everybody, and never give one subset's to another.
-import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
+import type { FenceRule, ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
+import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
 
 export interface ResourceFences {
-  /** For each subset the resources of which it must not have any object yet; missing if none. */
-  readonly fenced: ReadonlyMap<string, readonly ResourceMatch[]>;
+  /** For each subset the fences of what it must not have yet; missing if none. */
+  readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
   /** The claims that are waited for. */
   readonly waitsFor: readonly Claim[];
 }
 
+/** What a claim keeps from one subset. */
+interface Doubt {
+  readonly keys: readonly ResourceKey[];
+  /** All else too: the subset has nothing yet, and nobody knows by which rules the claim goes. */
+  readonly everything: boolean;
+}
+
 export function planResourceFences(wished: RouteTable, subsets: readonly string[], claims: readonly Claim[]): ResourceFences {
-  const readings = createReadings(wished);
-  const fenced = new Map<string, Map<string, ResourceMatch>>();
-  const waitsFor: Claim[] = [];
-  for (const claim of claims) {
-    const before = waitsFor.length;
-    for (const subset of subsets) {
-      if (subset === claim.subset) continue;
-      for (const [key, match] of readings.conflictsOf(claim)) {
-        if (readings.isHeld(claims, subset, match)) continue;
-        const own = fenced.get(subset) ?? new Map<string, ResourceMatch>();
-        fenced.set(subset, own.set(key, match));
-        if (waitsFor.length === before) waitsFor.push(claim);
-      }
-    }
-  }
-  return { fenced: new Map([...fenced].map(([subset, matches]) => [subset, sorted(matches)])), waitsFor };
+  const doubtOf = createDoubts(wished, claims);
+  const moving = new Map(subsets.map((subset) => [subset, [] as ResourceKey[]]));
+  const unreported = new Set<string>();
+  const waitsFor = claims.filter((claim) => {
+    const doubts = subsets.flatMap((subset) => {
+      if (subset === claim.subset) return [];
+      const { keys, everything } = doubtOf(claim, subset);
+      moving.get(subset)?.push(...keys);
+      if (everything) unreported.add(subset);
+      return everything || keys.length > 0 ? [subset] : [];
+    });
+    return doubts.length > 0;
+  });
+  const fenced = [...moving].map(([subset, keys]) => [subset, fenceRules(keys, unreported.has(subset))] as const);
+  return { fenced: new Map(fenced.filter(([, rules]) => rules.length > 0)), waitsFor };
 }
 
-const EVERYTHING: ReadonlyMap<string, ResourceMatch> = new Map([["*", { apiGroups: ["*"], resources: ["*"] }]]);
+function createDoubts(wished: RouteTable, claims: readonly Claim[]): (claim: Claim, subset: string) => Doubt {
+  const compare = createComparison(wished);
+  const tables = claims.filter((claim) => claim.kind === "table");
+  const movable = distinct([wished, ...new Set(tables.map(({ table }) => table))].flatMap(movableBy));
+  const bySubset = Map.groupBy(tables, ({ subset }) => subset);
+  const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
+  // A pod of the subset has the resources already, as wished, or is about to: what is on its way cannot be called back. Then they
+  // were granted when nobody else had them otherwise, and nobody else was granted them since: see plan-fences.ts.
+  const isHeld = (subset: string, key: ResourceKey) =>
+    ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
-interface Readings {
-  /** The resources that a claim may divide otherwise than is wished. */
-  conflictsOf(claim: Claim): ReadonlyMap<string, ResourceMatch>;
-  /** True if a pod of the subset has the resources already, as wished: see plan-fences.ts. */
-  isHeld(claims: readonly Claim[], subset: string, match: ResourceMatch): boolean;
-}
-
-// Read once a table: many pods share one.
-function createReadings(wished: RouteTable): Readings {
-  const wishedMatches = matchesOf(wished, "objects");
-  const cache = new Map<RouteTable, ReadonlyMap<string, ResourceMatch>>();
-  const read = (table: RouteTable) => {
-    const known = cache.get(table);
-    if (known !== undefined) return known;
-    const isFenced = fenceTest(table);
-    const all = [...wishedMatches, ...matchesOf(table, "objects")];
-    const conflicts = new Map(
-      all.filter(([, match]) => !isFenced(match) && divisionOf(table, match) !== divisionOf(wished, match)),
-    );
-    cache.set(table, conflicts);
-    return conflicts;
-  };
-  return {
-    // By labels that nobody here has heard of, or by a rule on namespaces for what is fenced by labels at the moment.
-    conflictsOf: (claim) => (claim.kind === "everything" ? EVERYTHING : read(claim.table)),
-    isHeld: (claims, subset, match) =>
-      claims.some(
-        (claim) =>
-          claim.kind === "table" &&
-          claim.enforced &&
-          claim.subset === subset &&
-          !touchesFence(claim.table, match) &&
-          divisionOf(claim.table, match) === divisionOf(wished, match),
-      ),
-  };
-}
-
-function matchesOf(table: RouteTable, kind: RouteRule["kind"]): Map<string, ResourceMatch> {
-  const matches = table.rules.flatMap((rule) => (rule.kind === kind ? rule.resources : []));
-  return new Map(matches.map((match) => [JSON.stringify([match.apiGroups, match.resources]), match]));
-}
-
-// True only for what is fenced as a whole.
-function fenceTest(table: RouteTable): (match: ResourceMatch) => boolean {
-  const fences = [...matchesOf(table, "fence").values()];
-  return (match) => fences.some((fence) => holds(fence.apiGroups, match.apiGroups) && holds(fence.resources, match.resources));
-}
-
-function holds(list: readonly string[], part: readonly string[]): boolean {
-  return list.includes("*") || part.every((each) => list.includes(each));
-}
-
-function touchesFence(table: RouteTable, match: ResourceMatch): boolean {
-  return [...matchesOf(table, "fence").values()].some((fence) => meet(fence, match));
-}
-
-// How a table divides resources, as text: equal texts mean that every object of them has the same owner.
-function divisionOf({ rules }: RouteTable, match: ResourceMatch): string {
-  return JSON.stringify(
-    rules.flatMap((rule) =>
-      rule.kind === "objects" && rule.resources.some((each) => meet(each, match))
-        ? [[rule.subset, rule.term.key, rule.term.operator, rule.term.values, rule.resources]]
-        : [],
+  const ofTable = remember((table: RouteTable) =>
+    distinct([...movableBy(wished), ...movableBy(table)]).filter(
+      (key) => !compare(table, key).isSame && compare(table, key).stopped !== "all",
     ),
+  );
+  // Rules that nobody here has heard of. What a subset has it was granted, so only what it has otherwise or is kept from is in
+  // doubt; and all, if it has nothing but the fence of everything.
+  const ofUnreported = remember((subset: string): Doubt => {
+    const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
+    const keys = full.length === 0 ? keysOf(wished.publicResources) : [...movable, ...full.flatMap(fencesOf)];
+    return { keys: distinct(keys).filter((key) => !isHeld(subset, key)), everything: full.length === 0 };
+  });
+  // No rules at all, for want of a proxy: such a pod does what a pod of the default subset would, which shares what is shared.
+  const ofProxyless = remember((subset: string): Doubt => {
+    const { keys, everything } = ofUnreported(subset);
+    return { keys: keys.filter((key) => !compare(wished, key).isShared), everything };
+  });
+
+  return (claim, subset) => {
+    if (claim.kind === "everything") return claim.subset === undefined ? ofUnreported(subset) : ofProxyless(subset);
+    return { keys: ofTable(claim.table).filter((key) => !isHeld(subset, key)), everything: false };
+  };
+}
+
+/** A table beside the wished one: many pods share it, so each question is answered once. */
+function createComparison(wished: RouteTable) {
+  const ofTable = remember((table: RouteTable) => {
+    const known = new Map<string, ReturnType<typeof compare>>();
+    const compare = (key: ResourceKey) => {
+      // A namespace that only one of the tables knows has no owner by the other's rules.
+      const reading = readingOf(table, key, (namespace) => wished.classOf.has(namespace));
+      const wish = readingOf(wished, key, (namespace) => table.classOf.has(namespace));
+      return { isSame: reading.division === wish.division, stopped: reading.stopped, isShared: reading.isShared };
+    };
+    return (key: ResourceKey) => {
+      const result = known.get(textOf(key)) ?? compare(key);
+      known.set(textOf(key), result);
+      return result;
+    };
+  });
+  return (table: RouteTable, key: ResourceKey) => ofTable(table)(key);
+}
+
+/** What labels divide and what is public. */
+function movableBy({ rules, publicResources }: RouteTable): ResourceKey[] {
+  return [...rules.flatMap((rule) => (rule.kind === "objects" ? keysOf(rule.resources) : [])), ...keysOf(publicResources)];
+}
+
+function fencesOf({ rules }: RouteTable): ResourceKey[] {
+  return rules.flatMap((rule) => (rule.kind === "fence" ? keysOf(rule.resources) : []));
+}
+
+function hasUnreportedFence({ rules }: RouteTable): boolean {
+  return rules.some(
+    (rule) =>
+      rule.kind === "fence" && rule.because === "unreported" && keysOf(rule.resources).some((key) => textOf(key) === "*/*"),
   );
 }
 
-/** True if a resource may be in both. */
-function meet(a: ResourceMatch, b: ResourceMatch): boolean {
-  return share(a.apiGroups, b.apiGroups) && share(a.resources, b.resources);
+const EVERYTHING: readonly ResourceMatch[] = [{ apiGroups: ["*"], resources: ["*"] }];
+
+function fenceRules(keys: readonly ResourceKey[], everything: boolean): FenceRule[] {
+  const common = { kind: "fence", origin: "handover" } as const;
+  const sorted = distinct(keys).sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+  const resources = sorted.map(({ group, resource }) => ({ apiGroups: [group], resources: [resource] }));
+  return [
+    ...(resources.length === 0 ? [] : [{ ...common, because: "moves" as const, resources }]),
+    ...(everything ? [{ ...common, because: "unreported" as const, resources: EVERYTHING }] : []),
+  ];
 }
 
-function share(a: readonly string[], b: readonly string[]): boolean {
-  return a.includes("*") || b.includes("*") || a.some((each) => b.includes(each));
+function distinct(keys: readonly ResourceKey[]): ResourceKey[] {
+  return [...new Map(keys.map((key) => [textOf(key), key])).values()];
 }
 
-function sorted(matches: ReadonlyMap<string, ResourceMatch>): ResourceMatch[] {
-  return [...matches].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, match]) => match);
+function remember<K, V>(make: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>();
+  return (key) => {
+    const value = known.get(key) ?? make(key);
+    known.set(key, value);
+    return value;
+  };
 }

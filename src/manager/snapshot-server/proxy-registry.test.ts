@@ -115,6 +115,21 @@ describe("what is known of a proxy", () => {
     registry.acked(POD, proxy, 1);
     expect(registry.facts(POD)).toMatchObject({ inDoubt: [], enforced: { version: 3 } });
   });
+  it("takes no report of a lock that none can be, and no more of the reason than a condition has room for", () => {
+    const lock = { lockName: "lock---canary", resource: "configmaps", deniedVerbs: ["get", "get"], reason: "r\n".repeat(30_000) };
+    registry.connected(POD, hello(version(1)), proxy);
+    const told = (more: object) => {
+      registry.reported(POD, proxy, { leader: true, lock: { ...lock, ...more } });
+      return registry.facts(POD)?.lock;
+    };
+    expect(told({})).toEqual({ ...lock, deniedVerbs: ["get"], reason: "r ".repeat(128) });
+    expect(told({ resource: "secrets" })).toBeNull();
+    told({});
+    expect(told({ deniedVerbs: ["get", "*"] })).toBeNull();
+    expect(told({ resource: "endpoints", deniedVerbs: [], reason: "" })).toMatchObject({ resource: "endpoints" });
+    expect(registry.facts(POD)?.leader).toBe(true);
+  });
+
   it("keeps what it told of its lock's permission over a lost connection, but not over another pod of the same name", () => {
     const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
     registry.connected(POD, hello(version(1)), proxy);

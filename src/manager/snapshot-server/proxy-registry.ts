@@ -5,6 +5,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { HelloMessage, LockReviewMessage, NackMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
 import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
+import { acceptedReview } from "./lock-report.ts";
 
 /** The sending side of one proxy's stream. */
 export interface ProxyStream {
@@ -133,7 +134,7 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
       const state = current(pod, stream);
       if (state === undefined) return;
       state.leader = leader;
-      state.lock = lock;
+      state.lock = acceptedReview(lock);
       changed(pod);
     },
     publish(pod, snapshot) {

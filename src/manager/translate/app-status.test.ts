@@ -109,13 +109,13 @@ describe("appStatus", () => {
       message: expect.stringContaining("pod c is not connected"),
     });
   });
-  it("says which pod the resources that labels divide wait for, and moves no namespace", () => {
+  it("says which pod resources that move as a whole wait for, and moves no namespace", () => {
     const divided = { ...wished, rules: [...wished.rules, objects("canary", "tier=gold", group("", "secrets"))] };
     const waits = [{ namespace: "", pod: "a", cause: "holds" as const }];
     const result = status({ plan: { ...plan, wished: divided, waits } });
     expect(ofType(result, "Converged")).toMatchObject({
       reason: "Moving",
-      message: "the resources that labels divide move: they wait for pod a",
+      message: "resources move between subsets as a whole: they wait for pod a",
     });
     expect(result.handover).toMatchObject({ from: "", to: "canary", waitingOn: [{ pod: "a", reason: "NotAcknowledged" }] });
     expect(result.handover?.waitingOn?.[0]).not.toHaveProperty("namespace");

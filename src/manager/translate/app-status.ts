@@ -222,7 +222,7 @@ function convergedVerdict(facts: StatusFacts, proxies: { synced: number; total: 
 }
 
 function movingText(count: number, { namespace, pod }: AppPlan["waits"][number]): string {
-  if (namespace === "") return `the resources that labels divide move: they wait for pod ${pod}`;
+  if (namespace === "") return `resources move between subsets as a whole: they wait for pod ${pod}`;
   return `${count} namespaces move: ${namespace} waits for pod ${pod}`;
 }
 
@@ -242,7 +242,8 @@ function handoverOf({ plan, pods, previous, now }: StatusFacts): HandoverStatus 
   if (wait === undefined) return undefined;
   const since = previous?.handover?.since ?? now;
   const from = pods.find(({ name }) => name === wait.pod)?.subset ?? DEFAULT_SUBSET;
-  const holders = wait.namespace === "" ? [...subsetsByLabels(plan), DEFAULT_SUBSET] : holdersOf(plan.wished, wait.namespace);
+  const holders =
+    wait.namespace === "" ? [...subsetsByLabels(plan), DEFAULT_SUBSET, ...plan.subsets] : holdersOf(plan.wished, wait.namespace);
   const to = [...holders].find((subset) => subset !== from) ?? DEFAULT_SUBSET;
   const losers = pods.filter(({ subset, ended }) => subset === from && !ended);
   const waiting = new Set(waits.map(({ pod }) => pod));

@@ -10,7 +10,7 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** A signal with the means to fire it. */
+/** A signal with the means to fire it. What a listener throws comes out of `abort`, once all have run. */
 export class CallAbort implements CallSignal {
   aborted = false;
   reason: unknown;
@@ -21,12 +21,21 @@ export class CallAbort implements CallSignal {
     this.aborted = true;
     this.reason = reason;
     const listeners = this.#listeners ?? [];
+    let failure: { readonly error: unknown } | undefined;
+    // One at a time, so that one that another has removed meanwhile does not run.
+    for (let listener = listeners.shift(); listener !== undefined; listener = listeners.shift()) {
+      try {
+        listener();
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
     this.#listeners = undefined;
-    for (const listener of listeners) listener();
+    if (failure !== undefined) throw failure.error;
   }
 
   addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners?.push(listener);
+    if (!this.aborted) this.#listeners?.push(listener);
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {

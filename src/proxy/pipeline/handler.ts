@@ -20,6 +20,8 @@ export interface CallRecord {
   plan?: PlanName;
   /** The call is for the operator's lock, which no layer limits, disturbs or narrows. */
   lock: boolean;
+  /** The call was sent to the API server: what answers it is no invention of the proxy's. */
+  asked?: true;
   /** Milliseconds spent waiting for others: for the upstream's headers, or for the manager's word. Not our overhead. */
   waitedMs?: number;
 }
@@ -32,6 +34,7 @@ export type DecisionReason =
   | "not-narrowable"
   | "not-filterable"
   | "foreign-lock"
+  | "lock-changed"
   | "default-only-caller"
   | "list-again"
   | "upgrade"

@@ -50,7 +50,10 @@ function fakeSource(): ByteSource & { sink: ByteSink | undefined; cancelled: boo
 
 const ok =
   (body: Reply["body"]): RawHandler =>
-  async () => ({ status: 200, headers: {}, body });
+  async ({ record }) => {
+    record.asked = true;
+    return { status: 200, headers: {}, body };
+  };
 
 describe("observe", () => {
   it("counts a request with what it was about and its code", async () => {

@@ -76,6 +76,42 @@ describe("with managedFields stripped", () => {
     expect(upstream.calls[0]).toBe(call);
   });
 
+  it.each([
+    ["a list's path that answers with something else", '{"gitVersion":"v1.2","goVersion":"x"}'],
+    ["no JSON", "<html>"],
+    ["items that are none", '{"kind":"Odd","items":{"a":1}}'],
+    ["nothing", ""],
+    ["a body that ends inside", '{"kind":"Odd","metadata":{'],
+  ])("an answer that is no list passes as it is: %s", async (_, text) => {
+    for (const pieces of [1, text.length]) {
+      const source = scriptedSource();
+      const { send } = setup(() => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
+      const sink = recordingSink();
+      ((await send("GET", "/apis/subresources.kubevirt.io/v1/version")).body as ByteSource).open(sink);
+      for (let at = 0; at < text.length; at += text.length / pieces) source.write(text.slice(at, at + text.length / pieces));
+      source.end();
+      expect([sink.text, sink.state]).toEqual([text, "ended"]);
+    }
+    const protobuf = Buffer.from("k8s\0no list");
+    const { send } = setup(() => ({
+      status: 200,
+      headers: { "content-type": "application/vnd.kubernetes.protobuf" },
+      body: protobuf,
+    }));
+    expect(await textOf(await send("GET", "/api/v1/pods"))).toBe(protobuf.toString());
+  });
+
+  it("a list that turns out to be broken once a part of it has gone is broken off", async () => {
+    const source = scriptedSource();
+    const { send } = setup(() => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
+    const sink = recordingSink();
+    ((await send("GET", "/api/v1/pods")).body as ByteSource).open(sink);
+    source.write(JSON.stringify(list(managed)).slice(0, -20));
+    expect(sink.text).not.toBe("");
+    source.end();
+    expect(sink.state).not.toBe("ended");
+  });
+
   it("an answer that is an error or in another encoding passes as it is", async () => {
     const failed = jsonReply({ kind: "Status", ...managed("x") }, 404);
     expect(await setup(() => failed).send("GET", POD)).toBe(failed);

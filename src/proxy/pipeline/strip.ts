@@ -1,6 +1,7 @@
 // The layer that takes metadata.managedFields out of what the operator reads, where the VirtualApp asks for it. Invariants:
 // only successful answers to get, list and watch change; requests and the answers to writes pass as they are, so that
-// server-side apply goes on; and since this hides nothing, an answer in another encoding passes as it is.
+// server-side apply goes on; and since this hides nothing, an answer in another encoding, or that is not what it should be,
+// passes as it is.
 //
 // An operator that gets, changes and updates an object so sends none back: the API server then keeps what it has (test/e2e).
 import type { CounterCell } from "../../base/metric-cells.ts";
@@ -10,6 +11,7 @@ import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fiel
 import type { Encoding } from "../../kube/codec/types.ts";
 import type { Session } from "../session/session.ts";
 import { frameStream } from "../stream/frame-stream.ts";
+import { LenientFilter } from "../stream/lenient-filter.ts";
 import { listStream } from "../stream/list-stream.ts";
 import { ObjectStripper } from "../stream/object-stripper.ts";
 import { asSource } from "./byte-source.ts";
@@ -67,5 +69,5 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   };
   if (verb !== "list") return listStream(body, new ObjectStripper(encoding), onDone);
   const filter = createListFilter(encoding, () => true, { rewrite: elementStripper(encoding), keepsAll: true });
-  return listStream(body, filter, onDone);
+  return listStream(body, new LenientFilter(filter), onDone);
 }

@@ -7,6 +7,7 @@ import type { Handler } from "./handler.ts";
 /** The terminal handler. */
 export function upstreamHandler(upstream: Pick<Upstream, "send">): Handler {
   return (call) => {
+    call.record.asked = true;
     if (call.upgrade === undefined) return upstream.send(call);
     return Promise.resolve({ status: 101, headers: {}, body: null, tunnel: call });
   };

@@ -10,7 +10,8 @@ function setup() {
   const inFlight = createInFlight(clock);
   const drained = { done: false };
   const drain = (ms: number) => {
-    void inFlight.drain(ms).then(() => {
+    inFlight.beginDrain();
+    void inFlight.untilNoneWithEnd(ms).then(() => {
       drained.done = true;
     });
   };
@@ -18,12 +19,20 @@ function setup() {
 }
 
 describe("in flight", () => {
-  it("fires the signal of a call whose client is gone, not of one that has its answer", () => {
+  it("fires the signal of every call that ends, and says whether its client is gone", () => {
     const { inFlight } = setup();
-    const [answered, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    const [answered, another, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
+    let fired = 0;
+    answered.call.signal.addEventListener("abort", () => fired++);
     answered.end(false);
+    another.end(false);
     gone.end(true);
-    expect([answered.call.signal.aborted, gone.call.signal.aborted]).toEqual([false, true]);
+    expect([fired, answered.call.signal.aborted, gone.call.signal.aborted]).toEqual([1, true, true]);
+    expect([String(answered.call.signal.reason), String(gone.call.signal.reason)]).toEqual([
+      "MeshError: serving a request: it is over",
+      "MeshError: serving a request: the client is gone",
+    ]);
+    expect(another.call.signal.reason).toBe(answered.call.signal.reason); // no error with a stack for each request
   });
 
   it("drains at once when nothing runs", async () => {
@@ -80,13 +89,16 @@ describe("in flight", () => {
     const { clock, inFlight } = setup();
     const [late, done, gone] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
     late.endAfter(1_000);
-    done.endAfter(1_000);
+    done.endAfter(2_000);
     done.end(false);
     gone.end(true);
     gone.endAfter(1_000);
     expect(clock.pending).toBe(1);
     await clock.advance(1_000);
-    expect([late.call.signal.aborted, done.call.signal.aborted]).toEqual([true, false]);
+    expect([late, done].map(({ call }) => String(call.signal.reason))).toEqual([
+      "MeshError: serving a request: its time is up",
+      "MeshError: serving a request: it is over",
+    ]);
   });
 
   it("waits no longer than it may", async () => {

@@ -1,6 +1,7 @@
-// The calls that run now, with the means to end them. Invariant: a call's signal fires once its client is gone, its time is
-// up or the drain is over, and a call is forgotten only when its socket has been dealt with. A watch whose signal fires ends
-// at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
+// The calls that run now, with the means to end them. Invariant: a call's signal fires once, at the latest when the call is over,
+// so that nothing outlives it that a layer began and forgot (a body that nobody read holds a connection); before that if the
+// client is gone, its time is up or the drain is over. A call is forgotten only when its socket has been dealt with. A watch
+// whose signal fires ends at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CallAbort } from "../pipeline/call-signal.ts";
@@ -19,8 +20,10 @@ export interface Running {
 export interface InFlight {
   begin(call: Omit<RawCall, "signal" | "record">): Running;
   readonly draining: boolean;
-  /** Resolves when no call with an end of its own runs any more, or after `drainMs`. Watches are not waited for. */
-  drain(drainMs: number): Promise<void>;
+  /** From now on `draining` is true. */
+  beginDrain(): void;
+  /** Resolves when no call with an end of its own runs any more, or after this time. Watches are not waited for. */
+  untilNoneWithEnd(withinMs: number): Promise<void>;
   /**
    * Fires the signals of the watches and other calls without an end, one after the other over `spreadMs`, so that their
    * clients do not all come back at once. Resolves when they have ended, at once if there are none.
@@ -29,6 +32,9 @@ export interface InFlight {
   /** Fires the signals of all that is left. */
   abortAll(): void;
 }
+
+/** The same for every call, since an error of its own for each request would cost its stack. */
+const OVER = new MeshError("ABORTED", "serving a request: it is over");
 
 /** How long the last of them may take to send its end. */
 const LAST_END_MS = 250;
@@ -65,7 +71,7 @@ export function createInFlight(clock: Clock): InFlight {
         end(gone) {
           running.delete(call);
           timer?.cancel();
-          if (gone) abort.abort(new MeshError("ABORTED", "serving a request: the client is gone"));
+          abort.abort(gone ? new MeshError("ABORTED", "serving a request: the client is gone") : OVER);
           changed?.();
         },
       };
@@ -73,10 +79,10 @@ export function createInFlight(clock: Clock): InFlight {
     get draining() {
       return draining;
     },
-    drain(drainMs) {
+    beginDrain() {
       draining = true;
-      return untilNone(hasEnd, drainMs);
     },
+    untilNoneWithEnd: (withinMs) => untilNone(hasEnd, withinMs),
     async endLongRunning(spreadMs) {
       const calls = [...running].filter(([call]) => !hasEnd(call));
       const timers = calls.map(([, abort], index) =>

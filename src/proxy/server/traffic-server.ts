@@ -11,6 +11,7 @@ import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { RawHandler, Reply } from "../pipeline/handler.ts";
 import { isWatch } from "../upstream/pools.ts";
+import { createClientCount } from "./client-count.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { headersOf, upgradeOf } from "./incoming.ts";
 import { hasBody, requestSource } from "./request-source.ts";
@@ -29,6 +30,8 @@ export interface TrafficServerOptions {
   readonly log: Logger;
   /** How long requests that have an end may take to reach it at shutdown. Default 8,000. */
   readonly drainMs?: number;
+  /** How long a client may take nothing of an answer that waits for it. Default 60,000. */
+  readonly stalledMs?: number;
 }
 
 export interface TrafficServer extends Runnable {
@@ -45,6 +48,10 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 /** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
 const MAX_SPREAD_MS = 1_000;
+/** So long (or half of the drain) new connections are taken while clients are there: an operator gives its lease back now. */
+const OPEN_MS = 1_000;
+/** Between its requests it may have no connection: each answer closes its own. */
+const QUIET_MS = 100;
 /** At most one line a minute about clients that do not trust us. */
 const TLS_WARN_MS = 60_000;
 
@@ -56,6 +63,7 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
   const listener = createListener(server, "secureConnection");
   const useCertificate = (now: TlsPair) => server.setSecureContext({ ...now, minVersion: "TLSv1.2" });
   const unsubscribe = certificate.onChange(useCertificate);
+  const clients = createClientCount(server, clock);
   let port = 0;
   let listening = false;
 
@@ -90,11 +98,17 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
     async stop() {
       listening = false;
       unsubscribe();
-      const spreadMs = Math.min(MAX_SPREAD_MS, drainMs / 2);
-      // Still open for new connections: an operator that ends together with us gives its lease back only now.
-      await inFlight.drain(drainMs - spreadMs);
+      const endMs = clock.monotonicMs() + drainMs;
+      const halfMs = drainMs / 2;
+      inFlight.beginDrain();
+      // Open for new connections all this time: an operator that ends together with us gives its lease back only now.
+      await Promise.all([
+        inFlight.endLongRunning(Math.min(MAX_SPREAD_MS, halfMs)),
+        clients.untilNone(Math.min(OPEN_MS, halfMs), QUIET_MS),
+      ]);
+      await inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
       listener.stopAccepting();
-      await inFlight.endLongRunning(spreadMs);
+      await inFlight.endLongRunning(0); // those that began meanwhile
       inFlight.abortAll();
       await listener.close();
     },
@@ -118,7 +132,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
   expectsContinue: boolean,
-  { pipeline, log }: TrafficServerOptions,
+  { pipeline, log, stalledMs = STALLED_MS }: TrafficServerOptions,
   inFlight: InFlight,
 ): Promise<void> {
   if (req.httpVersion !== "1.1") {
@@ -132,9 +146,10 @@ async function serve(
   const reply = declineWebSocketWatch(running.call, await pipeline(running.call));
   if (inFlight.draining) res.shouldKeepAlive = false;
   const { info } = running.call.record;
-  if (info !== undefined && isWatch(info)) {
-    running.endAfter(watchDeadlineMs(info));
-    dropStalledReader(res, STALLED_MS, () => log.warn({ path: info.path }, "a client does not read its watch; closing it"));
+  if (info !== undefined && isWatch(info)) running.endAfter(watchDeadlineMs(info));
+  if (reply.body !== null && !(reply.body instanceof Uint8Array)) {
+    const warn = () => log.warn({ path: info?.path }, "a client does not read its answer; closing its connection");
+    dropStalledReader(res, stalledMs, warn);
   }
   sendReply(res, reply);
 }

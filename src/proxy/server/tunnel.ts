@@ -16,6 +16,8 @@ export interface TunnelOptions {
   readonly origin: URL;
   readonly trust: TrustStore;
   readonly log: Logger;
+  /** Told of each connection to the API server; keepalive is on. */
+  readonly onConnected?: (socket: Socket) => void;
 }
 
 /** Opens a tunnel; when it fails, the client's socket is closed. */
@@ -24,7 +26,7 @@ export type Tunnel = (call: Call, req: IncomingMessage, socket: Duplex, head: Bu
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Makes the opener. */
-export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
+export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions): Tunnel {
   return async (call, req, socket, head) => {
     const [{ createProxyServer }, { caPem }] = await Promise.all([import("http-proxy"), trust.current()]);
     if (call.signal.aborted) socket.destroy();
@@ -45,7 +47,7 @@ export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
     };
     const proxy = createProxyServer({});
     proxy.on("error", () => undefined); // the callback is told as well
-    proxy.on("proxyReqWs", (request) => endTogether(request, socket, call.signal));
+    proxy.on("proxyReqWs", (request) => endTogether(request, socket, call.signal, onConnected));
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");
       socket.destroy();
@@ -54,11 +56,17 @@ export function createTunnel({ origin, trust, log }: TunnelOptions): Tunnel {
 }
 
 // http-proxy lets the API server's side be if the client goes before the upgrade is answered.
-function endTogether(request: ClientRequest, socket: Duplex, signal: CallSignal): void {
+function endTogether(
+  request: ClientRequest,
+  socket: Duplex,
+  signal: CallSignal,
+  onConnected: TunnelOptions["onConnected"],
+): void {
   let upstream: Socket | undefined;
   request.once("upgrade", (_res, upgraded: Socket) => {
     upstream = upgraded;
     upgraded.setKeepAlive(keepAliveOf(DEFAULT_LIVENESS));
+    onConnected?.(upgraded);
   });
   socket.once("close", () => {
     signal.removeEventListener("abort", cut);

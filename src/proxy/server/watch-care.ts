@@ -1,4 +1,5 @@
-// What keeps a watch from living or hanging for ever at our side. Used by the traffic server, for watches only.
+// What keeps a call from living or hanging for ever at our side: a watch that the API server does not end, a client that does not
+// read (its list holds a place in the queue before the API server). Used by the traffic server.
 import type { ServerResponse } from "node:http";
 import type { RequestInfo } from "../../kube/request-info.ts";
 
@@ -27,7 +28,7 @@ export function dropStalledReader(res: ServerResponse, stalledMs: number, onDrop
     const { socket } = res;
     if (socket === null) return;
     if (socket.writableLength === 0) {
-      socket.setTimeout(stalledMs); // a quiet watch: look again
+      socket.setTimeout(stalledMs); // nothing waits for the client: look again
       return;
     }
     onDropped();

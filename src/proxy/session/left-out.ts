@@ -10,22 +10,26 @@ export interface LeftOut {
   note(target: GroupResource, namespace: string): void;
   /** Everything but this namespace was left out unseen, since the API server was asked for it alone. */
   noteOnly(target: GroupResource, namespace: string): void;
+  /** These namespaces were left out unseen, since the API server was asked to: they may vanish and come again as the subset's. */
+  noteExcluded(target: GroupResource, namespaces: readonly string[]): void;
   /** Whatever lies outside of these ranges of hashes was left out unseen. */
   noteRanges(target: GroupResource, ranges: readonly ShardRange[]): void;
   /** True if something of the namespace was left out, or may have been: beyond the bound that is every namespace. */
   has(target: GroupResource, namespace: string): boolean;
   /**
    * Takes out the notes that the new snapshot settles.
-   * @param born the namespaces that the snapshot before did not know; default: all may be new
+   * @param born the namespaces that the snapshot before did not know
    * @returns a test whether a resource has gained a namespace that had been left out; `namespace` "" asks for any
    */
-  settle(now: Enforced, born?: readonly string[]): (group: string, resource: string, namespace: string) => boolean;
+  settle(now: Enforced, born: readonly string[]): (group: string, resource: string, namespace: string) => boolean;
 }
 
 /** An attacker who creates namespaces must not fill the memory. */
 const MAX_NOTES = 10_000;
 /** Of one resource. More, after many changes of the routes, are taken for "nothing was shown". */
 const MAX_RANGES = 1_000;
+/** Of one resource. More, of namespaces that came and went, are taken for "all were left out". */
+const MAX_EXCLUDED = 1_000;
 /**
  * A snapshot holds every namespace that the manager knew when it made it, which was seconds ago. One that it does not name
  * although objects were seen there this long before does not exist any more: it came and went before the manager looked. Should
@@ -48,10 +52,16 @@ interface Shown {
   readonly last: readonly ShardRange[];
 }
 
+interface Excluded {
+  readonly target: GroupResource;
+  readonly namespaces: Set<string>;
+}
+
 export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const notes = new Map<string, Notes>();
   const onlys = new Map<string, { readonly target: GroupResource; readonly only: string }>();
   const shown = new Map<string, Shown>();
+  const excluded = new Map<string, Excluded>();
   let count = 0;
   // Something could not be noted: until the next snapshot it may have been anything.
   let overflowed = false;
@@ -74,6 +84,16 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
     return mine;
   };
 
+  // A known namespace that becomes the subset's is gained by that alone; one that nobody knew is, if it had been left out.
+  const takeExcluded = ({ target, namespaces }: Excluded, now: Enforced, born: readonly string[]): string[] => {
+    const view = now.view(target.group, target.resource);
+    const isAny = namespaces.size > MAX_EXCLUDED;
+    const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.standing(name) === "mine");
+    // Beyond the bound all list again, so that none is left out any more.
+    for (const name of isAny && mine.length > 0 ? [...namespaces] : mine) if (namespaces.delete(name)) count--;
+    return mine;
+  };
+
   return {
     note({ group, resource }, namespace) {
       const key = keyOf(group, resource);
@@ -86,6 +106,16 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
     noteOnly({ group, resource }, only) {
       const key = `${keyOf(group, resource)}/${only}`;
       if (onlys.has(key) || hasRoom()) onlys.set(key, { target: { group, resource }, only });
+    },
+    noteExcluded({ group, resource }, namespaces) {
+      if (namespaces.length === 0) return;
+      const key = keyOf(group, resource);
+      const entry = excluded.get(key) ?? { target: { group, resource }, namespaces: new Set<string>() };
+      excluded.set(key, entry);
+      for (const name of namespaces) {
+        if (entry.namespaces.size > MAX_EXCLUDED || entry.namespaces.has(name) || !hasRoom()) continue;
+        entry.namespaces.add(name);
+      }
     },
     noteRanges(target, ranges) {
       const key = keyOf(target.group, target.resource);
@@ -116,11 +146,16 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       for (const [key, { target, ranges }] of shown) {
         const view = now.view(target.group, target.resource);
         // A known namespace that becomes the subset's is gained by that alone.
-        const mine = born?.filter((namespace) => view.standing(namespace) === "mine") ?? view.namespaces().mine;
+        const mine = born.filter((namespace) => view.standing(namespace) === "mine");
         if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
         shown.delete(key);
         count--;
         gained.set(key, gained.get(key) ?? new Set());
+      }
+      for (const [key, entry] of excluded) {
+        const mine = takeExcluded(entry, now, born);
+        if (mine.length > 0) gained.set(key, new Set([...(gained.get(key) ?? []), ...mine]));
+        if (entry.namespaces.size === 0) excluded.delete(key);
       }
       return (group, resource, namespace) => {
         if (everything) return true;

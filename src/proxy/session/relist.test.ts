@@ -3,10 +3,12 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
+import { fence, group, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
+import type { RouteRule } from "../../route/table.ts";
 import { isolate } from "../pipeline/isolate/isolate.ts";
 import { createEnforcer } from "./enforcer.ts";
 
@@ -30,9 +32,9 @@ function startProcess(stored: Routes) {
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
   const handler = isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })(upstream);
-  const send = async (target: string) => {
+  const send = async (target: string, method = "GET") => {
     try {
-      return await handler(callOf("GET", target));
+      return await handler(callOf(method, target));
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       return { status: error.status.code, headers: {}, body: null };
@@ -40,9 +42,10 @@ function startProcess(stored: Routes) {
   };
   return {
     clock,
+    session,
     enforce,
-    async list(target = PODS) {
-      const reply = await send(target);
+    async list(target = PODS, method = "GET") {
+      const reply = await send(target, method);
       await textOf(reply);
       return reply.status;
     },
@@ -189,4 +192,79 @@ it("an informer keeps its place while its watch is open, however many other shap
   expect(sink.state).toBe("ended");
   expect((await watch("110")).status).toBe(200);
   expect((await watch("110", `${PODS}?labelSelector=owner%3D0`)).status).toBe(410);
+});
+
+it("a HEAD of a list shows nothing, and clears the way for no watch", async () => {
+  const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
+  await list(PODS, "HEAD");
+  expect((await watch("90")).status).toBe(410);
+});
+
+it("an informer of one shard, listed, does not answer for the informer of another", async () => {
+  const { list, watch, enforce } = startProcess({ blue: ["a", "c"], rest: ["b"] });
+  const shard = (name: string) => `${PODS}?shardSelector=${name}`;
+  for (const name of ["one", "two"]) await list(shard(name));
+  enforce({ blue: ["a", "b", "c"] });
+  await list(shard("one"));
+  expect((await watch("100", shard("one"))).status).toBe(200);
+  expect((await watch("100", shard("two"))).status).toBe(410);
+});
+
+describe("a resource that labels divide", () => {
+  const PODS_RULE = group("", "pods");
+  const start = (subset: string) => {
+    const started = startProcess({});
+    let version = 10;
+    const divide = (...more: RouteRule[]) => {
+      const rules = [objects("canary", "tier=gold", PODS_RULE), ...more];
+      started.session.enforce(snapshot(table(rules, { a: [] }), { version: ++version, digest: `d${version}`, subset }));
+    };
+    divide();
+    return { ...started, divide };
+  };
+  const foreign = `${JSON.stringify({ type: "MODIFIED", object: { metadata: { namespace: "a", name: "x", labels: { tier: "no" } } } })}\n`;
+
+  it("and moves meanwhile ends a stream of initial events, the last of which was dropped", async () => {
+    const { watch, divide, clock } = start("blue"); // which has no rule of its own: nothing is gained or lost
+    const initial = `${PODS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`;
+    const { source, sink } = await watch("", initial);
+    divide(fence(PODS_RULE));
+    const annotations = { "k8s.io/initial-events-end": "true" };
+    source?.write(`${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9", annotations } } })}\n`);
+    divide();
+    await clock.advance(1_000);
+    expect(sink.text).toContain("Expired");
+  });
+
+  it("by a server that does not heed labels costs each informer a list ever more rarely", async () => {
+    const { list, watch, clock } = start("canary");
+    const lists: number[] = [];
+    const startMs = clock.monotonicMs();
+    while (clock.monotonicMs() - startMs < 600_000) {
+      await list();
+      const { source, sink } = await watch("100");
+      for (let second = 0; second < 600 && sink.state === "open"; second++) {
+        source?.write(foreign);
+        await clock.advance(1_000);
+      }
+      lists.push(Math.round((clock.monotonicMs() - startMs) / 1_000));
+    }
+    expect(lists.length).toBeLessThan(20);
+    expect(lists.at(-1)).toBeGreaterThanOrEqual(600);
+  });
+
+  it("whose rules change ends at once all the same", async () => {
+    const { list, watch, divide, clock } = start("canary");
+    for (let round = 0; round < 6; round++) {
+      await list();
+      const { source } = await watch("100");
+      source?.write(foreign);
+      await clock.advance(round < 5 ? 60_000 : 0);
+    }
+    const { sink, source } = await watch("100");
+    source?.write(foreign);
+    divide(fence(PODS_RULE));
+    await clock.advance(0);
+    expect(sink.text).toContain("Expired");
+  });
 });

@@ -6,6 +6,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
+import { ownsUnknown } from "../../route/plan-query.ts";
 import { cutShards } from "../../route/shard-ranges.ts";
 import { createEnforcer, enforced } from "./enforcer.ts";
 import { createLeftOut } from "./left-out.ts";
@@ -83,7 +84,8 @@ describe("what a route change means for a resource", () => {
           const clusterScope = { was: old.standing("") === "mine", is: next.standing("") === "mine" };
           expect(change.of("", resource, "")).toEqual({
             gained: (!clusterScope.was && clusterScope.is) || each.some(({ gained }) => gained),
-            lost: (clusterScope.was && !clusterScope.is) || (old.whole && !next.whole) || each.some(({ lost }) => lost),
+            lost:
+              (clusterScope.was && !clusterScope.is) || (ownsUnknown(old) && !ownsUnknown(next)) || each.some(({ lost }) => lost),
           });
         },
       ),
@@ -98,30 +100,30 @@ describe("what was left out", () => {
   it("stays noted while nobody knows the owner, and is told once it is granted", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
-    expect(leftOut.settle(enforced(routes(1, {})))("", "pods", "")).toBe(false);
-    expect(leftOut.settle(enforced(routes(2, { fenced: ["new"] })))("", "pods", "")).toBe(false);
-    const granted = leftOut.settle(enforced(routes(3, { blue: ["new"] })));
+    expect(leftOut.settle(enforced(routes(1, {})), [])("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(2, { fenced: ["new"] })), [])("", "pods", "")).toBe(false);
+    const granted = leftOut.settle(enforced(routes(3, { blue: ["new"] })), ["new"]);
     expect([
       granted("", "pods", ""),
       granted("", "pods", "new"),
       granted("", "pods", "other"),
       granted("", "secrets", ""),
     ]).toEqual([true, true, false, false]);
-    expect(leftOut.settle(enforced(routes(4, { blue: ["new"] })))("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(4, { blue: ["new"] })), [])("", "pods", "")).toBe(false);
   });
 
   it("is forgotten when another subset gets it", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
-    leftOut.settle(enforced(routes(1, { rest: ["new"] })));
+    leftOut.settle(enforced(routes(1, { rest: ["new"] })), ["new"]);
     expect(leftOut.has(target, "new")).toBe(false);
   });
 
   it("by a list of one namespace alone is told when a second one comes", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.noteOnly(target, "a");
-    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })))("", "pods", "")).toBe(false);
-    expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })))("", "pods", "")).toBe(true);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"])("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })), ["new"])("", "pods", "")).toBe(true);
   });
 
   it("by lists of some ranges of hashes is told when a namespace outside of any of them comes", () => {
@@ -148,7 +150,7 @@ describe("what was left out", () => {
     const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.note(target, `n${index}`);
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, true]);
-    const granted = leftOut.settle(enforced(routes(1, { blue: ["n99"] })));
+    const granted = leftOut.settle(enforced(routes(1, { blue: ["n99"] })), ["n99"]);
     expect([granted("", "pods", ""), granted("", "pods", "n99"), granted("", "secrets", "")]).toEqual([true, true, true]);
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, false]);
   });
@@ -156,7 +158,7 @@ describe("what was left out", () => {
   it("counts resources that clients make up against the same bound", () => {
     const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.noteOnly({ group: "", resource: `r${index}` }, "a");
-    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })))("", "r99", "")).toBe(true);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"])("", "r99", "")).toBe(true);
   });
 
   it("of a namespace that the manager never names is forgotten, but not while the manager is silent", async () => {
@@ -165,12 +167,12 @@ describe("what was left out", () => {
     leftOut.note(target, "gone");
     await clock.advance(5 * 60_000);
     leftOut.note(target, "seen again later");
-    leftOut.settle(enforced(routes(1, {})));
+    leftOut.settle(enforced(routes(1, {})), []);
     expect(leftOut.has(target, "gone")).toBe(true);
     await clock.advance(3_600_000);
     expect(leftOut.has(target, "gone")).toBe(true);
     leftOut.note(target, "seen again later");
-    leftOut.settle(enforced(routes(2, {})));
+    leftOut.settle(enforced(routes(2, {})), []);
     expect([leftOut.has(target, "gone"), leftOut.has(target, "seen again later")]).toEqual([false, true]);
   });
 });

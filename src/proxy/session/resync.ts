@@ -12,11 +12,30 @@
 //   than the refused one: it comes from a client that never lists, and takes versions from objects.
 //
 // Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
+//
+// What was not shown (or was, and is no more), and who remembers it, by how a namespace stands before and after a change. "Gone"
+// was named by the table and is so no more; "new" has not been named yet. Objects of both are held, and left out in the end.
+//
+// | before, after  | mine                           | foreign, moving        | gone, new                                      |
+// | -------------- | ------------------------------ | ---------------------- | ---------------------------------------------- |
+// | mine           | -                              | lost: view-change      | gone: its last events are shown (watch-judge), |
+// |                |                                |                        | gone-namespaces remembers; new: lost, it was   |
+// |                |                                |                        | shown as all unknown ones were: view-change    |
+// | foreign,moving | gained: view-change            | -                      | gone-namespaces remembers                      |
+// | gone           | gained if it was not mine then | lost if it was mine    | -                                              |
+// |                | (gone-namespaces), or as new   | then: gone-namespaces  |                                                |
+// | new            | gained if noted: left-out      | -, it was never shown  | -                                              |
+//
+// left-out has three kinds of notes: what was dropped here, by name; what a push-down to one namespace or to ranges hid, which
+// may be anything; and what was excluded by name, of which only what goes and is born again matters. A list that is on its way
+// counts as touched by the change (`listing`), what was listed before is forgotten (listed-shapes), and a live watch is told.
 import type { Clock } from "../../base/clock.ts";
+import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
 import { createListedShapes } from "./listed-shapes.ts";
+import { createRelistPace } from "./relist-pace.ts";
 import type { Enforced, GroupResource, Session } from "./session.ts";
-import { changeBetween, type RouteChange, type ViewChange } from "./view-change.ts";
+import { changeBetween, type ViewChange } from "./view-change.ts";
 
 /** A collection as one client asks for it. */
 export interface Collection extends GroupResource {
@@ -39,22 +58,32 @@ export interface Resync {
   mustListAgain(collection: Collection, version?: string): boolean;
   /** Tells a live watch about every later snapshot. Returns the unsubscription. */
   watching(collection: Collection, listener: WatchListener): () => void;
+  /** Milliseconds after which a watch may end that an event has made doubtful: longer each time. */
+  relistDelayMs(collection: Collection): number;
   close(): void;
 }
-
-type ChangeOf = (collection: Collection) => ViewChange;
 
 export function createResync(session: Session, clock: Clock): Resync {
   const leftOut = createLeftOut(clock);
   const shapes = createListedShapes(clock);
+  const gone = createGoneNamespaces(clock);
+  const pace = createRelistPace(clock);
   const listing = new Set<{ readonly collection: Collection; touched: boolean }>();
   const live = new Map<WatchListener, Collection>();
 
   const close = session.onChange((now, before) => {
     const change = before === undefined ? undefined : changeBetween(before, now);
-    const granted = leftOut.settle(now, change?.born);
+    const granted = leftOut.settle(now, change?.born ?? [...now.snapshot.table.classOf.keys()]);
     if (before === undefined || change === undefined) return;
-    const of = withGrants(change, granted);
+    const reborn = gone.settle(change, before, now);
+    const of = (collection: Collection): ViewChange => {
+      const { group, resource, namespace } = collection;
+      const [one, other] = [change.of(group, resource, namespace), reborn(collection)];
+      return {
+        gained: one.gained || other.gained || granted(group, resource, namespace),
+        lost: one.lost || other.lost,
+      };
+    };
     // What a change means is asked here once and for all: nothing of the snapshot before is kept.
     const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
     shapes.forget(touches);
@@ -86,13 +115,7 @@ export function createResync(session: Session, clock: Clock): Resync {
         if (live.delete(listener)) release();
       };
     },
+    relistDelayMs: ({ shape }) => pace.next(shape),
     close,
-  };
-}
-
-function withGrants(change: RouteChange, granted: ReturnType<LeftOut["settle"]>): ChangeOf {
-  return ({ group, resource, namespace }) => {
-    const { gained, lost } = change.of(group, resource, namespace);
-    return { gained: gained || granted(group, resource, namespace), lost };
   };
 }

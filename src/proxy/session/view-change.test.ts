@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fence, group, objects, snapshot, table } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objectLimit, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import type { RouteRule } from "../../route/table.ts";
 import { enforced } from "./enforcer.ts";
 import { changeBetween } from "./view-change.ts";
@@ -20,6 +20,13 @@ describe("a change of rules on labels", () => {
     }
     expect(change("", [], [gold])).toMatchObject({ lost: true });
     expect(change("", [gold], [])).toMatchObject({ gained: true });
+  });
+  it("takes away what nobody has named yet when a limit on namespaces comes beside the one on labels", () => {
+    const labelled = objectLimit("x", FOOS);
+    const limited = enforced(snapshot(table([labelled, limit(FOOS)], { a: [1], b: [1] })));
+    expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "")).toEqual({ gained: false, lost: true });
+    expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "late")).toEqual({ gained: false, lost: true });
+    expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "a")).toEqual({ gained: false, lost: false });
   });
   it("leaves other resources and other subsets alone", () => {
     const untouched = { gained: false, lost: false };

@@ -1,7 +1,8 @@
 // What a new snapshot changes for one resource: did the subset gain or lose namespaces? Pure. The cost for a resource does
 // not depend on the number of namespaces: those that fell into the same class before and after are judged once.
 import { servesAlike } from "../../route/callers.ts";
-import type { Standing } from "../../route/snapshot.ts";
+import { ownsUnknown } from "../../route/plan-query.ts";
+import { isNamespaces, type Standing } from "../../route/snapshot.ts";
 import type { Enforced } from "./session.ts";
 
 /** How a watch is touched by a change. */
@@ -12,6 +13,8 @@ export interface ViewChange {
   readonly lost: boolean;
 }
 
+export const UNTOUCHED: ViewChange = { gained: false, lost: false };
+
 export interface RouteChange {
   /** The change for a resource; `namespace` "" means in all of them. */
   of(group: string, resource: string, namespace: string): ViewChange;
@@ -21,7 +24,7 @@ export interface RouteChange {
   readonly born: readonly string[];
 }
 
-/** Compares two snapshots. What was left out of a namespace that nobody knew yet is not told here but by its note. */
+/** Compares two snapshots. What hangs on more than these two is told elsewhere: see the table in the head of resync.ts. */
 export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const known = new Map<string, ViewChange>();
   // Who is served is asked of each request, not of a watch: when the list changes, all of them start anew.
@@ -34,13 +37,17 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
     const next = now.view(group, resource);
     // Which objects came and which went depends on their labels, which nobody here knows.
     if (old.objects?.labelSelector !== next.objects?.labelSelector) return { gained: true, lost: true };
-    if (namespace !== "" && !isNamespaces(group, resource)) {
-      return step(old.standing(namespace), next.standing(namespace));
+    if (namespace !== "" && !isNamespaces({ group, resource })) {
+      const [was, is] = [old.standing(namespace), next.standing(namespace)];
+      const { gained, lost } = step(was, is);
+      // One that nobody had named was not deleted: it was shown, and is no more.
+      const isHidden = was === "mine" && is === "unknown" && !before.snapshot.table.classOf.has(namespace);
+      return { gained, lost: lost || isHidden };
     }
     samples ??= sampleNamespaces(before, now);
     let gained = false;
-    // A resource that was whole showed namespaces that nobody knows yet; now it would not.
-    let lost = old.whole && !next.whole;
+    // Namespaces that nobody knows yet were shown, and are no more.
+    let lost = ownsUnknown(old) && !ownsUnknown(next);
     for (const sample of samples) {
       const one = step(old.standing(sample), next.standing(sample));
       gained ||= one.gained;
@@ -89,11 +96,8 @@ function sampleNamespaces(before: Enforced, now: Enforced): string[] {
   return [...samples.values()];
 }
 
-function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
+/** Namespaces of equal keys stand alike for every resource. */
+export function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
   // Not all that is fenced stands alike: what everybody sees does not move, and its class says whether everybody does.
   return `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
-}
-
-function isNamespaces(group: string, resource: string): boolean {
-  return group === "" && resource === "namespaces";
 }

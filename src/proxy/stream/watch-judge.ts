@@ -108,9 +108,19 @@ export class WatchJudge {
     for (const namespace of this.#departed) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
   }
 
-  /** True if what was pushed down hides something that is the subset's now; `born` as in `isPushdownStale`. */
-  isStale(born?: readonly string[]): boolean {
-    return isPushdownStale(this.#view(), this.#scope.pushed, born);
+  /**
+   * True if the watch cannot go on under the routes in force: what was pushed down hides something that is the subset's now, or
+   * all moves, and then even the bookmark that ends the initial events has been dropped.
+   * @param born the namespaces that may be new since this was asked last
+   */
+  isStale(born: readonly string[]): boolean {
+    const view = this.#view();
+    return view.isMoving === true || isPushdownStale(view, this.#scope.pushed, born);
+  }
+
+  /** As `isStale`, at the beginning: the routes may have changed since the watch was decided upon. */
+  isStaleAtStart(): boolean {
+    return this.isStale(this.#view().namespaces().mine);
   }
 
   #show(bytes: Uint8Array): Uint8Array {

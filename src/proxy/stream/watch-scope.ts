@@ -33,16 +33,15 @@ export function hidesNamespaces({ only, excluded, ranges }: PushedDown): boolean
 
 /**
  * True if what was pushed down hides something that is the subset's now.
- * @param born where it did not before: the namespaces that nobody knew then. All others that the subset gains are told otherwise
+ * @param born the namespaces that may be the subset's since it was pushed down. All others that it gains are told otherwise
  */
-export function isPushdownStale(view: ResourceView, pushed: PushedDown, born?: readonly string[]): boolean {
+export function isPushdownStale(view: ResourceView, pushed: PushedDown, born: readonly string[]): boolean {
   const { only, excluded, ranges, labelSelector } = pushed;
   if (labelSelector !== undefined && labelSelector !== view.objects?.labelSelector) return true;
   if (excluded.some((namespace) => view.standing(namespace) === "mine")) return true;
   if (only === undefined && ranges === undefined) return false;
   if (ownsUnknown(view) && (only !== undefined || pushed.hidesUnknown === true)) return true;
-  const mine = born?.filter((namespace) => view.standing(namespace) === "mine") ?? view.namespaces().mine;
-  return mine.some((namespace) => isHiddenBy(pushed, namespace));
+  return born.some((namespace) => isHiddenBy(pushed, namespace) && view.standing(namespace) === "mine");
 }
 
 /** True if a collection that was all mine is so no more. A namespace that nobody knows any more is deleted, and was mine. */

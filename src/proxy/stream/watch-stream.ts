@@ -11,6 +11,7 @@ import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-
 import { createStatus } from "../../kube/status.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../pipeline/byte-stream.ts";
 import { asError } from "../pipeline/tap.ts";
+import type { Collection } from "../session/resync.ts";
 import type { Enforced } from "../session/session.ts";
 import type { ViewChange } from "../session/view-change.ts";
 import { HeldFrames } from "./held-frames.ts";
@@ -42,6 +43,7 @@ export function watchStream(source: ByteSource, encoding: Encoding, scope: Watch
 
 class WatchStream implements ByteSink, SourceControl {
   readonly #encoding: Encoding;
+  readonly #collection: Collection;
   readonly #deps: WatchDeps;
   readonly #judge: WatchJudge;
   readonly #sink: ByteSink;
@@ -53,12 +55,14 @@ class WatchStream implements ByteSink, SourceControl {
   #received = 0;
   #holdTimer: Timer | undefined;
   #expiry: Timer | undefined;
+  #relist: Timer | undefined;
   #sinkFull = false;
   #paused = false;
   #over = false;
 
   constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, scope: WatchScope, deps: WatchDeps) {
     this.#encoding = encoding;
+    this.#collection = scope.collection;
     this.#deps = deps;
     this.#judge = new WatchJudge(encoding, scope, deps);
     this.#sink = sink;
@@ -70,7 +74,7 @@ class WatchStream implements ByteSink, SourceControl {
     );
     this.#upstream = source.open(this);
     // The routes may have changed since this watch was decided.
-    if (this.#judge.isStale() || (scope.continues && deps.resync.mustListAgain(scope.collection))) this.#expireSoon();
+    if (this.#judge.isStaleAtStart() || (scope.continues && deps.resync.mustListAgain(scope.collection))) this.#expireSoon();
   }
 
   // From upstream.
@@ -121,7 +125,7 @@ class WatchStream implements ByteSink, SourceControl {
   // False if the frame has to wait.
   #pass(frame: Uint8Array): boolean {
     const fate = this.#judge.judge(frame);
-    if (fate === "relist") this.#expireSoon();
+    if (fate === "relist") this.#expireInTurn();
     else if (fate instanceof Uint8Array && !this.#out.add(fate)) this.#sinkFull = true;
     return fate !== "wait";
   }
@@ -183,6 +187,14 @@ class WatchStream implements ByteSink, SourceControl {
     this.#expiry ??= clock.after(random() * resyncJitterMs, () => this.#expire());
   }
 
+  // One event made what the client has doubtful. Where many do, each client lists again ever more rarely.
+  #expireInTurn(): void {
+    const { clock, random, resync, resyncJitterMs = 1_000 } = this.#deps;
+    if (this.#expiry !== undefined || this.#relist !== undefined) return;
+    const delayMs = resync.relistDelayMs(this.#collection) + random() * resyncJitterMs;
+    this.#relist = clock.after(delayMs, () => this.#expire());
+  }
+
   #expire(): void {
     if (!this.#finish()) return;
     this.#sink.write(encodeErrorFrame(this.#encoding, EXPIRED));
@@ -219,6 +231,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#unwatch();
     this.#holdTimer?.cancel();
     this.#expiry?.cancel();
+    this.#relist?.cancel();
     this.#held.clear();
     this.#deps.metrics.filteredBytes.inc(Math.max(0, this.#received - this.#out.written));
     return true;

@@ -10,12 +10,14 @@ function setup() {
   const lost: string[] = [];
   const table = new Map<string, number>();
   let looks = 0;
+  let broken = false;
   const connections = createConnections({
     clock,
     liveness: DEFAULT_LIVENESS,
     onLost: (pool, by) => lost.push(`${pool} ${by}`),
     retransmits: async () => {
       looks++;
+      if (broken) throw new Error("no table");
       return table;
     },
   });
@@ -24,6 +26,8 @@ function setup() {
     const fake = Object.assign(new EventEmitter(), {
       localPort,
       remotePort: 443,
+      bytesRead: 100,
+      bytesWritten: 100,
       destroyed,
       destroy(error: Error) {
         destroyed.push(error);
@@ -37,7 +41,7 @@ function setup() {
     connections.add(pool, one as unknown as Socket);
     return one;
   };
-  return { clock, lost, table, connections, add, looks: () => looks };
+  return { clock, lost, table, connections, add, looks: () => looks, breaks: (now: boolean) => (broken = now) };
 }
 
 it("counts by pool, until a connection closes", () => {
@@ -64,18 +68,37 @@ it("tells of one that keepalive ended", () => {
   expect(lost).toEqual(["lock keepalive"]);
 });
 
-it("looks only while something is open, and no more once stopped", async () => {
+it("reads the table only while something may be unacknowledged, and no more once stopped", async () => {
   const { clock, connections, add, looks } = setup();
   await clock.advance(60_000);
   expect(looks()).toBe(0);
   const one = add("lock", 1);
-  await clock.advance(10_000);
-  expect(looks()).toBe(2);
+  await clock.advance(60_000); // idle: one look has shown that all is acknowledged
+  expect(looks()).toBe(1);
+  for (let step = 0; step < 20; step++) {
+    one.bytesWritten += 10;
+    one.bytesRead += 10;
+    await clock.advance(5_000);
+  }
+  expect(looks()).toBe(1); // answered within each interval
+  one.bytesWritten += 10;
+  await clock.advance(60_000);
+  expect(looks()).toBe(3); // sent after an answer, and not answered: until it is known to be acknowledged
   one.emit("close");
   await clock.advance(60_000);
-  expect(looks()).toBe(3);
   add("lock", 2);
   connections.stop();
   await clock.advance(60_000);
   expect([looks(), clock.pending]).toEqual([3, 0]);
+});
+
+it("goes on looking after the table could not be read", async () => {
+  const { clock, table, lost, add, breaks } = setup();
+  breaks(true);
+  add("lock", 1);
+  table.set("1-443", 5);
+  await clock.advance(20_000);
+  breaks(false);
+  await clock.advance(45_000);
+  expect(lost).toEqual(["lock unacknowledged"]);
 });

@@ -1,10 +1,11 @@
 // Every connection to the API server, whoever made it: counted by pool, and broken once its peer acknowledges nothing any
-// more. Invariant: the kernel's table is looked at only while a connection is open. Made by the upstream client.
+// more. Invariant: the kernel's table, which is everybody's, is read only while a connection may have something unacknowledged: an idle
+// or a busy proxy never reads it. Made by the upstream client; tunnels hand theirs over.
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Liveness } from "./liveness.ts";
-import { readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
+import { Doubt, portsOf, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
 import type { LostBy, PoolName } from "./upstream-metrics.ts";
 
 export interface ConnectionsOptions {
@@ -26,31 +27,37 @@ export interface Connections {
 /** Makes an empty set. */
 export function createConnections(options: ConnectionsOptions): Connections {
   const { clock, liveness, onLost, retransmits = readRetransmits } = options;
-  const open = new Map<Socket, PoolName>();
+  const open = new Map<Socket, { readonly pool: PoolName; readonly doubt: Doubt }>();
   const unacknowledged = new UnacknowledgedWatch<Socket>(liveness.unackedMs);
   let timer: Timer | undefined;
   let stopped = false;
 
   const look = async () => {
-    const table = await retransmits();
+    let isNeeded = unacknowledged.suspects;
+    for (const [socket, { doubt }] of open) isNeeded ||= doubt.isOpen(socket);
+    const table = isNeeded ? await retransmits() : undefined;
+    for (const [socket, { doubt }] of open) doubt.looked(socket, table !== undefined && !table.has(portsOf(socket)));
+    if (table === undefined) return;
     for (const socket of unacknowledged.look(open.keys(), table, clock.monotonicMs())) {
-      onLost(open.get(socket) as PoolName, "unacknowledged");
+      const pool = open.get(socket)?.pool;
+      if (pool !== undefined) onLost(pool, "unacknowledged");
       socket.destroy(new MeshError("PEER_LOST", "talking to the API server: it acknowledges nothing any more"));
     }
   };
   const arm = () => {
     if (stopped || open.size === 0) return;
     timer ??= clock.after(liveness.unackedCheckMs, () => {
-      void look().finally(() => {
+      const next = () => {
         timer = undefined;
         arm();
-      });
+      };
+      look().then(next, next); // a table that cannot be read now is looked at the next time
     });
   };
 
   return {
     add(pool, socket) {
-      open.set(socket, pool);
+      open.set(socket, { pool, doubt: new Doubt() });
       socket.once("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ETIMEDOUT") onLost(pool, "keepalive");
       });
@@ -59,7 +66,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     openIn(pool) {
       let count = 0;
-      for (const one of open.values()) if (one === pool) count++;
+      for (const one of open.values()) if (one.pool === pool) count++;
       return count;
     },
     stop() {

@@ -59,6 +59,18 @@ describe("discovery", () => {
     expect([scopes, asked.length]).toEqual([["namespaced", "namespaced", "namespaced"], 1]);
   });
 
+  it.each([401, 403])("lets one caller's %d be nobody else's, neither then nor at the same time", async (status) => {
+    const { discovery } = setup(async ({ headers }) => json(headers.authorization === "Bearer good" ? 200 : status, WIDGETS));
+    const scopeFor = (token: string) =>
+      discovery.scopeOf(call("/apis/example.io/v1/widgets", { authorization: `Bearer ${token}` }));
+    expect(await Promise.all([scopeFor("bad"), scopeFor("good")])).toEqual(["unknown", "namespaced"]);
+    const { discovery: another } = setup(async ({ headers }) =>
+      json(headers.authorization === undefined ? status : 200, WIDGETS),
+    );
+    expect(await another.scopeOf(call("/apis/example.io/v1/widgets"))).toBe("unknown");
+    expect(await another.scopeOf(call("/apis/example.io/v1/widgets", { authorization: "Bearer good" }))).toBe("namespaced");
+  });
+
   it("asks as the caller, with nothing of its own", async () => {
     const { asked, discovery } = setup(async () => json(200, WIDGETS));
     await discovery.scopeOf(

@@ -31,6 +31,8 @@ const MAX_GROUP_VERSIONS = 500;
 // The part of metav1.APIResourceList that is read.
 const resourceList = z.object({ resources: z.array(z.object({ name: z.string(), namespaced: z.boolean() })) });
 
+const NONE: ReadonlyMap<string, Scope> = new Map();
+
 interface Known {
   readonly scopes: ReadonlyMap<string, Scope>;
   readonly askedAt: number;
@@ -39,14 +41,17 @@ interface Known {
 /** Makes the cache. */
 export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
   const known = new Map<string, Known>();
-  const asking = new Map<string, Promise<Known>>();
+  // By path and caller: what one may not see says nothing to another.
+  const asking = new Map<string, Promise<ReadonlyMap<string, Scope>>>();
 
-  const ask = async (path: string, call: Call): Promise<Known> => {
-    const scopes = (await fetchScopes(path, call, send, clock)) ?? known.get(path)?.scopes ?? new Map();
-    const answer = { scopes, askedAt: clock.monotonicMs() };
+  const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, Scope>> => {
+    const answer = await fetchScopes(path, call, send, clock);
+    const before = known.get(path)?.scopes ?? NONE;
+    if (answer === "refused") return before; // not remembered: the next one may be allowed
+    const scopes = answer ?? before;
     if (known.size >= MAX_GROUP_VERSIONS) known.clear(); // only a client that makes groups up comes here
-    known.set(path, answer);
-    return answer;
+    known.set(path, { scopes, askedAt: clock.monotonicMs() });
+    return scopes;
   };
 
   return {
@@ -58,20 +63,27 @@ export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
       const scope = have?.scopes.get(info.resource);
       if (have !== undefined && clock.monotonicMs() - have.askedAt < (scope === undefined ? RETRY_MS : FRESH_MS))
         return scope ?? "unknown";
-      let running = asking.get(path);
+      const key = `${path} ${JSON.stringify(identityHeaders(call.headers))}`;
+      let running = asking.get(key);
       if (running === undefined) {
-        running = ask(path, call).finally(() => asking.delete(path));
-        asking.set(path, running);
+        running = ask(path, call).finally(() => asking.delete(key));
+        asking.set(key, running);
       }
       const started = clock.monotonicMs();
-      const { scopes } = await running;
+      const scopes = await running;
       call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
       return scopes.get(info.resource) ?? "unknown";
     },
   };
 }
 
-async function fetchScopes(path: string, call: Call, send: Handler, clock: Clock): Promise<Map<string, Scope> | undefined> {
+/** @returns `refused` if the caller may not ask; undefined if there was no answer to read */
+async function fetchScopes(
+  path: string,
+  call: Call,
+  send: Handler,
+  clock: Clock,
+): Promise<Map<string, Scope> | "refused" | undefined> {
   const timeout = new AbortController();
   const timer = clock.after(ASK_TIMEOUT_MS, () => timeout.abort(new Error("discovery: no answer within two seconds")));
   try {
@@ -85,6 +97,7 @@ async function fetchScopes(path: string, call: Call, send: Handler, clock: Clock
       record: { decision: "forwarded", lock: false },
     });
     const body = await readBody(reply.body, MAX_BODY_BYTES);
+    if (reply.status === 401 || reply.status === 403) return "refused";
     if (reply.status !== 200) return undefined;
     const { resources } = resourceList.parse(JSON.parse(Buffer.from(body).toString("utf8")));
     return new Map(resources.map(({ name, namespaced }) => [name, namespaced ? "namespaced" : "cluster"]));

@@ -24,7 +24,9 @@ function setup(method: string) {
     },
   } as unknown as Dispatcher;
   const states: (Reply | MeshError)[] = [];
-  void exchange(pool, { method, path: "/" }, { signal: client.signal, clock, abandonedMs: 60_000 }).then(
+  let left = 0;
+  const onOver = () => void left++;
+  void exchange(pool, { method, path: "/" }, { signal: client.signal, clock, abandonedMs: 60_000, onOver }).then(
     (reply) => states.push(reply),
     (error: MeshError) => states.push(error),
   );
@@ -36,6 +38,7 @@ function setup(method: string) {
     data: (text: string) => handler.onResponseData?.(controller, Buffer.from(text)),
     breaks: (code: string) => handler.onResponseError?.(controller, Object.assign(new Error(`read ${code}`), { code })),
     bodyBreaks: () => handler.onResponseError?.(controller, new MeshError("REQUEST_BODY_BROKEN", "reading: broken off")),
+    left: () => left,
     goes: () => client.abort(new MeshError("ABORTED", "gone")),
     async outcome() {
       await clock.flush();
@@ -56,6 +59,17 @@ describe("a write whose client goes away", () => {
     head();
     data("an answer that nobody reads");
     expect([await outcome(), aborted.length, clock.pending]).toEqual(["ABORTED", 1, 0]);
+  });
+
+  it("gives its turn up at once, and only once", async () => {
+    const { start, goes, left, clock, head } = setup("PATCH");
+    start();
+    expect(left()).toBe(0);
+    goes();
+    expect(left()).toBe(1);
+    head();
+    await clock.flush();
+    expect(left()).toBe(1);
   });
 
   it("is given up after a minute", async () => {

@@ -28,7 +28,7 @@ export interface ExchangeOptions {
   readonly clock: Clock;
   /** How long a write that was sent is waited for once its client is gone. */
   readonly abandonedMs: number;
-  /** Called once, when the request no longer takes up its connection. */
+  /** Called once, when nobody has to wait for the request any more: it no longer takes up its connection, or it is abandoned. */
   readonly onOver?: (() => void) | undefined;
 }
 
@@ -184,6 +184,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     }
     const { clock, abandonedMs } = this.#patience;
     this.#abandoned = error;
+    this.#leave(); // it goes on on its connection alone: nobody waits for its turn behind an answer that nobody wants
     this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
   }
 

@@ -65,6 +65,24 @@ it("as long as the queue moves lets nobody else in, if that is wished", async ()
   expect(entered).toHaveLength(9);
 });
 
+it("but not when the first one has waited for a second, though another slot moves all the time", async () => {
+  const { clock, gate, entered, enter } = setup("standstill");
+  for (let index = 0; index < 40; index++) enter(`${index}`);
+  for (let index = 0; index < 11; index++) {
+    await clock.advance(50);
+    gate.leave();
+  }
+  await clock.flush();
+  expect(entered).toHaveLength(2 + 11);
+  // The head came with the others, so a second after that it has waited for long.
+  for (let index = 0; index < 10; index++) {
+    await clock.advance(50);
+    gate.leave();
+  }
+  await clock.flush();
+  expect(entered).toHaveLength(2 + 21 + 1);
+});
+
 it("goes back to few once there is no need", async () => {
   const { clock, gate, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);

@@ -1,20 +1,10 @@
-// How many requests of a pool run at once. Invariant: a few connections serve everybody while the queue moves; for every
-// `patienceMs` of waiting one more may run, up to `max`. So an operator that starts fifty informers costs the API server a
-// handful of connections, and slow lists still do not starve quick ones. First come, first served. Used by the upstream client.
+// The queue before a pool's connections: first come, first served. Invariant: never more run than the growth policy allows, and
+// who waits is let in, refused or gone, once. So an operator that starts fifty informers costs the API server a handful of
+// connections, and slow requests still do not starve quick ones. Used by the upstream client.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../pipeline/call-signal.ts";
-
-export interface GateOptions {
-  /** Requests at once when nobody has to wait long. */
-  readonly base: number;
-  /** Never more than this. */
-  readonly max: number;
-  /** How long is waited before one more may run, and between two such, in milliseconds. */
-  readonly patienceMs: number;
-  /** What counts as waiting: the first in the queue has to (`wait`), or nobody has left meanwhile (`standstill`). */
-  readonly growOn: "wait" | "standstill";
-}
+import { Growth, type GrowthOptions } from "./growth.ts";
 
 export interface Gate {
   /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`. */
@@ -32,26 +22,19 @@ interface Waiter {
   readonly refuse: (error: Error) => void;
 }
 
-/** After this time without need the limit is back at `base`; the connections beyond it close when idle. */
-const CALM_MS = 30_000;
-
 /**
  * Makes an open gate.
  * @param whenFree calls back when the connection of a request that has just ended can be used again
  */
-export function createGate(options: GateOptions, clock: Clock, whenFree = afterUndici): Gate {
-  const { base, max, patienceMs, growOn } = options;
+export function createGate(options: GrowthOptions, clock: Clock, whenFree = afterUndici): Gate {
+  const growth = new Growth(options);
   const queue = new Set<Waiter>();
-  let limit = base;
   let running = 0;
-  let neededMs = Number.NEGATIVE_INFINITY;
-  /** When the waiting began anew for all: one more was let in, or (at a standstill) somebody left. */
-  let movedMs = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
 
   const first = () => queue.values().next().value;
   const letIn = () => {
-    for (let head = first(); head !== undefined && running < limit; head = first()) {
+    for (let head = first(); head !== undefined && running < growth.limit; head = first()) {
       queue.delete(head);
       running++;
       head.enter();
@@ -60,32 +43,29 @@ export function createGate(options: GateOptions, clock: Clock, whenFree = afterU
   };
   const arm = () => {
     const head = first();
-    if (head === undefined || limit >= max) {
+    const growAtMs = head === undefined ? undefined : growth.growAt(head.sinceMs);
+    if (growAtMs === undefined) {
       timer?.cancel();
       timer = undefined;
       return;
     }
-    timer ??= clock.after(Math.max(0, growAtMs(head) - clock.monotonicMs()), () => {
+    timer ??= clock.after(Math.max(0, growAtMs - clock.monotonicMs()), () => {
       timer = undefined;
-      const now = first();
-      if (now !== undefined && clock.monotonicMs() >= growAtMs(now)) {
-        limit++;
-        movedMs = neededMs = clock.monotonicMs();
-      }
+      grow();
       letIn();
     });
   };
-  const growAtMs = (head: Waiter) => Math.max(head.sinceMs, movedMs) + patienceMs;
-  const calmDown = () => {
-    const now = clock.monotonicMs();
-    if (running > base) neededMs = now;
-    else if (now - neededMs > CALM_MS) limit = base;
+  const grow = () => {
+    const head = first();
+    const growAtMs = head === undefined ? undefined : growth.growAt(head.sinceMs);
+    const nowMs = clock.monotonicMs();
+    if (growAtMs !== undefined && nowMs >= growAtMs) growth.onGrow(nowMs);
   };
 
   return {
     enter(signal) {
-      if (limit > base) calmDown();
-      if (running < limit && queue.size === 0) {
+      if (growth.isGrown) growth.onEnter(running, clock.monotonicMs());
+      if (running < growth.limit && queue.size === 0) {
         running++;
         return undefined;
       }
@@ -117,7 +97,7 @@ export function createGate(options: GateOptions, clock: Clock, whenFree = afterU
         running--;
         return;
       }
-      if (growOn === "standstill") movedMs = clock.monotonicMs();
+      growth.onLeave(clock.monotonicMs());
       whenFree(() => {
         running--;
         letIn();

@@ -38,7 +38,7 @@ export function noticedWithinMs(liveness: Liveness): number {
     keepAliveIdleMs + keepAliveProbes * keepAliveIntervalMs,
     // It vanishes right after an answer: the next question goes unanswered until the one after it.
     2 * pingEveryMs,
-    // Seen as unacknowledged by the first look after it was sent.
-    unackedCheckMs + unackedMs + unackedCheckMs,
+    // Seen as unacknowledged by the second look after it was sent: for the first one the answer before it may hide it.
+    2 * unackedCheckMs + unackedMs + unackedCheckMs,
   );
 }

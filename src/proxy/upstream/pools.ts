@@ -8,15 +8,19 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CallRecord } from "../pipeline/handler.ts";
 import type { Connections } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
-import { createGate, type Gate, type GateOptions } from "./gate.ts";
+import { createGate, type Gate } from "./gate.ts";
+import type { GrowthOptions } from "./growth.ts";
 import type { Liveness } from "./liveness.ts";
 import { connectFailureOf, type LostBy, type PoolName, type UpstreamMetrics } from "./upstream-metrics.ts";
 import { createWatchConnections, type WatchConnections } from "./watch-connections.ts";
 
-/** Quick requests: a get takes a millisecond or two, so who waits ten has slow neighbours. */
-const SHORT: GateOptions = { base: 4, max: 32, patienceMs: 10, growOn: "wait" };
+/**
+ * Quick requests: a get takes a millisecond or two, so who waits ten has slow neighbours. The most is far off, since writes may
+ * hang for ten seconds each behind an admission webhook, and a get must not wait for them.
+ */
+const SHORT: GrowthOptions = { base: 4, max: 256, patienceMs: 10, growOn: "wait" };
 /** Lists and deletions of collections, which take up to many seconds: more at once only help who waits behind slow ones. */
-const LIST: GateOptions = { base: 3, max: 16, patienceMs: 250, growOn: "standstill" };
+const LIST: GrowthOptions = { base: 3, max: 16, patienceMs: 250, growOn: "standstill" };
 /** Below the API server's own idle timeout of 90 s, so that we close first and no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
@@ -77,7 +81,7 @@ export function createPools(options: PoolsOptions): Pools {
       },
       onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
     });
-  const createPool = (name: PoolName, gate?: GateOptions): Pool1 => ({
+  const createPool = (name: PoolName, gate?: GrowthOptions): Pool1 => ({
     name,
     gate: gate === undefined ? undefined : createGate(gate, clock),
     dispatcher: new Pool(origin.origin, {

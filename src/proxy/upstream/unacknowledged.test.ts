@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { parseRetransmits, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
+import { describe, expect, it } from "vitest";
+import { Doubt, parseRetransmits, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
 
 // As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now, zero window.
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -13,6 +13,7 @@ const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 it("reads which connections repeat what they sent", () => {
   expect(parseRetransmits(TABLE)).toEqual(new Map([["50001-443", 3]]));
   expect(parseRetransmits("")).toEqual(new Map());
+  expect(parseRetransmits(TABLE.trimEnd().split("\n").slice(0, 4).join("\n"))).toEqual(new Map([["50001-443", 3]]));
 });
 
 it("reads this machine's tables without an error", async () => {
@@ -39,4 +40,42 @@ it("starts anew once something was acknowledged", () => {
   expect(watch.look([a], table({ "1-443": 2 }), 40_000)).toEqual([]);
   watch.look([a], table({}), 45_000);
   expect(watch.look([a], table({ "1-443": 2 }), 60_000)).toEqual([]);
+});
+
+describe("whether the table must be looked at", () => {
+  const at = (bytesRead: number, bytesWritten: number) => ({ bytesRead, bytesWritten });
+
+  it("not while answers come", () => {
+    const doubt = new Doubt();
+    for (let step = 0; step < 5; step++) {
+      expect(doubt.isOpen(at(step * 10, step * 10))).toBe(false);
+      doubt.looked(at(step * 10, step * 10), false);
+    }
+  });
+
+  it("not for an idle connection, once a look has shown that all was acknowledged", () => {
+    const doubt = new Doubt();
+    doubt.looked(at(10, 10), false);
+    expect(doubt.isOpen(at(10, 10))).toBe(true);
+    doubt.looked(at(10, 10), true);
+    expect(doubt.isOpen(at(10, 10))).toBe(false);
+    expect(doubt.isOpen(at(10, 20))).toBe(true);
+  });
+
+  it("for what was sent right after an answer, in the time of one look: the peer may have gone then", () => {
+    const doubt = new Doubt();
+    doubt.looked(at(10, 10), false);
+    expect(doubt.isOpen(at(20, 30))).toBe(false);
+    doubt.looked(at(20, 30), false);
+    expect(doubt.isOpen(at(20, 30))).toBe(true);
+  });
+
+  it("once more for what was sent just before a look: it had no time to be repeated", () => {
+    const doubt = new Doubt();
+    doubt.looked(at(10, 10), false);
+    doubt.looked(at(10, 20), true);
+    expect(doubt.isOpen(at(10, 20))).toBe(true);
+    doubt.looked(at(10, 20), true);
+    expect(doubt.isOpen(at(10, 20))).toBe(false);
+  });
 });

@@ -10,16 +10,21 @@ export interface Ports {
   readonly remotePort?: number | undefined;
 }
 
-const RETRANSMITTING = "01";
+/** Of the columns with a colon only the timer's begins with two digits. */
+const RETRANSMITTING = " 01:";
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
-/** The connections in which the kernel repeats unacknowledged bytes, with how often it did in a row. */
+/**
+ * The connections in which the kernel repeats unacknowledged bytes, with how often it did in a row. The table holds the sockets
+ * of everybody in this network namespace, so only the lines with the timer in question are taken apart.
+ */
 export function parseRetransmits(table: string): Map<string, number> {
   const found = new Map<string, number>();
-  for (const line of table.split("\n").slice(1)) {
+  for (let at = table.indexOf(RETRANSMITTING); at >= 0; at = table.indexOf(RETRANSMITTING, at + 1)) {
+    const end = table.indexOf("\n", at);
+    const line = table.slice(table.lastIndexOf("\n", at) + 1, end < 0 ? undefined : end);
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ...
-    const [, local = "", remote = "", , , timer = "", retransmits = ""] = line.trim().split(/\s+/);
-    if (!timer.startsWith(`${RETRANSMITTING}:`)) continue;
+    const [, local = "", remote = "", , , , retransmits = ""] = line.trim().split(/\s+/);
     const count = Number.parseInt(retransmits, 16);
     if (count > 0) found.set(`${hexPort(local)}-${hexPort(remote)}`, count);
   }
@@ -30,6 +35,34 @@ export function parseRetransmits(table: string): Map<string, number> {
 export async function readRetransmits(): Promise<Map<string, number>> {
   const tables = await Promise.all(TABLES.map((file) => readFile(file, "latin1").catch(() => "")));
   return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
+}
+
+/** What a connection has carried. */
+export interface Traffic {
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
+/**
+ * Says whether a connection may have something unacknowledged, so that the table must be looked at. Invariant: "no" only if
+ * something was read since the last look, or if a look has shown that all that was written is acknowledged.
+ */
+export class Doubt {
+  #bytesRead = -1;
+  #bytesWritten = -1;
+  #acknowledged = -1;
+
+  isOpen({ bytesRead, bytesWritten }: Traffic): boolean {
+    return bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged;
+  }
+
+  /** After each look. `clear`: the table was read, and the connection repeats nothing. */
+  looked({ bytesRead, bytesWritten }: Traffic, clear: boolean): void {
+    // What was written since the last look may not even have been sent a second time yet.
+    if (clear && bytesWritten === this.#bytesWritten) this.#acknowledged = bytesWritten;
+    this.#bytesRead = bytesRead;
+    this.#bytesWritten = bytesWritten;
+  }
 }
 
 interface Suspicion {
@@ -46,12 +79,17 @@ export class UnacknowledgedWatch<Connection extends Ports> {
     this.#limitMs = limitMs;
   }
 
+  /** True while some connection repeats. */
+  get suspects(): boolean {
+    return this.#suspects.size > 0;
+  }
+
   /** Takes what a look at the table found, and returns those that have repeated for too long without an acknowledgement. */
   look(connections: Iterable<Connection>, retransmits: ReadonlyMap<string, number>, nowMs: number): Connection[] {
     const suspects = new Map<Connection, Suspicion>();
     const lost: Connection[] = [];
     for (const connection of connections) {
-      const count = retransmits.get(`${connection.localPort}-${connection.remotePort}`);
+      const count = retransmits.get(portsOf(connection));
       if (count === undefined) continue;
       const before = this.#suspects.get(connection);
       // The count starts anew with every acknowledgement.
@@ -62,6 +100,11 @@ export class UnacknowledgedWatch<Connection extends Ports> {
     this.#suspects = suspects;
     return lost;
   }
+}
+
+/** How a connection is called in what `parseRetransmits` found. */
+export function portsOf({ localPort, remotePort }: Ports): string {
+  return `${localPort}-${remotePort}`;
 }
 
 function hexPort(address: string): number {

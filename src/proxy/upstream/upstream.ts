@@ -1,6 +1,7 @@
 // The client to the API server as a part of the process: trust, pools, and the one way to send a call. Invariant: the
 // destination is the configured server, whatever the request's Host header or target says, and the credentials are the
 // caller's own or none. Made in app.ts; the pipeline's upstream handler and discovery call `send`.
+import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -42,6 +43,8 @@ export interface Upstream extends Runnable {
    * request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
    */
   send(call: Call): Promise<Reply>;
+  /** Takes a connection that somebody else made (a tunnel's) into care: it is counted, and broken once its peer has vanished. */
+  adopt(socket: Socket): void;
 }
 
 /** The API server gives up a request after a minute. */
@@ -102,6 +105,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     name: "upstream",
     origin,
     trust,
+    adopt: (socket) => connections.add("stream", socket),
     async start() {
       await trust.current();
     },

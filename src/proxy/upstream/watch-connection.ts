@@ -1,8 +1,9 @@
 // One HTTP/2 connection to the API server that carries many watches. Invariants: it takes no new stream once the API server
 // has said GOAWAY, while those that run go on; a peer that answers no PING takes all its streams with it, at once. A paused
-// stream holds at most STREAM_WINDOW_BYTES and never stops its neighbours: Node gives the connection's window back as bytes
-// arrive, and only the stream's own as they are read. Made by WatchConnections.
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+// stream never stops its neighbours: Node gives the connection's window back as bytes arrive, and only the stream's own as they
+// are read. It holds at most STREAM_WINDOW_BYTES, what its Readable takes before that counts as unread (64 KB and a frame of 16
+// KB), and what else lies in the chunks that those bytes came in. Made by WatchConnections.
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -17,6 +18,14 @@ const ASSUMED_STREAMS = 100;
 /** As many bytes of headers as the traffic server takes; nghttp2's own bound is half of that. */
 const MAX_HEADER_BYTES = 256 * 1024;
 const IDLE_MS = 60_000;
+/**
+ * A stream that we have given up counts for so long: its handler may still run. Go's server ends the connection (ENHANCE_YOUR_CALM)
+ * when over four times its maximum of streams wait for handlers to end; so many are never under way.
+ */
+const LINGER_MS = 1_000;
+const MAX_UNDER_WAY = 4;
+/** Its settings come with its first bytes; a server that does not send them is used as assumed. */
+const SETTINGS_MS = 2_000;
 /** Room for every stream to be paused at once; Node refuses new streams beyond it (10 by default). */
 const MAX_MEMORY_MB = 64;
 
@@ -34,6 +43,8 @@ export interface WatchConnectionOptions {
 export class WatchConnection {
   readonly #session: ClientHttp2Session;
   readonly #options: WatchConnectionOptions;
+  /** When streams were given up, the oldest first. */
+  readonly #givenUpMs: number[] = [];
   #streams = 0;
   #maxStreams = ASSUMED_STREAMS;
   #retired = false;
@@ -41,6 +52,8 @@ export class WatchConnection {
   #bytesRead = 0;
   #pingTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
+  /** Resolves once the API server's settings are known, or are not waited for any more; also if the connection has ended. */
+  readonly whenReady: Promise<void>;
 
   constructor(options: WatchConnectionOptions) {
     this.#options = options;
@@ -59,12 +72,21 @@ export class WatchConnection {
       .on("goaway", () => this.#retire())
       .on("error", () => this.#retire()) // each stream is told as well
       .once("close", () => this.#closed());
+    this.whenReady = this.#untilSettings();
     this.#armPing();
     this.#armIdle();
   }
 
   get hasRoom(): boolean {
-    return !this.#retired && this.#streams < this.#maxStreams && !this.#session.closed && !this.#session.destroyed;
+    if (this.isOver || this.#streams >= this.#maxStreams) return false;
+    const fromMs = this.#options.clock.monotonicMs() - LINGER_MS;
+    while ((this.#givenUpMs[0] ?? fromMs) < fromMs) this.#givenUpMs.shift();
+    return this.#streams + this.#givenUpMs.length < MAX_UNDER_WAY * this.#maxStreams;
+  }
+
+  /** True once it takes nothing new, whatever runs on it. */
+  get isOver(): boolean {
+    return this.#retired || this.#session.closed || this.#session.destroyed;
   }
 
   /**
@@ -78,6 +100,7 @@ export class WatchConnection {
     this.#idleTimer?.cancel();
     stream.once("close", () => {
       this.#streams--;
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#givenUpMs.push(this.#options.clock.monotonicMs());
       if (this.#streams === 0) this.#armIdle();
     });
     return stream;
@@ -85,6 +108,17 @@ export class WatchConnection {
 
   destroy(): void {
     this.#session.destroy();
+  }
+
+  #untilSettings(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.after(SETTINGS_MS, resolve);
+      const ready = () => {
+        timer.cancel();
+        resolve();
+      };
+      this.#session.once("remoteSettings", ready).once("close", ready);
+    });
   }
 
   #retire(): void {
@@ -109,8 +143,10 @@ export class WatchConnection {
     const dueMs = clock.monotonicMs() + pingEveryMs;
     this.#pingTimer = clock.after(pingEveryMs, () => {
       const isLate = clock.monotonicMs() - dueMs > pingEveryMs / 2; // we were stopped ourselves: the answer may lie unread
-      if (this.#session.closed || this.#answered || isLate || socket.bytesRead !== this.#bytesRead) this.#ping();
-      else this.#lost();
+      const isAlive = () => this.#session.closed || this.#answered || isLate || socket.bytesRead !== this.#bytesRead;
+      if (isAlive()) this.#ping();
+      // Timers run before sockets are read: what came meanwhile is seen in an immediate.
+      else setImmediate(() => (isAlive() ? this.#ping() : this.#lost()));
     });
   }
 
@@ -126,6 +162,7 @@ export class WatchConnection {
   }
 
   #lost(): void {
+    if (this.#session.destroyed) return;
     this.#options.onLost();
     this.#retire();
     this.#session.destroy(new MeshError("PEER_LOST", "watching: the API server answers nothing any more"));

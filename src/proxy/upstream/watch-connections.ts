@@ -23,7 +23,7 @@ export interface WatchConnections {
   /**
    * Opens a stream; undefined if the server speaks no HTTP/2.
    * @param headers name, value, ..., pseudo headers first
-   * @throws MeshError `UPSTREAM_UNREACHABLE`, `BAD_REQUEST`, `ABORTED`
+   * @throws MeshError `UPSTREAM_UNREACHABLE`, `UPSTREAM_BROKEN`, `BAD_REQUEST`, `ABORTED`
    */
   open(headers: readonly string[], signal: CallSignal): Promise<ClientHttp2Stream | undefined>;
   destroy(): void;
@@ -32,6 +32,8 @@ export interface WatchConnections {
 /** A server (or what stands before it) without HTTP/2 is asked again after this time. */
 const ASK_AGAIN_MS = 10 * 60_000;
 const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESSION"]);
+/** Of Node's codes those about the headers, which are the client's. */
+const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
 
 /** Makes the set; nothing is connected before the first watch. */
 export function createWatchConnections(options: WatchConnectionsOptions): WatchConnections {
@@ -61,9 +63,12 @@ export function createWatchConnections(options: WatchConnectionsOptions): WatchC
       onLost,
       onRetired: (one) => usable.delete(one),
     });
-    usable.add(connection);
     all.add(connection);
     socket.once("close", () => all.delete(connection));
+    await connection.whenReady; // with fewer streams than we assume, the others would wait for them unseen
+    if (connection.isOver)
+      throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: it ended the connection at once");
+    usable.add(connection);
   };
 
   return {
@@ -92,8 +97,11 @@ function openOn(usable: Set<WatchConnection>, headers: readonly string[]): Clien
     try {
       return connection.open(headers);
     } catch (error) {
-      if (error instanceof Error && "code" in error && STALE_CODES.has(String(error.code))) usable.delete(connection);
-      else throw new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause: error });
+      const code = error instanceof Error && "code" in error ? String(error.code) : "";
+      if (HEADER_CODE.test(code))
+        throw new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause: error });
+      usable.delete(connection);
+      if (!STALE_CODES.has(code)) throw upstreamError(error, true);
     }
   }
   return undefined;

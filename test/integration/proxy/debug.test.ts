@@ -1,4 +1,5 @@
 // What the health listener of a running proxy tells: debug pages, metrics of streams and layers, and requests on demand.
+import { request as plainRequest, type RequestOptions } from "node:http";
 import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { pino } from "pino";
@@ -68,6 +69,21 @@ describe("debug pages", () => {
     const about = { method: "GET", code: 200, decision: "forwarded", namespace: "a", name: "p", verb: "get" };
     expect(requests).toContainEqual(expect.objectContaining(about));
     expect(text).not.toMatch(/s3cret|hidden|version/);
+  });
+
+  it("are not for a browser that was led here by another name, nor for what a mesh's sidecar hands on", async () => {
+    const { proxy } = await start();
+    const statusOf = (options: RequestOptions) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const asked = plainRequest(`${proxy.ready.healthUrl}/debug/snapshot`, options, (answer) => {
+          answer.resume().once("end", () => resolve(answer.statusCode));
+        });
+        asked.once("error", reject).end();
+      });
+    expect(await statusOf({})).toBe(200);
+    expect(await statusOf({ headers: { host: "evil.example:5441" } })).toBe(403);
+    expect(await statusOf({ localAddress: "127.0.0.6" })).toBe(403);
+    expect(await statusOf({ headers: { "x-forwarded-for": "10.1.9.9" } })).toBe(403);
   });
 
   it("say what they cannot take, and do not take writes", async () => {

@@ -98,6 +98,36 @@ describe("drain", () => {
     expect(last - first).toBeLessThan(1_800);
   });
 
+  it.each([true, false])(
+    "is open for a lease that is given back a while after it began, by a get and an update on new connections (a watch: %s)",
+    async (hasWatch) => {
+      proxy = await startProxy({ api });
+      api.script = (req, res) => {
+        if (req.url === WATCH) res.writeHead(200).write("event\n");
+        else if (req.method === "PUT") setTimeout(() => res.end("released"), 1_200);
+        else res.end("{}");
+      };
+      await proxy.fetch(LEASE);
+      const watch = hasWatch ? await proxy.open(WATCH) : undefined;
+      watch?.on("error", () => undefined).resume();
+      const drained = proxy.drain();
+      await eventually(isDraining);
+      expect((await proxy.fetch(LEASE)).headers.connection).toBe("close");
+      const started = performance.now();
+      await eventually(() => performance.now() - started > 50);
+      expect((await fetchAnew(LEASE, "PUT")).body.toString()).toBe("released");
+      await drained;
+      await expect(fetchAnew(PODS)).rejects.toThrow(/ECONNREFUSED/);
+    },
+  );
+
+  it("takes no time when no client is connected", async () => {
+    proxy = await startProxy({ api, drainMs: 60_000 });
+    const started = performance.now();
+    await proxy.drain();
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+
   it("is bounded: a request that never ends is cut", async () => {
     proxy = await startProxy({ api, drainMs: 100 });
     api.script = () => {};

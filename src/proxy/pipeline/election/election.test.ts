@@ -206,6 +206,27 @@ describe("another subset's lock", () => {
     expect((await refusal("POST", LEASES, { headers: { "content-type": "application/json" }, body })).code).toBe(400);
   });
 
+  it.each(["\u0085", "\u2028", "\u2029", "\ufeff", "\u0090"])(
+    "cannot be smuggled into a create by what ends a line of YAML for some parsers only (%j)",
+    async (mark) => {
+      const { refusal, upstream } = setup();
+      const body = `metadata: #${mark}  name: shop-lock---green\n  labels: {}\n`;
+      const headers = { "content-type": "application/yaml" };
+      expect((await refusal("POST", CONFIGMAPS, { headers, body })).code).toBe(400);
+      // Where a name is found here, another one behind such a mark is no better.
+      expect((await refusal("POST", CONFIGMAPS, { headers, body: `${body}  name: mine\n` })).code).toBe(400);
+      expect(upstream.calls).toEqual([]);
+    },
+  );
+
+  it("cannot be smuggled in by YAML that seems to have no name", async () => {
+    const { refusal, send } = setup();
+    const create = (body: string) => ({ headers: { "content-type": "application/yaml" }, body });
+    expect((await refusal("POST", CONFIGMAPS, create("metadata: {labels: {}}\n"))).code).toBe(400);
+    expect((await refusal("POST", CONFIGMAPS, create("kind: ConfigMap\n"))).code).toBe(400);
+    expect((await send("POST", CONFIGMAPS, create("metadata: {generateName: a-}\n"))).status).toBe(200);
+  });
+
   it("cannot be selected", async () => {
     const { refusal } = setup();
     expect((await refusal("GET", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock---green`)).code).toBe(403);
@@ -216,6 +237,34 @@ describe("another subset's lock", () => {
     expect((await refusal("DELETE", `${LEASES}?labelSelector=x`)).code).toBe(403);
     await send("DELETE", `${CONFIGMAPS}?labelSelector=x`);
     expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name!=shop-lock");
+  });
+
+  it("cannot be deleted by a deletecollection of leases either while the app is undivided: their pods may still live", async () => {
+    const { refusal, send, sent } = setup({ subset: "", table: table([], {}) });
+    expect((await refusal("DELETE", LEASES)).code).toBe(403);
+    expect((await refusal("DELETE", `${LEASES}?labelSelector=x`)).code).toBe(403);
+    await send("DELETE", `${CONFIGMAPS}?labelSelector=x`);
+    expect(sent()?.target).toBe(`${CONFIGMAPS}?labelSelector=x`);
+    const unnamed = setup({ subset: "", lockName: "", table: table([], {}) });
+    expect((await unnamed.send("DELETE", LEASES)).status).toBe(200);
+  });
+
+  it("is not seen in a watch that began before the app was divided", async () => {
+    const all = LEASES.replace("/namespaces/shop", "");
+    for (const target of [`${LEASES}?watch=true`, `${all}?watch=true`]) {
+      const source = scriptedSource();
+      const answer = () => ({ status: 200, headers: { "content-type": "application/json" }, body: source });
+      const { send, enforcer } = setup({ subset: "", table: table([], {}) }, answer);
+      const { body } = await send("GET", target);
+      const sink = recordingSink();
+      if (body === null || body instanceof Uint8Array) throw new Error("no source");
+      body.open(sink);
+      source.write("whatever");
+      enforcer.enforce(routes(2, {}, { subset: "", table: table([], {}) }));
+      expect([sink.text, sink.state]).toEqual(["whatever", "open"]);
+      enforcer.enforce(routes(3, { blue: ["team"] }, { subset: "" }));
+      expect(sink.state, target).toBe("ended");
+    }
   });
 
   it("is not seen in a list, where the own one has the operator's name", async () => {

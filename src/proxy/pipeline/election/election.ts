@@ -1,19 +1,21 @@
 // The layer that gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
 // sees that. Invariants: only the app's own lock is renamed, in its own place; another subset's lock is neither shown nor
-// reachable by name; what cannot be translated is refused; a request keeps the name of its beginning to its end. It marks lock
-// traffic, which later layers let pass.
+// reachable by name; what cannot be translated is refused; a request keeps the name of its beginning to its end; and a pod whose
+// lock has come to another name writes nothing until it leads again or cannot (lock-gate). It marks lock traffic, which later
+// layers let pass.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { lockNameFor } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Enforced, LeaderSink, Session } from "../../session/session.ts";
+import type { LeaderSink, Session } from "../../session/session.ts";
 import { endBySnapshot, endWhen } from "../../stream/end-when.ts";
 import { asSource } from "../byte-source.ts";
 import type { Layer, Reply } from "../handler.ts";
 import { isResourceCall } from "../resource-call.ts";
-import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
+import { createLeaderTracker, DEFAULT_LEASE_MS, type LeaderTracker } from "./leader-tracker.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
-import { type LockTouch, touchOf } from "./lock-names.ts";
+import { createLockGate } from "./lock-gate.ts";
+import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-names.ts";
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
 import { createLockReviewer, type LockReviewer } from "./lock-review.ts";
 
@@ -32,29 +34,45 @@ interface LockInForce {
 
 /** Makes the layer. */
 export function election({ session, clock, log }: ElectionDeps): Layer {
+  const gate = createLockGate(clock);
+  const leading = {
+    setLeader(leads: boolean) {
+      if (leads) gate.led();
+      session.setLeader(leads);
+    },
+  };
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
     const review = name === snapshot.lockName ? undefined : createLockReviewer({ lockName: name, sink: session, clock, log });
-    inForce = { name, leader: createLeaderTracker(session, clock), review };
+    inForce = { name, leader: createLeaderTracker(leading, clock), review };
     return inForce;
   };
-  session.onChange(({ snapshot }) => {
+  session.onChange(({ snapshot }, before) => {
+    gate.changed(snapshot, before?.snapshot, inForce?.leader.longestLeaseMs ?? DEFAULT_LEASE_MS);
     if (inForce === undefined || inForce.name === upstreamName(snapshot)) return;
     inForce.leader.end();
     inForce.review?.end();
     inForce = undefined;
   });
-  return (next) => async (call) => {
-    const snapshot = session.current?.snapshot;
-    if (snapshot === undefined || !isResourceCall(call)) return next(call);
-    const touch = touchOf(snapshot, call.info);
-    if (touch.kind === "none") return next(call);
-    const { name, leader, review } = lockOf(snapshot);
-    const rename = name === snapshot.lockName ? undefined : { from: snapshot.lockName, to: name };
-    const reply = await dispatch(touch, { call, snapshot, next, rename, leader, review });
-    return call.info.verb === "watch" ? whileLockIs(name, reply, session) : reply;
+  return (inner) => {
+    const next = gate.around(inner);
+    return async (call) => {
+      const snapshot = session.current?.snapshot;
+      if (snapshot === undefined || !isResourceCall(call)) return next(call);
+      const { info } = call;
+      const touch = touchOf(snapshot, info);
+      if (touch.kind === "none") {
+        const isFree = info.verb === "watch" && mayShowLocks(snapshot, info) && isOnlySubset(snapshot);
+        return isFree ? until((now) => !isOnlySubset(now), await next(call), session) : next(call);
+      }
+      const { name, leader, review } = lockOf(snapshot);
+      const rename = name === snapshot.lockName ? undefined : { from: snapshot.lockName, to: name };
+      const reply = await dispatch(touch, { call, snapshot, next, rename, leader, review });
+      // A pod that comes into another subset has another lock: what it watches of the old one ends.
+      return info.verb === "watch" ? until((now) => upstreamName(now) !== name, reply, session) : reply;
+    };
   };
 }
 
@@ -75,11 +93,10 @@ function dispatch(touch: Exclude<LockTouch, { kind: "none" }>, lock: LockCall): 
   }
 }
 
-// A pod that comes into another subset has another lock: what it watches of the old one ends.
-function whileLockIs(name: string, reply: Reply, session: Session): Reply {
+function until(isOver: (snapshot: Snapshot) => boolean, reply: Reply, session: Session): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
-  const isOver = ({ snapshot }: Enforced) => upstreamName(snapshot) !== name;
-  return { ...reply, body: endWhen(asSource(reply.body), endBySnapshot(session, isOver), "end") };
+  const end = endBySnapshot(session, ({ snapshot }) => isOver(snapshot));
+  return { ...reply, body: endWhen(asSource(reply.body), end, "end") };
 }
 
 function upstreamName({ lockName, subset }: Snapshot): string {

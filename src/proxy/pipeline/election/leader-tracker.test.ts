@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { CONFIGMAPS, echo, jsonBody, LEASES, setupElection } from "../../../../test/support/election-setup.ts";
+import { CONFIGMAPS, echo, jsonBody, LEASES, lease, setupElection } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { jsonReply } from "../../../../test/support/layer-call.ts";
 import { createStatus } from "../../../kube/status.ts";
@@ -9,6 +9,7 @@ import { LEADER_ANNOTATION, type LockRecord, NO_RECORD } from "./lock-record.ts"
 const held = (holder: string, seconds?: number): LockRecord => ({
   holder,
   durationMs: seconds === undefined ? undefined : seconds * 1_000,
+  renewedMs: undefined,
 });
 
 function tracker() {
@@ -56,7 +57,7 @@ it("is over with its release, with another holder's name, and with the loss of t
   renew();
   leader.seen("leases", held("other", 15));
   renew();
-  leader.lost("leases");
+  leader.gone("leases");
   expect(told).toEqual([true, false, true, false, true, false]);
 });
 
@@ -75,7 +76,7 @@ it("with multilocks leads only while it holds both", async () => {
   renew("configmaps");
   renew("leases");
   expect(told).toEqual([true]);
-  leader.lost("leases");
+  leader.gone("leases");
   expect(told).toEqual([true, false]);
   renew("leases");
   expect(told).toEqual([true, false, true]);
@@ -110,7 +111,7 @@ it("says nothing any more once it has ended, whatever is still answered", async 
   renew();
   leader.end();
   renew();
-  leader.lost("leases");
+  leader.gone("leases");
   expect([told, clock.pending]).toEqual([[true, false], 0]);
 });
 
@@ -186,4 +187,71 @@ it("is read from the old locks' annotation, from patches of every kind, and from
   await send("PUT", `${CONFIGMAPS}/shop-lock`, lock("pod-1"));
   await send("PUT", `${CONFIGMAPS}/shop-lock`, lock(""));
   expect(leader).toEqual([true, false, true, false]);
+});
+
+it("is not lost with another object of the lock's name, which is no lock", async () => {
+  let status = 200;
+  const { send, leader } = setupElection({ subset: "" }, (call) =>
+    call.target.includes("configmaps") ? jsonReply(createStatus("NotFound", "no"), status) : echo(call),
+  );
+  await send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock", "me")));
+  for (status of [404, 409]) {
+    await send("GET", `${CONFIGMAPS}/shop-lock`);
+    await send("PUT", `${CONFIGMAPS}/shop-lock`, jsonBody({ metadata: { name: "shop-lock" } }));
+  }
+  status = 200;
+  await send("DELETE", `${CONFIGMAPS}/shop-lock`);
+  await send("DELETE", `${CONFIGMAPS}?fieldSelector=metadata.name%3Dshop-lock`);
+  expect(leader).toEqual([true]);
+});
+
+const timed = (holder: string, renewTime: string) => {
+  const lock = lease("shop-lock", holder);
+  return { ...lock, spec: { ...lock.spec, leaseDurationSeconds: 15, renewTime } };
+};
+
+it("is not led by whoever changes something else of a lock that another holds", async () => {
+  const held = timed("pod-0", "2026-01-01T00:00:00.123456Z");
+  const { send, leader } = setupElection({ subset: "" }, (call) => (call.method === "GET" ? jsonReply(held) : echo(call)));
+  await send("GET", `${LEASES}/shop-lock`);
+  await send("PUT", `${LEASES}/shop-lock`, jsonBody({ ...held, metadata: { ...held.metadata, labels: { a: "b" } } }));
+  await send("PATCH", `${LEASES}/shop-lock`, jsonBody({ metadata: { labels: {} }, spec: { holderIdentity: "pod-0" } }));
+  expect(leader).not.toContain(true);
+  await send("PUT", `${LEASES}/shop-lock`, jsonBody(timed("pod-0", "2026-01-01T00:00:02.123456Z"))); // a renewal by that name
+  expect(leader.at(-1)).toBe(true);
+});
+
+it("two electors in one pod: the conflict of the one that loses does not unseat the other", async () => {
+  const { send, leader } = setupElection({ subset: "" }, (call) =>
+    Buffer.from(call.body as Uint8Array).includes('"b"') ? jsonReply(createStatus("Conflict", "no"), 409) : echo(call),
+  );
+  const put = (holder: string) => send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock", holder)));
+  await put("a");
+  await put("b");
+  await send("POST", LEASES, jsonBody(lease("shop-lock", "b")));
+  expect(leader).toEqual([true]);
+});
+
+it("the conflict of the holder itself, or of its release, is the loss of the lock", async () => {
+  for (const holder of ["a", ""]) {
+    let writes = 0;
+    const { send, leader } = setupElection({ subset: "" }, (call) =>
+      writes++ > 0 ? jsonReply(createStatus("Conflict", "no"), 409) : echo(call),
+    );
+    await send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock", "a")));
+    await send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock", holder)));
+    expect(leader, holder).toEqual([true, false]);
+  }
+});
+
+it("a write that went well counts, though its answer cannot be translated", async () => {
+  const { send, leader } = setupElection({}, () => ({
+    status: 200,
+    headers: { "content-type": "text/html" },
+    body: Buffer.from("x"),
+  }));
+  await expect(send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock", "me")))).rejects.toThrow("cannot be translated");
+  expect(leader).toEqual([true]);
+  await expect(send("DELETE", `${LEASES}/shop-lock`)).rejects.toThrow("cannot be translated");
+  expect(leader).toEqual([true, false]);
 });

@@ -78,14 +78,38 @@ describe("a create in YAML", () => {
 
 describe("a JSON Patch of the lock", () => {
   const type = "application/json-patch+json";
-  it("that tests or states its name has that replaced", async () => {
-    const { send, sentBody } = setupElection();
-    const patch = [
-      { op: "test", path: "/metadata/name", value: "shop-lock" },
-      { op: "replace", path: "/spec/holderIdentity", value: "shop-lock" },
-    ];
-    await send("PATCH", `${LEASES}/shop-lock`, typed(type, JSON.stringify(patch)));
-    expect(sentBody()).toEqual([{ ...patch[0], value: "shop-lock---blue" }, patch[1]]);
+
+  it.each([
+    [
+      "tested",
+      '[ {"op":"test","path":"/metadata/name","value":"shop-lock"}, {"op":"add","path":"/metadata/generation","value":9007199254740993} ]',
+    ],
+    [
+      "in all of the metadata",
+      '[{"op":"replace","path":"/metadata","value":{"labels":{"name":"x"},"name":"shop-lock","generation":9007199254740993}}]',
+    ],
+    ["in the whole object", '[{"value":{"spec":{"n":1.0},"metadata":{"name" : "shop-lock"}},"path":"","op":"replace"}]'],
+    ["with escapes", '[{"op":"replace","path":"\\u002fmetadata/name","value":"shop\\u002dlock"}]'],
+    [
+      "twice",
+      '[{"op":"test","path":"/metadata/name","value":"shop-lock"},{"op":"add","path":"/metadata/name","value":"shop-lock"}]',
+    ],
+  ])("has the name replaced where it is stated, %s, every other byte staying", async (_, body) => {
+    const { send, sentText } = setupElection();
+    await send("PATCH", `${LEASES}/shop-lock`, typed(type, body));
+    expect(sentText()).toBe(body.replaceAll(/"shop(-|\\u002d)lock"/g, '"shop-lock---blue"'));
+  });
+
+  it.each([
+    '[{"op":"test","path":"/metadata/name","value":"other"}]',
+    '[{"op":"add","path":"/metadata/labels","value":{"name":"shop-lock"}}]',
+    '[{"op":"add","path":"/spec","value":{"metadata":{"name":"shop-lock"}}}]',
+    '[{"op":"add","path":"/metadata","value":{"a":{"name":"shop-lock"}}}]',
+    '[{"op":"add","path":"","value":["shop-lock"]},{"op":"remove","path":"/metadata/name"}]',
+  ])("stays as it is without it: %s", async (body) => {
+    const { send, sentText } = setupElection();
+    await send("PATCH", `${LEASES}/shop-lock`, typed(type, body));
+    expect(sentText()).toBe(body);
   });
 
   it("without its name goes on byte for byte", async () => {

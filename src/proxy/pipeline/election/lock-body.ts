@@ -60,7 +60,7 @@ async function readAs(call: ResourceCall, bytes: Uint8Array): Promise<LockBody> 
   if (type === "application/json-patch+json") return patchBody(bytes);
   // client-go and kubectl send JSON as apply patches.
   if (type === "application/apply-patch+yaml" && isJson(bytes)) return objectBody("json", bytes, whole);
-  if (type === "application/apply-patch+yaml" || type === "application/yaml") return yamlBody(bytes, whole);
+  if (type === "application/apply-patch+yaml" || type === "application/yaml") return yamlBody(call, bytes, whole);
   const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read where locks live; send JSON or protobuf`;
   throw new StatusError("UnsupportedMediaType", message);
 }
@@ -79,14 +79,14 @@ function patchBody(bytes: Uint8Array): LockBody {
   return {
     bytes,
     name: () => "",
-    renamed: (rename) => renameJsonPatch(bytes, patch, rename),
+    renamed: (rename) => readingRequest(() => renameJsonPatch(bytes, rename)),
     record: (resource) => recordOfJsonPatch(resource, patch),
   };
 }
 
-async function yamlBody(bytes: Uint8Array, whole: boolean): Promise<LockBody> {
+async function yamlBody({ info }: ResourceCall, bytes: Uint8Array, whole: boolean): Promise<LockBody> {
   const { readYaml } = await import("./lock-yaml.ts");
-  const yaml = await readYaml(bytes);
+  const yaml = await readYaml(bytes, info.verb === "create");
   return { ...objectBody("json", yaml.json, whole), bytes, renamed: yaml.renamed };
 }
 

@@ -1,5 +1,14 @@
 // Lists, watches and deletes of many where locks live: the subset's own lock is shown under the operator's name, others are
 // hidden and out of reach. Called by the election layer.
+//
+//                        by the lock's name        in the pods' namespace       over all namespaces
+//   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
+//                        only that one shown       a selector is renamed        a selector cannot say is filtered
+//   deletecollection     asked by NAME---SUBSET    leases: 403, also while      passes: the API server has none
+//                                                  the app is undivided; else
+//                                                  spares the names in the routes
+//
+// An undivided app (isOnlySubset) passes untouched but for the deletecollection of leases, and is not watched past its division.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import type { ItemMeta, Keep } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -23,7 +32,7 @@ export async function selectedLock(lock: LockCall): Promise<Reply> {
   const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
   const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
   if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
-    leader.lost(call.info.resource);
+    leader.gone(call.info.resource);
   return selectedReply(lock, reply);
 }
 
@@ -73,7 +82,7 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
 }
 
 // Deleting by a selector must not reach other subsets' locks. Their names are known from the routes; for leases, which are
-// seldom anything else, that is not enough.
+// seldom anything else, that is not enough: pods of a subset that was taken out of the routes may still lead by theirs.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";

@@ -25,7 +25,9 @@ export type LockTouch =
 export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   const isCollection = info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
   // Nothing is hidden from the only subset, and its lock has its own name: such answers pass as they are.
-  if (isCollection && isOnlySubset(snapshot) && selectedNames(info).length === 0) return { kind: "none" };
+  // But pods of subsets that it had may still lead: their leases are not deleted with all others.
+  const isFree = isCollection && isOnlySubset(snapshot) && !(info.verb === "deletecollection" && info.resource === "leases");
+  if (isFree && selectedNames(info).length === 0) return { kind: "none" };
   if (!isLockPlace(snapshot, info)) {
     const whole = snapshot.lockName !== "" && info.namespace === "" && isLockResource(info.group, info.resource);
     return whole && isCollection ? { kind: "collection", whole: true } : { kind: "none" };
@@ -49,6 +51,11 @@ export function touchByName(snapshot: Snapshot, name: string, own: "own" | "sele
 /** True if the app is not divided: there are no locks of other subsets. */
 export function isOnlySubset({ subset, table }: Snapshot): boolean {
   return subset === DEFAULT_SUBSET && table.rules.every(({ kind }) => kind === "limit" || kind === "object-limit");
+}
+
+/** True for a collection in which locks may stand, of whatever subset. */
+export function mayShowLocks({ lockName, podNamespace }: Snapshot, { group, resource, namespace }: ResourceInfo): boolean {
+  return lockName !== "" && (namespace === "" || namespace === podNamespace) && isLockResource(group, resource);
 }
 
 function selectedNames({ query }: ResourceInfo): string[] {

@@ -47,9 +47,16 @@ async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Repl
   const sent = rename === undefined ? body?.bytes : body?.renamed(rename);
   const asked = { ...call, body: sent ?? call.body };
   const reply = await sendMarked(lock, rename === undefined ? asked : translatedPath(asked, rename));
-  const answer = await translatedObject(reply, rename);
-  if (call.info.subresource === "" && !call.info.query.get("dryRun")) track(lock, body, answer);
-  return answer;
+  const isCounted = call.info.subresource === "" && !call.info.query.get("dryRun");
+  try {
+    const answer = await translatedObject(reply, rename);
+    if (isCounted) track(lock, body, answer);
+    return answer;
+  } catch (error) {
+    // What was done is done, though its answer cannot be read.
+    if (isCounted) track(lock, body, { ...reply, body: null });
+    throw error;
+  }
 }
 
 /** Sends a request for the own lock, marked as such, and lets the review see it. */
@@ -66,7 +73,8 @@ export async function sendMarked({ call, next, review }: LockCall, sent: Call): 
 function track({ call: { info }, leader }: LockCall, body: LockBody | undefined, reply: Reply): void {
   const { verb, resource } = info;
   const isGood = reply.status === 200 || reply.status === 201;
-  if (reply.status === 404 || reply.status === 409 || (isGood && verb === "delete")) leader.lost(resource);
+  if (reply.status === 404 || (isGood && verb === "delete")) leader.gone(resource);
+  else if (reply.status === 409) leader.conflict(resource, body?.record(resource) ?? NO_RECORD);
   else if (isGood && body !== undefined) leader.written(resource, body.record(resource), recordInReply(reply, resource));
   else if (isGood) leader.seen(resource, recordInReply(reply, resource));
 }

@@ -1,7 +1,12 @@
 // JSON Patches (RFC 6902) of a lock: a list of operations, which is no object, so that the codecs do not read it. Pure. Called
-// by lock-body. Invariant: only an operation that states the object's own name is changed; a patch without one stays as it is.
+// by lock-body. Invariant: only the text that states the object's own name changes, by itself or in what is put around it; every
+// other byte stays, also integers that JavaScript cannot hold.
 import { z } from "zod";
+import { applyEdits, type Edit } from "../../../kube/codec/byte-edit.ts";
+import { OPEN_BRACE, OPEN_BRACKET } from "../../../kube/codec/json-scan.ts";
+import { JsonWalker } from "../../../kube/codec/json-walker.ts";
 import type { Rename } from "../../../kube/codec/rename.ts";
+import { asBuffer } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { LEADER_ANNOTATION, type LockRecord, recordOfObject } from "./lock-record.ts";
 
@@ -19,11 +24,57 @@ export function readJsonPatch(body: Uint8Array): Operation[] {
   }
 }
 
-/** The body with the lock's name replaced where an operation tests or states it; the same array if none does. */
-export function renameJsonPatch(body: Uint8Array, patch: readonly Operation[], { from, to }: Rename): Uint8Array {
-  const isName = ({ path, value }: Operation) => path === "/metadata/name" && value === from;
-  if (!patch.some(isName)) return body;
-  return Buffer.from(JSON.stringify(patch.map((operation) => (isName(operation) ? { ...operation, value: to } : operation))));
+// Where the name stands in the value of an operation on this path.
+const NAME_IN: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ["/metadata/name", []],
+  ["/metadata", ["name"]],
+  ["", ["metadata", "name"]],
+]);
+
+/**
+ * The body with the lock's name replaced where an operation tests or states it; the same array if none does.
+ * @throws MeshError CODEC_MALFORMED
+ */
+export function renameJsonPatch(body: Uint8Array, { from, to }: Rename): Uint8Array {
+  const bytes = asBuffer(body);
+  const edits: Edit[] = [];
+  for (const operation of childrenOf(bytes, { start: 0, end: bytes.length }, OPEN_BRACKET).values()) {
+    const name = nameIn(bytes, operation);
+    if (name !== undefined && textAt(bytes, name) === from) edits.push({ ...name, replacement: Buffer.from(JSON.stringify(to)) });
+  }
+  return applyEdits(body, edits);
+}
+
+/** A value's own bytes. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+function nameIn(bytes: Buffer, operation: Span): Span | undefined {
+  const members = childrenOf(bytes, operation, OPEN_BRACE);
+  const path = members.get("path");
+  const keys = path && NAME_IN.get(textAt(bytes, path));
+  if (keys === undefined) return undefined;
+  let span = members.get("value");
+  for (const key of keys) span = span && childrenOf(bytes, span, OPEN_BRACE).get(key);
+  return span;
+}
+
+// The values in an array by their index, or in an object by their key, of which the last one counts; none in anything else.
+function childrenOf(bytes: Buffer, { start, end }: Span, bracket: typeof OPEN_BRACE | typeof OPEN_BRACKET): Map<unknown, Span> {
+  const children = new Map<unknown, Span>();
+  const walker = new JsonWalker().start(bytes, start, end);
+  if (walker.next() !== "value" || !walker.enter(bracket)) return children;
+  while (walker.next() === "value" && walker.skip()) {
+    const key = bracket === OPEN_BRACE ? walker.keyText() : children.size;
+    children.set(key, { start: walker.valueStart, end: walker.valueEnd });
+  }
+  return children;
+}
+
+function textAt(bytes: Buffer, { start, end }: Span): unknown {
+  return JSON.parse(bytes.toString("utf8", start, end));
 }
 
 /** What the patch says of the lock's holder. */

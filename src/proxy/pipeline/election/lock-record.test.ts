@@ -4,7 +4,7 @@ import { LEADER_ANNOTATION, readLockRecord } from "./lock-record.ts";
 
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const read = (resource: string, value: unknown, whole = true) => readLockRecord("json", resource, json(value), whole);
-const NOTHING = { holder: undefined, durationMs: undefined };
+const NOTHING = { holder: undefined, durationMs: undefined, renewedMs: undefined };
 
 it.each<[string, Field[], object]>([
   [
@@ -13,7 +13,7 @@ it.each<[string, Field[], object]>([
       [1, "me"],
       [2, 300],
     ],
-    { holder: "me", durationMs: 300_000 },
+    { ...NOTHING, holder: "me", durationMs: 300_000 },
   ],
   [
     "a release",
@@ -21,9 +21,9 @@ it.each<[string, Field[], object]>([
       [1, ""],
       [2, 1],
     ],
-    { holder: "", durationMs: 1_000 },
+    { ...NOTHING, holder: "", durationMs: 1_000 },
   ],
-  ["no holder at all", [[5, 3]], { holder: "", durationMs: undefined }],
+  ["no holder at all", [[5, 3]], { ...NOTHING, holder: "" }],
 ])("is read from a Lease in protobuf: %s", (_, spec, expected) => {
   const body = envelope("coordination.k8s.io/v1", "Lease", [
     [1, [[1, "lock"]]],
@@ -33,8 +33,8 @@ it.each<[string, Field[], object]>([
 });
 
 it("is read from the old annotation, in JSON and in protobuf", () => {
-  const text = JSON.stringify({ holderIdentity: "me", leaseDurationSeconds: 15, renewTime: "now" });
-  const expected = { holder: "me", durationMs: 15_000 };
+  const text = JSON.stringify({ holderIdentity: "me", leaseDurationSeconds: 15, renewTime: "2026-01-01T00:00:02Z" });
+  const expected = { holder: "me", durationMs: 15_000, renewedMs: Date.UTC(2026, 0, 1, 0, 0, 2) };
   expect(read("configmaps", { metadata: { annotations: { other: "x", [LEADER_ANNOTATION]: text } } })).toEqual(expected);
   const annotations: Field[] = [
     [
@@ -57,12 +57,12 @@ it("is read from the old annotation, in JSON and in protobuf", () => {
 });
 
 it("says that nobody holds a whole Lease without a holder, and nothing where a patch does not speak of it", () => {
-  expect(read("leases", { metadata: {} })).toEqual({ holder: "", durationMs: undefined });
+  expect(read("leases", { metadata: {} })).toEqual({ ...NOTHING, holder: "" });
   expect(read("leases", { metadata: {} }, false)).toEqual(NOTHING);
-  expect(read("leases", { spec: { holderIdentity: null } }, false)).toEqual({ holder: "", durationMs: undefined });
+  expect(read("leases", { spec: { holderIdentity: null } }, false)).toEqual({ ...NOTHING, holder: "" });
   expect(read("configmaps", { metadata: { annotations: { [LEADER_ANNOTATION]: null } } }, false)).toEqual({
+    ...NOTHING,
     holder: "",
-    durationMs: undefined,
   });
 });
 
@@ -74,4 +74,26 @@ it.each([
 it("says nothing of bytes that are not what they should be", () => {
   expect(readLockRecord("json", "leases", Buffer.from("{"), true)).toEqual(NOTHING);
   expect(readLockRecord("protobuf", "leases", Buffer.from("k8s"), true)).toEqual(NOTHING);
+});
+
+it("has the time of the renewal in the same form, whatever the encoding; one that cannot be read says nothing", () => {
+  const renewedMs = Date.UTC(2026, 0, 1, 0, 0, 2, 123);
+  const json = (renewTime: unknown) => read("leases", { spec: { holderIdentity: "me", renewTime } });
+  expect(json("2026-01-01T00:00:02.123456Z")).toEqual({ ...NOTHING, holder: "me", renewedMs });
+  expect(json("soon")).toEqual({ ...NOTHING, holder: "me" });
+  expect(json(7)).toEqual({ ...NOTHING, holder: "me" });
+  const time: Field[] = [
+    [1, Math.floor(renewedMs / 1_000)],
+    [2, 123_456_000],
+  ];
+  const body = envelope("coordination.k8s.io/v1", "Lease", [
+    [
+      2,
+      [
+        [1, "me"],
+        [4, time],
+      ],
+    ],
+  ]);
+  expect(readLockRecord("protobuf", "leases", body, true)).toEqual({ ...NOTHING, holder: "me", renewedMs });
 });

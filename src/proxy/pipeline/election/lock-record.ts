@@ -14,12 +14,18 @@ export interface LockRecord {
   readonly holder: string | undefined;
   /** For how long a renewal holds. */
   readonly durationMs: number | undefined;
+  /** When it was renewed last, by the holder's clock; only for telling two renewals apart. */
+  readonly renewedMs: number | undefined;
 }
 
-export const NO_RECORD: LockRecord = { holder: undefined, durationMs: undefined };
+export const NO_RECORD: LockRecord = { holder: undefined, durationMs: undefined, renewedMs: undefined };
 
-// client-go writes the same two names into LeaseSpec and into the record of its annotation.
-const record = z.object({ holderIdentity: z.string().nullish(), leaseDurationSeconds: z.number().nullish() });
+// client-go writes the same names into LeaseSpec and into the record of its annotation.
+const record = z.object({
+  holderIdentity: z.string().nullish(),
+  leaseDurationSeconds: z.number().nullish(),
+  renewTime: z.string().nullish().catch(undefined),
+});
 const lease = z.object({ spec: record.nullish() });
 const annotated = z.object({ metadata: z.object({ annotations: z.record(z.string(), z.string().nullable()) }) });
 
@@ -47,13 +53,18 @@ export function recordOfObject(resource: string, object: unknown): LockRecord {
 }
 
 // A patch that does not name the holder leaves it; one that says null takes it away.
-function recordOf({ holderIdentity, leaseDurationSeconds }: z.output<typeof record>): LockRecord {
-  return { holder: holderIdentity === null ? "" : holderIdentity, durationMs: milliseconds(leaseDurationSeconds) };
+function recordOf({ holderIdentity, leaseDurationSeconds, renewTime }: z.output<typeof record>): LockRecord {
+  const renewedMs = Date.parse(renewTime ?? "");
+  return {
+    holder: holderIdentity === null ? "" : holderIdentity,
+    durationMs: milliseconds(leaseDurationSeconds),
+    renewedMs: Number.isNaN(renewedMs) ? undefined : renewedMs,
+  };
 }
 
 function recordInAnnotation(text: string | undefined): LockRecord {
   if (text === undefined) return NO_RECORD;
-  if (text === "") return { holder: "", durationMs: undefined };
+  if (text === "") return { ...NO_RECORD, holder: "" };
   try {
     return recordOf(record.parse(JSON.parse(text)));
   } catch {
@@ -61,13 +72,18 @@ function recordInAnnotation(text: string | undefined): LockRecord {
   }
 }
 
-// k8s.io/api/coordination/v1: Lease.spec = 2, LeaseSpec.holderIdentity = 1, .leaseDurationSeconds = 2. metav1: metadata = 1,
-// annotations = 12.
+// k8s.io/api/coordination/v1: Lease.spec = 2, LeaseSpec.holderIdentity = 1, .leaseDurationSeconds = 2, .renewTime = 4. metav1:
+// metadata = 1, annotations = 12; MicroTime.seconds = 1, .nanos = 2.
 function recordInProtobuf(resource: string, raw: Uint8Array): LockRecord {
   if (resource === "leases") {
     const [spec] = messages(raw, 2);
     if (spec === undefined) return NO_RECORD;
-    return { holder: messages(spec, 1)[0]?.toString("utf8"), durationMs: milliseconds(numberIn(spec, 2)) };
+    const [renewTime] = messages(spec, 4);
+    return {
+      holder: messages(spec, 1)[0]?.toString("utf8"),
+      durationMs: milliseconds(numberIn(spec, 2)),
+      renewedMs: renewTime && (numberIn(renewTime, 1) ?? 0) * 1_000 + Math.floor((numberIn(renewTime, 2) ?? 0) / 1e6),
+    };
   }
   for (const metadata of messages(raw, 1)) {
     for (const entry of messages(metadata, 12)) {

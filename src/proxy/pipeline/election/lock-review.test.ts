@@ -104,6 +104,16 @@ describe("what is asked", () => {
 });
 
 describe("what is told", () => {
+  it("has the API server's reason, cut short and in one line, since it goes into a condition", async () => {
+    const { send, reviews, reviewer, clock } = setupElection();
+    reviewer.denies = () => true;
+    reviewer.reason = `no\n\u001b[31m\u2028${"r".repeat(60_000)}`;
+    await send("GET", `${LEASES}/shop-lock`);
+    await clock.flush();
+    expect(reviews.at(-1)?.reason).toMatch(/^no +\[31m +r+$/);
+    expect(reviews.at(-1)?.reason).toHaveLength(256);
+  });
+
   it("is which verbs are denied, once", async () => {
     const { get, reviews, settle } = setup(pinned);
     await get();
@@ -259,4 +269,29 @@ it("a caller that goes away takes no review with it: others wait for the same an
   await request;
   await settle();
   expect(reviews).toHaveLength(1);
+});
+
+it("a deletecollection, which no elector needs, is nothing that the reviews do not explain", async () => {
+  const { send, asked, settle, clock } = setup();
+  for (let seconds = 0; seconds < 20; seconds += 2) {
+    await send("DELETE", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock`).catch(() => undefined);
+    await settle();
+    await clock.advance(2_000);
+  }
+  expect(asked().length).toBeLessThanOrEqual(3);
+});
+
+it("a review whose answer never ends is given up after ten seconds, though nobody ends the request", async () => {
+  const { send, reviews, reviewer, clock } = setupElection();
+  reviewer.isDeaf = true;
+  reviewer.denies = () => new Promise<never>(() => undefined);
+  await send("GET", `${LEASES}/shop-lock`);
+  await clock.advance(10_000);
+  await clock.flush();
+  reviewer.isDeaf = false;
+  reviewer.denies = () => false;
+  await clock.advance(60_000);
+  await send("GET", `${LEASES}/shop-lock`);
+  await clock.flush();
+  expect(reviews.at(-1)).toMatchObject({ deniedVerbs: [] });
 });

@@ -1,8 +1,8 @@
 // Whether the operator may use its lock under the name that it has upstream, which RBAC pinned by resourceNames does not
 // know. Asked beside the first request for the renamed lock and told to the manager, so that users read it in a condition and
 // do not find it by an outage. Invariants: no request waits for it and none is refused by it; a request for the lock that went
-// well counts more than an older review; it is asked again only when the lock is used. Made by the election layer, one for each
-// name that the lock has upstream.
+// well counts more than an older review; it is asked again only when the lock is used. What is known, and what follows from it, is
+// lock-knowledge's. Made by the election layer, one for each name that the lock has upstream.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
@@ -10,6 +10,16 @@ import type { LeaderSink, LockReview } from "../../session/session.ts";
 import type { Handler } from "../handler.ts";
 import type { ResourceCall } from "../resource-call.ts";
 import { askAccess } from "./lock-access.ts";
+import {
+  isDue,
+  type Knowledge,
+  type LockEvent,
+  NOTHING_KNOWN,
+  neededVerbs,
+  step,
+  type Verdict,
+  verdict,
+} from "./lock-knowledge.ts";
 
 export interface LockReviewer {
   /** A request for the renamed lock was sent. */
@@ -28,47 +38,25 @@ export interface LockReviewOptions {
   readonly log: Logger;
 }
 
-/** Denied or without an answer: asked again after this time, when the lock is used, so that a mended Role is noticed. */
-const RETRY_MS = 60_000;
-/** Asked again because the API server did something else than it said: not sooner than this. */
-const CONTRADICTED_MS = 2_000;
-
-/** What is known about one kind of lock object. */
-interface Knowledge {
-  readonly used: Set<ResourceVerb>;
-  /** By the reviews; undefined while there is no whole answer. */
-  denied: ReadonlySet<ResourceVerb> | undefined;
-  reason: string;
-  /** Verbs whose last request was answered 403. */
-  readonly refused: Set<ResourceVerb>;
-  /** The lock is there: whoever may not create it has no need to. */
-  exists: boolean;
-  /** A request for the lock has been answered. */
-  tried: boolean;
-  askedMs: number | undefined;
-  asking: boolean;
-  /** Something has happened that the last answer does not explain. */
-  contradicted: boolean;
-}
-
 export function createLockReviewer({ lockName, sink, clock, log }: LockReviewOptions): LockReviewer {
+  /** By kind of lock object. */
   const known = new Map<string, Knowledge>();
   let told: LockReview | null = null;
   let over = false;
 
-  const knowledgeOf = (resource: string): Knowledge => {
-    const have = known.get(resource) ?? nothing();
-    known.set(resource, have);
-    return have;
+  const take = (resource: string, event: LockEvent): Knowledge => {
+    const now = step(known.get(resource) ?? NOTHING_KNOWN, event);
+    known.set(resource, now);
+    return now;
   };
   const tell = () => {
-    const review = over ? null : worstOf([...known].map(([resource, of]) => reviewOf(resource, lockName, of)));
+    const review = over ? null : worstOf([...known].map(([resource, of]) => reviewOf(resource, lockName, verdict(of))));
     if (isSame(told, review)) return;
     logChange(log, told, review);
     told = review;
     sink.setLockReview(review);
   };
-  const ask = async (call: ResourceCall, of: Knowledge, next: Handler) => {
+  const ask = async (call: ResourceCall, of: Knowledge, next: Handler): Promise<LockEvent> => {
     const { group, version, resource, namespace } = call.info;
     const denied = new Set<ResourceVerb>();
     let reason = "";
@@ -79,33 +67,30 @@ export function createLockReviewer({ lockName, sink, clock, log }: LockReviewOpt
       if (answer === undefined) {
         if (of.denied === undefined)
           log.warn({ lock: lockName, resource, verb }, "the API server does not say whether the operator may use its lock");
-        return;
+        return { kind: "unanswered" };
       }
       if (answer.allowed) continue;
       denied.add(verb);
       reason ||= answer.reason;
     }
-    of.denied = denied;
-    of.reason = reason;
+    return { kind: "reviewed", denied, reason };
   };
 
   return {
     sent(call, next) {
-      const of = knowledgeOf(resourceOf(call.info));
-      if (!neededVerbs(of.used).includes(call.info.verb)) of.contradicted = true;
-      of.used.add(call.info.verb);
-      if (over || !isDue(of, clock.monotonicMs())) return;
-      of.asking = true;
-      of.contradicted = false;
-      of.askedMs = clock.monotonicMs();
-      ask(call, of, next).finally(() => {
-        of.asking = false;
+      if (isNoElectors(call.info)) return;
+      const resource = resourceOf(call.info);
+      const used = take(resource, { kind: "used", verb: call.info.verb });
+      const nowMs = clock.monotonicMs();
+      if (over || !isDue(used, nowMs)) return;
+      void ask(call, take(resource, { kind: "asked", nowMs }), next).then((event) => {
+        take(resource, event);
         tell();
       });
     },
     answered(info, status) {
-      const of = knowledgeOf(resourceOf(info));
-      takeAnswer(of, info.verb, status);
+      if (isNoElectors(info)) return;
+      take(resourceOf(info), { kind: "answered", verb: info.verb, status });
       tell();
     },
     end() {
@@ -115,64 +100,13 @@ export function createLockReviewer({ lockName, sink, clock, log }: LockReviewOpt
   };
 }
 
-function nothing(): Knowledge {
-  return {
-    used: new Set(),
-    denied: undefined,
-    reason: "",
-    refused: new Set(),
-    exists: false,
-    tried: false,
-    askedMs: undefined,
-    asking: false,
-    contradicted: false,
-  };
+// It names no object: what comes of it says nothing about the lock by its name.
+function isNoElectors({ verb }: ResourceInfo): boolean {
+  return verb === "deletecollection";
 }
 
-function isDue(of: Knowledge, nowMs: number): boolean {
-  if (of.asking) return false;
-  if (of.askedMs === undefined) return true;
-  const sinceMs = nowMs - of.askedMs;
-  if (of.contradicted) return sinceMs >= CONTRADICTED_MS;
-  return (of.denied === undefined || deniedNow(of).length > 0) && sinceMs >= RETRY_MS;
-}
-
-function takeAnswer(of: Knowledge, verb: ResourceVerb, status: number): void {
-  const isGood = status === 200 || status === 201;
-  of.tried = true;
-  if (isGood || status === 409) of.exists = true;
-  if (status === 404 || (isGood && verb === "delete")) of.exists = false;
-  if (status === 403) {
-    of.refused.add(verb);
-    if (of.denied !== undefined && !of.denied.has(verb)) of.contradicted = true;
-    return;
-  }
-  if (status === 401 || status === 429 || status >= 500) return; // not looked at by the authorizer, perhaps
-  of.refused.delete(verb);
-  if (!of.denied?.has(verb)) return;
-  of.denied = of.denied.difference(new Set([verb]));
-  of.contradicted = true;
-}
-
-// What an elector needs. Of update and patch most use the one or the other: update is assumed until it is known.
-function neededVerbs(used: ReadonlySet<ResourceVerb>): ResourceVerb[] {
-  const writes: ResourceVerb[] = used.has("patch") ? (used.has("update") ? ["update", "patch"] : ["patch"]) : ["update"];
-  return ["get", "create", ...writes, ...[...used].filter((verb) => verb === "delete" || verb === "list" || verb === "watch")];
-}
-
-// A 403 alone may have other reasons (a namespace that ends): it counts where the API server answers no reviews.
-function deniedNow({ used, denied, refused, exists }: Knowledge): ResourceVerb[] {
-  const verbs = denied ?? refused;
-  return neededVerbs(used).filter((verb) => verbs.has(verb) && !(verb === "create" && exists));
-}
-
-// Before the lock itself was answered it is not known whether it has to be created; before the first reviews were, a refusal
-// says only the half of it.
-function reviewOf(resource: string, lockName: string, of: Knowledge): LockReview | null {
-  if (!of.tried || (of.asking && of.denied === undefined)) return null;
-  const deniedVerbs = deniedNow(of);
-  if (of.denied === undefined && deniedVerbs.length === 0) return null;
-  return { lockName, resource, deniedVerbs, reason: deniedVerbs.length === 0 ? "" : of.reason };
+function reviewOf(resource: string, lockName: string, told: Verdict | undefined): LockReview | null {
+  return told === undefined ? null : { lockName, resource, ...told };
 }
 
 // Of two locks that an operator uses at once the denied one is told.

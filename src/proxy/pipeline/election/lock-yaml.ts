@@ -1,6 +1,6 @@
 // YAML bodies where locks live (apply patches, and creates by hand). Invariants: only the one scalar that is the name changes,
 // so that nothing else is read in two ways; what parsers may read differently (aliases, anchors, tags, merges, equal keys,
-// several documents) is refused. The parser is loaded on the first such body: clients of Kubernetes send JSON.
+// several documents, odd line breaks) is refused. The parser is loaded on the first such body: clients of Kubernetes send JSON.
 import type { ParsedNode } from "yaml";
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -15,8 +15,11 @@ export interface YamlBody {
   renamed(rename: Rename): Uint8Array;
 }
 
-/** @throws StatusError BadRequest, RequestEntityTooLarge */
-export async function readYaml(body: Uint8Array): Promise<YamlBody> {
+/**
+ * @param needsName the body of a create, which alone says what it creates
+ * @throws StatusError BadRequest, RequestEntityTooLarge
+ */
+export async function readYaml(body: Uint8Array, needsName: boolean): Promise<YamlBody> {
   if (body.length > MAX_YAML_BYTES) {
     throw new StatusError("RequestEntityTooLarge", `ctrlmesh: YAML over ${MAX_YAML_BYTES} bytes where locks live: send JSON`);
   }
@@ -38,6 +41,8 @@ export async function readYaml(body: Uint8Array): Promise<YamlBody> {
     },
   });
   const name = document.getIn(["metadata", "name"], true);
+  const isNamed = [name, document.getIn(["metadata", "generateName"], true)].some((of) => isScalar(of) && of.value);
+  if (needsName && !isNamed) refuse("a create without a name");
   return {
     json: Buffer.from(JSON.stringify(document.toJS({ maxAliasCount: 0 }))),
     renamed({ from, to }) {
@@ -49,9 +54,18 @@ export async function readYaml(body: Uint8Array): Promise<YamlBody> {
   };
 }
 
+// YAML 1.1 breaks lines at some of these, YAML 1.2 does not: behind one, what is a comment here may be a name there.
+const MARKS = /[\u0080-\u009f\u2028\u2029\ufeff]/;
+
 function decode(body: Uint8Array): string {
+  const text = decodeUtf8(body);
+  if (MARKS.test(text)) refuse("a character that some parsers take for the end of a line");
+  return text;
+}
+
+function decodeUtf8(body: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
   } catch (cause) {
     throw badYaml("it is not UTF-8", cause);
   }

@@ -6,7 +6,7 @@ import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide } from "../../../route/decide.ts";
 import type { Planner, QueryPlan, Scope } from "../../../route/plan-query.ts";
 import { planNothing } from "../../../route/plan-query.ts";
-import { governingNamespace, type ResourceView } from "../../../route/snapshot.ts";
+import { governingNamespace, governingResource, type ResourceView } from "../../../route/snapshot.ts";
 import type { Enforced, Session } from "../../session/session.ts";
 import { discardBody } from "../discard-body.ts";
 import type { Call, Reply } from "../handler.ts";
@@ -36,11 +36,12 @@ export async function admit<T>(
 ): Promise<T> {
   const { info } = call;
   const { session, clock } = deps;
+  const { group, resource } = governingResource(info);
   let hold: Hold | undefined;
   try {
     for (;;) {
       const enforced = enforcedNow(session);
-      const view = enforced.view(info.group, info.resource);
+      const view = enforced.view(group, resource);
       const decision = decide(view, info, scope, deps.plan);
       if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, view, info) });
       if (decision.kind === "judge") return proceed({ kind: "judge", view, done: countWrite(session, view, info) });
@@ -69,7 +70,7 @@ export function enforcedNow(session: Session): Enforced {
 function countWrite(session: Session, view: ResourceView, info: ResourceInfo): (() => void) | undefined {
   if (!WRITES.has(info.verb)) return undefined;
   const namespace = governingNamespace(info.group, info.resource, info);
-  return view.standing(namespace) === "mine" ? session.beginWrite(namespace, info) : undefined;
+  return view.standing(namespace) === "mine" ? session.beginWrite(namespace, governingResource(info)) : undefined;
 }
 
 function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: Enforced, call: Call): StatusError {

@@ -70,8 +70,10 @@ export function isolate(deps: IsolateDeps): Layer {
   const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
     const collection = collectionOf(call);
     const { query, verb } = call.info;
-    if (verb !== "watch" || !continuesFromList(query))
-      return query.get("continue") ? send(collection) : resync.list(collection, () => send(collection));
+    if (verb !== "watch" || !continuesFromList(query)) {
+      const showsAll = call.method === "GET" && !query.get("continue");
+      return showsAll ? resync.list(collection, () => send(collection)) : send(collection);
+    }
     if (!resync.mustListAgain(collection, query.get("resourceVersion") ?? "")) return send(collection);
     call.record.decision = "fenced";
     call.record.reason = "list-again";
@@ -154,7 +156,7 @@ function needsScope(info: ResourceInfo, session: Session): boolean {
 // The user agent is no part of the shape: @kubernetes/client-node lists under one name and watches under another.
 function collectionOf({ info }: ResourceCall): Collection {
   const { group, version, resource, namespace, query } = info;
-  const selectors = [query.get("labelSelector") ?? "", query.get("fieldSelector") ?? ""];
+  const selectors = ["labelSelector", "fieldSelector", "shardSelector"].map((name) => query.get(name) ?? "");
   const shape = JSON.stringify([group, version, resource, namespace, ...selectors]);
   // For `namespaces/x` the info's namespace is x, yet the collection is all of them.
   return { group, resource, namespace: isNamespaces(info) ? "" : namespace, shape };

@@ -47,6 +47,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     const call = readable(asked);
     const sent = await pushDown(call, scope.collection, plan, next);
     const { plan: name, pushed } = sent;
+    // Labels are sent all the same where they are not heeded: not to send them would cost lists where they are, see judge-event.ts.
     const onIgnored = () => {
       if (pushed.ranges !== undefined) features.lacks(scope.collection, "shards", "ignored");
       else features.lacks(scope.collection, "fields", "ignored");
@@ -67,9 +68,14 @@ export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): 
   const { "content-length": _, ...headers } = reply.headers;
   if (encoding !== undefined) return { ...reply, headers, body: watchStream(body, encoding, full, deps) };
   const { collection } = scope;
+  let hasLost = false;
   const end: End = {
-    onChange: (listener) => deps.resync.watching(collection, listener),
-    isOver: () => isTakenAway(enforcedNow(deps.session).view(collection.group, collection.resource), collection),
+    onChange: (listener) =>
+      deps.resync.watching(collection, ({ lost }) => {
+        hasLost ||= lost;
+        listener();
+      }),
+    isOver: () => hasLost || isTakenAway(enforcedNow(deps.session).view(collection.group, collection.resource), collection),
   };
   return { ...reply, headers, body: endWhen(body, end, "break") };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
-import { fence, group, limit, objects, snapshot, table } from "../../../../test/support/route-table.ts";
+import { fence, group, limit, objects, snapshot, subset, table, unreportedFence } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
@@ -319,7 +319,7 @@ describe("while the rules change", () => {
   });
   it("a fence on everything, where little is known, shows nothing, as fenced namespaces do", async () => {
     const { send, enforce } = setup({ answer: () => jsonReply({ kind: "FooList", items: [foo("x", GOLD)] }) });
-    enforce(objects("gold", "tier=gold", FOOS), fence(group("*")));
+    enforce(objects("gold", "tier=gold", FOOS), unreportedFence());
     expect(await namesOf(await send("GET", ALL))).toEqual([]);
   });
   it("a write that was judged by other labels is waited for, from its first question on", async () => {
@@ -335,5 +335,48 @@ describe("while the rules change", () => {
     stored.resolve(jsonReply(foo("x", GOLD)));
     await write;
     expect(settled).toBe(true);
+  });
+});
+
+describe("pods that labels divide, through their bindings", () => {
+  const PODS = group("", "pods");
+  const inA = "/api/v1/namespaces/a";
+  const bindingOf = (labels?: Labels): CallOptions => ({
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      kind: "Binding",
+      metadata: { name: "p", ...(labels === undefined ? {} : { labels }) },
+      target: { name: "n1" },
+    }),
+  });
+  const divided = (stored: Labels, owner = "gold") => {
+    const world = setup({ stored: { p: stored }, subset: owner });
+    world.enforce(objects("gold", "tier=gold", PODS));
+    return world;
+  };
+
+  it("are not bound by a request that names them in its body alone", async () => {
+    for (const owner of ["gold", ""]) {
+      const world = divided({ tier: "silver" }, owner);
+      expect((await world.refusal("POST", `${inA}/bindings`, bindingOf())).message).toContain("create pods/binding instead");
+      expect(world.upstream.calls).toEqual([]);
+    }
+  });
+  it("are bound where they stay ours, and are not given away by the labels of a Binding", async () => {
+    const world = divided(GOLD);
+    expect((await world.send("POST", `${inA}/pods/p/binding`, bindingOf())).status).toBe(200);
+    expect((await world.send("POST", `${inA}/pods/p/binding`, bindingOf({ zone: "z" }))).status).toBe(200);
+    expect(world.sent()).toContain(`POST ${inA}/pods/p/binding`);
+    const before = world.sent().length;
+    expect((await world.refusal("POST", `${inA}/pods/p/binding`, bindingOf({ tier: "silver" }))).code).toBe(403);
+    expect(world.sent().slice(before)).toEqual([`GET ${inA}/pods/p`]);
+    expect((await divided({ tier: "silver" }).refusal("POST", `${inA}/pods/p/binding`, bindingOf(GOLD))).code).toBe(403);
+  });
+  it("are bound by such a request where namespaces alone divide them, in our own", async () => {
+    const world = setup();
+    world.enforce(subset("gold", PODS));
+    expect((await world.refusal("POST", `${inA}/bindings`, bindingOf())).code).toBe(403);
+    world.session.enforce(snapshot(table([subset("gold", PODS)], { a: [0] }), { subset: "gold", version: 9, digest: "d9" }));
+    expect((await world.send("POST", `${inA}/bindings`, bindingOf())).status).toBe(200);
   });
 });

@@ -9,7 +9,7 @@ import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.
 import { StatusError } from "../../../kube/status.ts";
 import { foreignObject } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
-import { governingNamespace, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
+import { governingNamespace, governingResource, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../upstream/headers.ts";
 import { discardBody } from "../discard-body.ts";
 import type { Call, Handler, Reply } from "../handler.ts";
@@ -39,6 +39,8 @@ export function guardObject(call: ResourceCall, view: ResourceView, next: Handle
     case "get":
       return isObject && call.method === "GET" ? readObject(judged) : behindStored(judged);
     case "create":
+      if (governingResource(call.info) !== call.info) throw nameless(call);
+      if (subresource === "binding") return bindObject(judged);
       return isObject ? createObject(judged) : behindStored(judged);
     case "update":
       return hasObject ? updateObject(judged) : behindStored(judged);
@@ -112,6 +114,17 @@ async function tried({ call, view, next }: Judged): Promise<Reply> {
   return next(call);
 }
 
+// The API server puts the labels of a Binding over the pod's.
+async function bindObject({ call, view, next }: Judged): Promise<Reply> {
+  const body = await requestBytes(call);
+  const sent: ResourceCall = { ...call, body };
+  const labels = labelsInRequest(call, body);
+  const stored = await askStored({ call: sent, view, next });
+  if (stored.kind === "answer") return stored.reply;
+  refuseForeign(call, view, { ...stored.labels, ...labels }, "what it would become");
+  return next(sent);
+}
+
 // Whatever is asked of an object that is ours, subresources too: what they do is done to the object.
 async function behindStored(judged: Judged): Promise<Reply> {
   const stored = await askStored(judged);
@@ -127,7 +140,7 @@ function deleteCollection({ call, view, next }: Judged): Promise<Reply> {
 }
 
 /** What is stored is ours, or the API server has answered otherwise: it is not there, or the caller may not read it. */
-type Stored = { readonly kind: "mine" } | { readonly kind: "answer"; readonly reply: Reply };
+type Stored = { readonly kind: "mine"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
 
 // Asks for the newest state. Throws Forbidden if it is somebody else's.
 async function askStored({ call, view, next }: Judged): Promise<Stored> {
@@ -140,7 +153,7 @@ async function askStored({ call, view, next }: Judged): Promise<Stored> {
   if (reply.status !== 200) return { kind: "answer", reply };
   const { objects } = await objectsInReply(reply);
   refuseForeignObjects(call, view, objects, "the object");
-  return { kind: "mine" };
+  return { kind: "mine", labels: objects[0]?.labels ?? {} };
 }
 
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -162,6 +175,14 @@ function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | 
   const { info } = call;
   const owner = view.ownerOf(governingNamespace(info.group, info.resource, info), labels ?? {});
   throw new StatusError("Forbidden", foreignObject(info, owner, `${which}, by its labels,`));
+}
+
+// The pod stands in the body alone, and what labels it has stands nowhere.
+function nameless({ record }: ResourceCall): StatusError {
+  record.decision = "refused";
+  record.reason = "not-narrowable";
+  const message = `ctrlmesh: create bindings: labels decide whose a pod is, and the path does not name it; create pods/binding instead`;
+  return new StatusError("Forbidden", message);
 }
 
 // As the API server says it (k8s.io/apimachinery/pkg/api/errors, NewNotFound).

@@ -7,6 +7,7 @@ import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../..
 import { readFrame } from "../../../kube/codec/watch-frames.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
+import { discardBody } from "../discard-body.ts";
 import type { Call, Reply } from "../handler.ts";
 import { readBody } from "../read-body.ts";
 import { readableEncoding } from "../readable-encoding.ts";
@@ -56,6 +57,7 @@ export interface ReadReply {
 export async function objectsInReply(reply: Reply): Promise<ReadReply> {
   const encoding = readableEncoding(reply);
   if (encoding === undefined) {
+    discardBody(reply.body);
     const type = String(reply.headers["content-type"] ?? "none");
     throw new StatusError(
       "NotAcceptable",

@@ -71,7 +71,8 @@ export function createPages(clock: Clock): Pages {
         if (plan.only !== single) throw expired();
         return { call, plan };
       }
-      return { call: inNamespace(call, single), plan: { ...plan, plan: "one-namespace", fieldSelector: "", only: single } };
+      const inPath = { plan: "one-namespace", fieldSelector: "", only: single, isByPath: true } as const;
+      return { call: inNamespace(call, single), plan: { ...plan, ...inPath } };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
-import { table } from "../../../../test/support/route-table.ts";
+import { group, objects as labelRule, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { answerList, type Server, select } from "../../../../test/support/simulated-server.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
@@ -103,9 +103,33 @@ describe("a shard selector", () => {
     expect((await list("/api/v1/configmaps")).plan).toBe("shards");
   });
 
-  it.each([400, 414, 431])("that is refused with %s is left out for ten minutes", async (status) => {
+  it.each([414, 431])(
+    "of a URL that is too long (%s) is left out of this one alone, as most of it may be the caller's",
+    async (status) => {
+      const { list, upstream, shardsOf } = setup({ blue: OWN, rest: FOREIGN }, (call) =>
+        call.info.query.has("shardSelector") && call.info.query.has("labelSelector")
+          ? jsonReply({ kind: "Status" }, status)
+          : answerList({ objects: objects.map((object) => ({ ...object, labels: { long: "" } })) }, call),
+      );
+      expect((await list(`${PODS}?labelSelector=long`)).plan).toBe("none");
+      expect((await list()).plan).toBe("shards");
+      expect([upstream.calls.length, shardsOf(2) === null]).toEqual([3, false]);
+    },
+  );
+
+  it("of labels likewise: a watch without it would end at every foreign change", async () => {
+    const { list, enforce, upstream } = setup({}, (call) =>
+      call.target.length > 8_000 ? jsonReply({ kind: "Status" }, 414) : answerList({ objects: [] }, call),
+    );
+    enforce({}, { table: table([labelRule("blue", "tier=gold", group("", "pods"))], { a: [] }) });
+    expect((await list(`${PODS}?labelSelector=${"x".repeat(7_960)}`)).plan).toBe("none");
+    expect((await list()).plan).toBe("labels");
+    expect(upstream.calls).toHaveLength(3);
+  });
+
+  it("that is refused with 400 is left out for ten minutes", async () => {
     const { list, upstream, clock } = setup({ blue: OWN, rest: FOREIGN }, (call) =>
-      call.info.query.has("shardSelector") ? jsonReply({ kind: "Status" }, status) : answerList({ objects }, call),
+      call.info.query.has("shardSelector") ? jsonReply({ kind: "Status" }, 400) : answerList({ objects }, call),
     );
     expect(await list()).toEqual({ names: owned, plan: "none" });
     expect(await list()).toEqual({ names: owned, plan: "none" });

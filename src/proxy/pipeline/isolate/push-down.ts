@@ -1,7 +1,15 @@
 // Sends a list or watch with what of its plan the API server can filter by itself. Invariants: a refusal of ours is never the
 // caller's answer; what is asked to be left out is noted before the request goes, so that its grant makes the client list
 // again. Called by narrow.
-import { type Capabilities, joinSelectors, type PlanName, planQuery, type QueryPlan } from "../../../route/plan-query.ts";
+import {
+  type Capabilities,
+  joinSelectors,
+  NO_NAMESPACE,
+  type PlanName,
+  planName,
+  planQuery,
+  type QueryPlan,
+} from "../../../route/plan-query.ts";
 import type { Collection, Resync } from "../../session/resync.ts";
 import type { Session } from "../../session/session.ts";
 import type { StreamMetrics } from "../../stream/stream-metrics.ts";
@@ -37,7 +45,8 @@ export type PushDown = (call: Call, collection: Collection, plan: QueryPlan, nex
 const MAX_ERROR_BYTES = 1024 * 1024;
 
 export function createPushDown({ session, resync, metrics, features, plans, pages }: PushDownDeps): PushDown {
-  const noteHidden = (collection: Collection, { only, shards }: PushQuery) => {
+  const noteHidden = (collection: Collection, { only, excluded, shards }: PushQuery) => {
+    resync.leftOut.noteExcluded(collection, excluded);
     if (only !== undefined) resync.leftOut.noteOnly(collection, only);
     if (shards !== undefined) resync.leftOut.noteRanges(collection, shards.ranges);
   };
@@ -53,13 +62,15 @@ export function createPushDown({ session, resync, metrics, features, plans, page
     const planned = pushQuery(call, plan, (feature) => features.lackOf(collection, feature));
     const query = fitQuery(call, planned, replan);
     noteHidden(collection, query);
-    if (query.only && call.info.query.has("limit")) pages.began(collection, query.only);
+    const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
+    if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 
     const served = (reply: Reply, by: PushQuery): Sent => {
-      call.record.plan = by.name;
-      metrics.pushdown.inc({ plan: by.name });
-      plans.record(entryOf(call, collection, plan, by, reply.status));
-      return { reply, plan: by.name, pushed: pushedBy(by) };
+      const name = planName(by.plan, by.labelSelector !== undefined);
+      call.record.plan = name;
+      metrics.pushdown.inc({ plan: name });
+      plans.record({ ...entryOf(call, collection, plan, by), plan: name, status: reply.status });
+      return { reply, plan: name, pushed: pushedBy(by) };
     };
     const first = await next(withPushQuery(call, query));
     const blamed = query.pushes.at(-1);
@@ -70,7 +81,9 @@ export function createPushDown({ session, resync, metrics, features, plans, page
     discardBody(reply.body);
     const plain = plainQuery(query);
     const second = await next(withPushQuery(call, plain));
-    if (!isRefusal(second.status)) features.lacks(collection, blamed, "refused");
+    // "Too long" is said of this one URL, most of which may be the caller's.
+    const isTooLong = reply.status === 414 || reply.status === 431;
+    if (!isTooLong && !isRefusal(second.status)) features.lacks(collection, blamed, "refused");
     return served(second, plain);
   };
 }
@@ -87,7 +100,12 @@ async function judge(reply: Reply, blamed: Feature): Promise<{ readonly isRefuse
   return { isRefused: Buffer.from(body).includes("shard selector"), reply: { ...reply, body } };
 }
 
-function entryOf({ info }: Call, { group, resource }: Collection, plan: QueryPlan, by: PushQuery, status: number): PlanEntry {
+function entryOf(
+  { info }: Call,
+  { group, resource }: Collection,
+  plan: QueryPlan,
+  by: PushQuery,
+): Omit<PlanEntry, "plan" | "status"> {
   const chars = (name: string, added: string | undefined) => {
     const own = info.query.get(name);
     return added === undefined ? (own ?? "").length : joinSelectors(own, added).length;
@@ -96,7 +114,6 @@ function entryOf({ info }: Call, { group, resource }: Collection, plan: QueryPla
     group,
     resource,
     verb: info.verb,
-    plan: by.name,
     selectorChars: {
       label: chars("labelSelector", by.labelSelector),
       field: chars("fieldSelector", by.fieldSelector),
@@ -104,6 +121,5 @@ function entryOf({ info }: Call, { group, resource }: Collection, plan: QueryPla
     },
     namespaces: plan.namespaces ?? { own: 0, foreign: 0 },
     notSent: by.notSent,
-    status,
   };
 }

@@ -5,8 +5,6 @@ import {
   excludedBy,
   joinSelectors,
   type NamespacePlan,
-  type PlanName,
-  planName,
   type QueryPlan,
   type ShardPlan,
 } from "../../../route/plan-query.ts";
@@ -17,12 +15,14 @@ import { withTarget } from "../query.ts";
 
 /** What of a plan is sent. */
 export interface PushQuery {
-  readonly name: PlanName;
+  /** How namespaces are told, as it is really sent. */
+  readonly plan: NamespacePlan;
   readonly labelSelector: string | undefined;
   readonly fieldSelector: string | undefined;
   readonly shards: ShardPlan | undefined;
-  /** The one namespace that is asked for, by field or by path. */
+  /** As in the plan. */
   readonly only: string | undefined;
+  readonly isByPath: boolean;
   readonly excluded: readonly string[];
   /** Most common first: of several, the last one is blamed first if the server refuses. */
   readonly pushes: readonly Feature[];
@@ -56,18 +56,19 @@ export function pushQuery(call: Call, plan: QueryPlan, lackOf: (feature: Feature
   const labelSelector = plan.labelSelector !== undefined && can("labels") ? plan.labelSelector : undefined;
   const fieldSelector = plan.fieldSelector !== "" && can("fields") ? plan.fieldSelector : undefined;
   const shards = plan.shards !== undefined && can("shards") ? plan.shards : undefined;
-  const isByPath = plan.only !== undefined && plan.fieldSelector === "";
+  const isByPath = plan.isByPath === true;
   const pushes: Feature[] = [];
   if (labelSelector !== undefined) pushes.push("labels");
   if (fieldSelector !== undefined) pushes.push("fields");
   if (shards !== undefined) pushes.push("shards");
   const hidesNamespaces = isByPath || fieldSelector !== undefined || shards !== undefined;
   return {
-    name: planName(hidesNamespaces ? namespacePlan(plan.plan) : "none", labelSelector !== undefined),
+    plan: hidesNamespaces ? plan.plan : "none",
     labelSelector,
     fieldSelector,
     shards,
     only: isByPath || fieldSelector !== undefined ? plan.only : undefined,
+    isByPath,
     excluded: fieldSelector === undefined ? [] : excludedBy(plan),
     pushes,
     notSent,
@@ -85,7 +86,7 @@ export function fitQuery(call: Call, query: PushQuery, replan: (capabilities: Ca
   return {
     ...query,
     shards,
-    name: planName("none", query.labelSelector !== undefined),
+    plan: "none",
     pushes: query.pushes.filter((feature) => feature !== "shards"),
     notSent: [...query.notSent, { feature: "shards", why: "too-long" }],
   };
@@ -93,13 +94,14 @@ export function fitQuery(call: Call, query: PushQuery, replan: (capabilities: Ca
 
 /** The query without anything of ours, after a refusal. */
 export function plainQuery(query: PushQuery): PushQuery {
-  const isByPath = query.only !== undefined && query.fieldSelector === undefined;
+  const { isByPath } = query;
   return {
-    name: isByPath ? "one-namespace" : "none",
+    plan: isByPath ? "one-namespace" : "none",
     labelSelector: undefined,
     fieldSelector: undefined,
     shards: undefined,
     only: isByPath ? query.only : undefined,
+    isByPath,
     excluded: [],
     pushes: [],
     notSent: [...query.notSent, ...query.pushes.map((feature): NotSent => ({ feature, why: "refused" }))],
@@ -130,8 +132,4 @@ export function pushedBy({ only, excluded, shards, labelSelector }: PushQuery): 
 // All of its characters but one may stand in a query as they are (RFC 3986); escaped it would be a quarter longer.
 function encodeShards(selector: string): string {
   return selector.replaceAll("|", "%7C");
-}
-
-function namespacePlan(name: PlanName): NamespacePlan {
-  return name === "labels" ? "none" : (name.replace("labels+", "") as NamespacePlan);
 }

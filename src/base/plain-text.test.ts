@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { plainText } from "./plain-text.ts";
+
+it.each([
+  ["no rule allows it", "no rule allows it"],
+  ["a\nb\r\tc\u0000\u001b[31m\u0085\u2028\u2029", "a b  c  [31m   "],
+  ["\u202etxt.exe\u200b", " txt.exe "],
+  ["müde 🦊", "müde 🦊"],
+])("%j becomes %j", (text, plain) => expect(plainText(text, 100)).toBe(plain));
+
+it("is bounded, and never ends in half a character", () => {
+  expect(plainText("r".repeat(60_000), 256)).toHaveLength(256);
+  expect(plainText("ab🦊", 3)).toBe("ab\ufffd");
+});

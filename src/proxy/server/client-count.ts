@@ -1,0 +1,32 @@
+// Whether clients are connected, asked at shutdown: while they are, the listener stays open for them. Used by the traffic server.
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { type Clock, sleep } from "../../base/clock.ts";
+
+export interface ClientCount {
+  /** Resolves once no client has had a connection for `quietMs`, at the latest after `withinMs`. */
+  untilNone(withinMs: number, quietMs: number): Promise<void>;
+}
+
+/** Counts the connections of a TLS server from now on. */
+export function createClientCount(server: EventEmitter, clock: Clock): ClientCount {
+  let open = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  server.on("secureConnection", (socket: Socket) => {
+    open++;
+    socket.once("close", () => {
+      open--;
+      lastMs = clock.monotonicMs();
+    });
+  });
+  return {
+    async untilNone(withinMs, quietMs) {
+      const endMs = clock.monotonicMs() + withinMs;
+      for (let nowMs = clock.monotonicMs(); nowMs < endMs; nowMs = clock.monotonicMs()) {
+        const quietAtMs = open === 0 ? lastMs + quietMs : nowMs + quietMs;
+        if (quietAtMs <= nowMs) return;
+        await sleep(clock, Math.min(quietAtMs, endMs) - nowMs);
+      }
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createRelistPace } from "./relist-pace.ts";
+
+it("lets a client list again at once, then ever more rarely, and begins anew after a rest", async () => {
+  const clock = createFakeClock();
+  const pace = createRelistPace(clock);
+  const waited: number[] = [];
+  for (let index = 0; index < 9; index++) {
+    waited.push(pace.next("pods"));
+    await clock.advance(waited.at(-1) ?? 0);
+  }
+  expect(waited).toEqual([0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  expect(pace.next("another informer")).toBe(0);
+  await clock.advance(120_000);
+  expect(pace.next("pods")).toBe(0);
+});
+
+it("remembers no more shapes than a thousand", () => {
+  const pace = createRelistPace(createFakeClock());
+  for (let index = 0; index <= 1_000; index++) pace.next(`${index}`);
+  expect([pace.next("1000"), pace.next("0")]).toEqual([1_000, 0]);
+});

@@ -1,0 +1,109 @@
+// A place before the API server is given back by all that no longer needs it: writes whose client has gone, answers that nobody
+// reads. And slow writes hold no get up.
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Layer } from "../../../src/proxy/pipeline/handler.ts";
+import { objectsInReply } from "../../../src/proxy/pipeline/isolate/object-labels.ts";
+import { DEFAULT_TIMEOUTS } from "../../../src/proxy/upstream/pools.ts";
+import { eventually } from "../../support/eventually.ts";
+import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { type HarnessOptions, type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
+
+const PODS = "/api/v1/namespaces/a/pods";
+const POD = `${PODS}/b`;
+const ODD = "/apis/x.io/v1/namespaces/a/things/odd";
+
+let api: FakeApi;
+let proxy: ProxyHarness | undefined;
+
+beforeEach(async () => {
+  api = await startFakeApi();
+  // Writes hang, as behind a webhook that never answers; the odd object cannot be read; what is asked for as big is big.
+  api.script = (req, res) => {
+    if (req.method === "POST") return;
+    if (req.url === ODD) {
+      res.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
+      res.end(Buffer.alloc(200_000, 1));
+    } else if (req.url?.includes("big")) {
+      res.writeHead(200, { "content-type": "application/json" }).end(Buffer.alloc(20_000_000, " "));
+    } else answerJson(res, 200, {});
+  };
+});
+
+afterEach(async () => {
+  await proxy?.stop();
+  proxy = undefined;
+  await api.close();
+});
+
+async function start(options: Partial<HarnessOptions> = {}): Promise<ProxyHarness> {
+  proxy = await startProxy({ api, ...options });
+  return proxy;
+}
+
+async function timedGet(of: ProxyHarness, path = POD): Promise<number> {
+  const started = performance.now();
+  expect((await of.fetch(path)).status).toBe(200);
+  return performance.now() - started;
+}
+
+/** Sends writes that hang, each on a connection of its own; the API server has them once it resolves. */
+async function beginWrites(of: ProxyHarness, count: number) {
+  const before = api.seen.length;
+  const { ca } = of.agent.options;
+  const writes = Array.from({ length: count }, () => {
+    const write = request(new URL(of.ready.url), { agent: false, ca, method: "POST", path: PODS });
+    write.on("error", () => undefined).end("{}");
+    return write;
+  });
+  await eventually(() => api.seen.length === before + count, { withinMs: 10_000 });
+  return writes;
+}
+
+it("writes behind a slow webhook delay no get", async () => {
+  const of = await start();
+  const writes = await beginWrites(of, 60);
+  expect(await timedGet(of)).toBeLessThan(500);
+  for (const write of writes) write.destroy();
+}, 20_000);
+
+it("writes whose clients are gone keep their connections, not their places", async () => {
+  const of = await start({ upstream: { timeouts: { ...DEFAULT_TIMEOUTS, abandonedMs: 3_000 } } });
+  const waiting = async () => {
+    const metric = await of.registry.getSingleMetric("ctrlmesh_proxy_upstream_waiting_requests")?.get();
+    return metric?.values.find(({ labels }) => labels.pool === "short")?.value;
+  };
+  // More than may run at once, were they still counted.
+  for (let round = 0; round < 5; round++) {
+    for (const write of await beginWrites(of, 60)) write.destroy();
+  }
+  expect(await timedGet(of)).toBeLessThan(500);
+  expect(await waiting()).toBe(0);
+  expect(api.open).toBeGreaterThan(290);
+  await eventually(() => api.open < 10, { withinMs: 10_000 });
+}, 30_000);
+
+it.each<[string, Layer]>([
+  ["cannot be judged", (next) => async (call) => (call.target === ODD ? (await objectsInReply(await next(call))).reply : next(call))],
+  [
+    "a layer forgets",
+    (next) => async (call) => (call.target === ODD ? { ...(await next(call)), headers: {}, body: null } : next(call)),
+  ],
+])("a reply that %s is given up", async (_name, isolate) => {
+  const of = await start({ isolate });
+  for (let index = 0; index < 12; index++) expect((await of.fetch(ODD)).status).toBeGreaterThan(0);
+  expect(await timedGet(of)).toBeLessThan(500);
+  await eventually(() => api.open <= 4);
+});
+
+it("a list whose client does not read it is broken off after a while, and others get their turn", async () => {
+  const of = await start({ traffic: { stalledMs: 500 } });
+  const open = () => of.open("/api/v1/pods?labelSelector=big");
+  const stalled = await Promise.all(Array.from({ length: 16 }, open)); // as many as may run at once
+  const broken = stalled.map((res: IncomingMessage) => new Promise((resolve) => res.once("error", resolve).once("close", resolve)));
+  expect(await timedGet(of, "/api/v1/pods")).toBeLessThan(5_000);
+  for (const res of stalled) res.resume();
+  await Promise.all(broken);
+  expect(stalled.some(({ complete }) => !complete)).toBe(true);
+}, 30_000);

@@ -16,6 +16,12 @@ it("reads which connections repeat what they sent", () => {
   expect(parseRetransmits(TABLE.trimEnd().split("\n").slice(0, 4).join("\n"))).toEqual(new Map([["50001-443", 3]]));
 });
 
+it("reads them over IPv6 as well", () => {
+  const [local, remote] = [`${"0".repeat(24)}01000000:C350`, `${"F".repeat(32)}:01BB`];
+  const line = `   7: ${local} ${remote} 01 00000020:00000000 01:00000012 00000002     0        0 2 2 0000 20 4 30 10 -1`;
+  expect(parseRetransmits(`  sl  local_address remote_address\n${line}\n`)).toEqual(new Map([["50000-443", 2]]));
+});
+
 it("reads this machine's tables without an error", async () => {
   expect(await readRetransmits()).toBeInstanceOf(Map);
 });

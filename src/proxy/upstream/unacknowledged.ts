@@ -12,6 +12,9 @@ export interface Ports {
 
 /** Of the columns with a colon only the timer's begins with two digits. */
 const RETRANSMITTING = " 01:";
+/** Where that column is after the line's number, by the widths that the kernel prints; IPv6 has two addresses of 24 more digits. */
+const TIMER_AT = 50;
+const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
 /**
@@ -20,11 +23,14 @@ const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
  */
 export function parseRetransmits(table: string): Map<string, number> {
   const found = new Map<string, number>();
-  for (let at = table.indexOf(RETRANSMITTING); at >= 0; at = table.indexOf(RETRANSMITTING, at + 1)) {
-    const end = table.indexOf("\n", at);
-    const line = table.slice(table.lastIndexOf("\n", at) + 1, end < 0 ? undefined : end);
+  let end = -1;
+  for (let at = 0; at < table.length; at = end + 1) {
+    const newline = table.indexOf("\n", at);
+    end = newline < 0 ? table.length : newline;
+    const from = table.indexOf(":", at); // after the line's number
+    if (!table.startsWith(RETRANSMITTING, from + TIMER_AT) && !table.startsWith(RETRANSMITTING, from + TIMER6_AT)) continue;
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ...
-    const [, local = "", remote = "", , , , retransmits = ""] = line.trim().split(/\s+/);
+    const [, local = "", remote = "", , , , retransmits = ""] = table.slice(at, end).trim().split(/\s+/);
     const count = Number.parseInt(retransmits, 16);
     if (count > 0) found.set(`${hexPort(local)}-${hexPort(remote)}`, count);
   }

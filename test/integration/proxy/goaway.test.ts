@@ -152,31 +152,6 @@ it("more watches than a connection takes get a second one", async () => {
   for (const watch of [first, ...more]) watch?.destroy();
 });
 
-it("many first watches at once know how many a connection takes", async () => {
-  await setup({ maxConcurrentStreams: 10 });
-  const watches = await openMany(50);
-  expect([api.sessions.size, api.streams]).toEqual([5, 50]);
-  for (const watch of watches) watch.destroy();
-});
-
-it("watches that are opened and given up by the thousand are not too many for any connection", async () => {
-  await setup();
-  const lasting = await proxy.open(WATCH);
-  let ended = false;
-  lasting.once("close", () => {
-    ended = true;
-  });
-  lasting.on("error", () => undefined).resume();
-  for (let round = 0; round < 8; round++) {
-    const answers = await Promise.all(Array.from({ length: 400 }, () => proxy.open(WATCH).catch((error: Error) => error)));
-    const failed = answers.filter((one) => one instanceof Error || one.statusCode !== 200);
-    expect(failed).toEqual([]);
-    for (const one of answers) if (!(one instanceof Error)) one.destroy();
-  }
-  expect(ended).toBe(false);
-  lasting.destroy();
-}, 60_000);
-
 it("while the API server is away each of many watches gets a 503 that it may retry, and works once it is back", async () => {
   await setup();
   await api.close();

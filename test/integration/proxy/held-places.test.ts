@@ -85,7 +85,10 @@ it("writes whose clients are gone keep their connections, not their places", asy
 }, 30_000);
 
 it.each<[string, Layer]>([
-  ["cannot be judged", (next) => async (call) => (call.target === ODD ? (await objectsInReply(await next(call))).reply : next(call))],
+  [
+    "cannot be judged",
+    (next) => async (call) => (call.target === ODD ? (await objectsInReply(await next(call))).reply : next(call)),
+  ],
   [
     "a layer forgets",
     (next) => async (call) => (call.target === ODD ? { ...(await next(call)), headers: {}, body: null } : next(call)),
@@ -101,7 +104,9 @@ it("a list whose client does not read it is broken off after a while, and others
   const of = await start({ traffic: { stalledMs: 500 } });
   const open = () => of.open("/api/v1/pods?labelSelector=big");
   const stalled = await Promise.all(Array.from({ length: 16 }, open)); // as many as may run at once
-  const broken = stalled.map((res: IncomingMessage) => new Promise((resolve) => res.once("error", resolve).once("close", resolve)));
+  const broken = stalled.map(
+    (res: IncomingMessage) => new Promise((resolve) => res.once("error", resolve).once("close", resolve)),
+  );
   expect(await timedGet(of, "/api/v1/pods")).toBeLessThan(5_000);
   for (const res of stalled) res.resume();
   await Promise.all(broken);

@@ -106,6 +106,17 @@ describe("upgrades", () => {
     await eventually(() => api.open === 0);
   });
 
+  it("are counted among the connections, and looked after like them, while they last", async () => {
+    const inStream = async () => {
+      const metric = await proxy.registry.getSingleMetric("ctrlmesh_proxy_upstream_connections")?.get();
+      return metric?.values.find(({ labels }) => labels.pool === "stream")?.value;
+    };
+    const { socket } = await upgrade(EXEC);
+    expect(await inStream()).toBe(1);
+    socket?.destroy();
+    await eventually(async () => (await inStream()) === 0);
+  });
+
   it("end with the upstream's socket", async () => {
     const { socket } = await upgrade(EXEC);
     socket?.resume();

@@ -1,0 +1,68 @@
+// How many streams a connection of watches gets, with a real connection and time by hand.
+import { connect as connectTls } from "node:tls";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { CallAbort } from "../../../src/proxy/pipeline/call-signal.ts";
+import { createWatchConnections, type WatchConnections } from "../../../src/proxy/upstream/watch-connections.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
+import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";
+
+let api: FakeHttp2Api;
+let clock: FakeClock;
+let watches: WatchConnections;
+
+beforeEach(async () => {
+  api = await startFakeHttp2Api({ script: (_req, res) => void res.writeHead(200).write("event\n"), maxConcurrentStreams: 2 });
+  clock = createFakeClock();
+  watches = createWatchConnections({
+    origin: new URL(api.url),
+    connect: (_options, callback) => {
+      const socket = connectTls({ host: "127.0.0.1", port: api.port, ca: api.ca.certPem, ALPNProtocols: ["h2"] });
+      socket.once("secureConnect", () => callback(null, socket));
+    },
+    clock,
+    pingEveryMs: 15_000,
+    onLost: () => undefined,
+  });
+});
+
+afterEach(async () => {
+  watches.destroy();
+  await api.close();
+});
+
+async function open() {
+  const headers = [":method", "GET", ":scheme", "https", ":authority", "localhost", ":path", "/api/v1/pods?watch=1"];
+  const stream = await watches.open(headers, new CallAbort());
+  stream?.on("error", () => undefined);
+  return stream;
+}
+
+it("many first ones at once know how many a connection takes", async () => {
+  await Promise.all(Array.from({ length: 7 }, open));
+  await eventually(() => api.streams === 7);
+  expect(api.sessions.size).toBe(4);
+});
+
+it("those given up count for a second, since the API server may still be at them", async () => {
+  const openAndGiveUp = async () => {
+    const stream = await open();
+    const over = new Promise((resolve) => stream?.once("close", resolve));
+    stream?.close(8);
+    await over;
+  };
+  for (let index = 0; index < 8; index++) await openAndGiveUp();
+  expect(api.accepted).toBe(1);
+  await openAndGiveUp();
+  expect(api.accepted).toBe(2);
+  await clock.advance(1_001);
+  for (let index = 0; index < 8; index++) await openAndGiveUp();
+  expect(api.accepted).toBe(2);
+});
+
+it("headers that are not valid are the client's fault, and the connection stays", async () => {
+  await open();
+  await expect(watches.open([":method", "GET", "bad name", "x"], new CallAbort())).rejects.toMatchObject({ code: "BAD_REQUEST" });
+  await open();
+  expect(api.accepted).toBe(1);
+});

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";
-import { requestRows } from "./requests.ts";
+import { bareRows, requestRows } from "./requests.ts";
 import { readyAfterMs } from "./startup.ts";
 import { type Fact, type Row, renderReport, type Usage } from "./table.ts";
 import { idleWatches, type WatchWork, watchRows } from "./watches.ts";
@@ -34,11 +34,11 @@ const note = (text: string) => process.stderr.write(`bench: ${text}\n`);
 
 if (sections.some((section) => section !== "shards")) {
   await withWorld({ objects }, async (world) => {
-    const { direct, one, tenth, most } = world;
+    const { direct, bare, one, tenth, most } = world;
     usage.push(world.usage(tenth, "start (idle)"));
     if (sections.includes("requests")) {
       note("small requests");
-      rows.push(...(await requestRows({ direct, proxied: one, rounds })));
+      rows.push(...(await requestRows({ direct, proxied: one, rounds })), ...(await bareRows({ direct, proxied: bare, rounds })));
     }
     if (sections.includes("lists")) {
       note("lists");

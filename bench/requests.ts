@@ -32,6 +32,13 @@ export async function requestRows(turns: Turns): Promise<Row[]> {
   return rows;
 }
 
+/** The same GETs through a proxy that only passes on: what its parts cost by themselves. */
+export async function bareRows(turns: Turns): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const connections of [1, 8]) rows.push(...(await requestRow(GET, connections, turns)));
+  return rows.map(({ mark: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
+}
+
 async function requestRow(request: Request, connections: number, { direct, proxied, rounds }: Turns): Promise<Row[]> {
   const durationMs = 1_500;
   const results = { direct: [] as Figures[], proxied: [] as Figures[] };

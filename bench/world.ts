@@ -1,7 +1,9 @@
 // The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way in
 // which a slice can be told to the API server. Called by main.ts.
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
+import { startChild } from "../test/support/child-process.ts";
 import { compileProxy } from "../test/support/compiled-proxy.ts";
 import { type Kube, startKube } from "../test/support/kube.ts";
 import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
@@ -25,6 +27,8 @@ export interface World {
   readonly kube: Kube;
   readonly mesh: Mesh;
   readonly direct: Target;
+  /** A proxy that only passes on, see bare-proxy.ts. */
+  readonly bare: Target;
   /** Owns one namespace of the 200. */
   readonly one: Side;
   /** Owns 20 of them, 1 object of 10. */
@@ -64,11 +68,17 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
     // The administrator's token: what is measured is the mesh, not RBAC.
     return { pod, url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
   };
+  const bare = await startChild({
+    name: "bare proxy",
+    command: process.execPath,
+    args: [fileURLToPath(new URL("./bare-proxy.ts", import.meta.url)), kube.server, kube.caFile],
+  });
   const seen = new Map<Side, { cpu: number; at: number }>();
   return {
     kube,
     mesh,
     direct: { url: kube.server, caPem: kube.caPem, token: kube.token },
+    bare: { url: String(bare.ready.url), caPem: String(bare.ready.caPem), token: kube.token },
     one: await side({ name: "bench-one", labels: { subset: "one" } }),
     tenth: await side({ name: "bench-tenth", labels: { subset: "tenth" } }),
     most: await side({ name: "bench-most", app: "bench-most" }),
@@ -87,6 +97,7 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
       };
     },
     async stop() {
+      await bare.stop();
       await mesh.stop();
       await kube.stop();
       compiled.remove();

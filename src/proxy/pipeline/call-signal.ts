@@ -1,6 +1,6 @@
-// The end of a call, as a signal. Every request has one, and an AbortController each cost a quarter of the proxy's CPU time
-// (bench/requests.ts): Node keeps its signals alive through garbage collections of the young generation. This one is a plain
-// object; an AbortSignal may be given wherever it is asked for. Made by the server for each request.
+// The end of a call, as a signal. Every request has one, and an AbortController for each is dear: Node keeps its signals alive
+// through collections of the young generation (node --trace-gc). This one is a plain object; an AbortSignal may be given
+// wherever it is asked for. Made by the server for each request.
 
 /** What the layers use of an AbortSignal. Listeners are called once, and not at all if added after it fired. */
 export interface CallSignal {

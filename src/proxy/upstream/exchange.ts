@@ -83,7 +83,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#resolve = resolve;
     this.#reject = reject;
     // Not assigned directly: V8 puts a function literal that is assigned to a property into the old generation, from where it
-    // keeps the whole request alive until the next full collection (a quarter of the CPU time of a small GET, 80 MB of RSS).
+    // keeps the whole request alive until the next full collection (node --trace-gc).
     const onSignal = () =>
       this.#abandon(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
     this.#onSignal = onSignal;

@@ -1,5 +1,6 @@
 // Lists of all objects, by each way in which a slice is cut out of them: by the API server (push-down) or from its bytes (the
 // residual filter). Direct and proxied take turns. Called by main.ts.
+import { readMetrics } from "../test/support/proxy-metrics.ts";
 import { drain } from "./load.ts";
 import { inTurn, type Mark, median, type Row } from "./table.ts";
 import type { Side, Target } from "./world.ts";
@@ -44,10 +45,7 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
 
 // A row that is measured by another plan than it says would be a lie.
 async function expectPlan(side: Side, plan: string): Promise<void> {
-  const count = async () => {
-    const text = await (await fetch(`${side.pod.healthUrl}/metrics`)).text();
-    return Number(new RegExp(`^ctrlmesh_proxy_pushdown_total\\{[^}]*plan="${plan}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0);
-  };
+  const count = async () => (await readMetrics(side.pod.healthUrl)).sum("ctrlmesh_proxy_pushdown_total", { plan });
   const before = await count();
   for (let attempt = 0; attempt < 10; attempt++) {
     await drain(side, `${PATH}?limit=1`, ENCODINGS.JSON);

@@ -25,7 +25,7 @@ export function caller({ session }: { readonly session: Session }): Layer {
 }
 
 /** The value of restConfigOverrides.userAgentOrPrefix applied to what the operator sent; "" if it sent none. */
-export function userAgentFor(asked: string, sent: string): string {
+function userAgentFor(asked: string, sent: string): string {
   return asked.endsWith("/") ? asked + sent : asked;
 }
 

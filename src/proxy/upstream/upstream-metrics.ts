@@ -2,7 +2,7 @@
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
 /** What a connection is for; none of them waits for another. */
-export const POOL_NAMES = ["watch", "stream", "lock", "list", "short"] as const;
+const POOL_NAMES = ["watch", "stream", "lock", "list", "short"] as const;
 export type PoolName = (typeof POOL_NAMES)[number];
 
 /** Why no connection could be made. */

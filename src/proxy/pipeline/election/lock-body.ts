@@ -15,7 +15,7 @@ import { readJsonPatch, recordOfJsonPatch, renameJsonPatch } from "./lock-patch.
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
 /** Bound of a lease's body. */
-export const MAX_LEASE_BYTES = 1024 * 1024;
+const MAX_LEASE_BYTES = 1024 * 1024;
 /** Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests. */
 export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 

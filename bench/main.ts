@@ -7,7 +7,7 @@ import { type ListWork, listRows } from "./lists.ts";
 import { bareRows, requestRows } from "./requests.ts";
 import { readyAfterMs } from "./startup.ts";
 import { type Fact, type Row, renderReport, type Usage } from "./table.ts";
-import { idleWatches, type WatchWork, watchRows } from "./watches.ts";
+import { bareWatchRows, idleWatches, watchRows } from "./watches.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
 const SECTIONS = ["requests", "lists", "shards", "watches"] as const;
@@ -52,12 +52,15 @@ if (sections.some((section) => section !== "shards")) {
     }
     if (sections.includes("watches")) {
       note("watches");
-      const works: WatchWork[] = [
-        { name: "pushed down", side: one, namespace: namespaceName(0), rate: 50, events: 1_500 },
-        { name: "pushed down", side: one, namespace: namespaceName(0), rate: 1_000, events: 10_000 },
-        { name: "residual filter", side: tenth, namespace: namespaceName(1), rate: 1_000, events: 10_000 },
-      ];
-      for (const work of works) rows.push(...(await watchRows(world, work)));
+      const pushedDown = { name: "pushed down", side: one, namespace: namespaceName(0), isPushedDown: true };
+      const residual = { name: "residual filter", side: tenth, namespace: namespaceName(1) };
+      for (const [rate, events] of [
+        [50, 1_500],
+        [1_000, 10_000],
+      ] as const) {
+        for (const work of [pushedDown, residual]) rows.push(...(await watchRows(world, { ...work, rate, events })));
+        rows.push(...(await bareWatchRows(world, { namespace: namespaceName(0), rate, events })));
+      }
       usage.push(await idleWatches(world, tenth));
     }
     note("a quiet minute");

@@ -10,6 +10,7 @@ import type { Side, Target, World } from "./world.ts";
 
 /** One write takes longer than a millisecond; each writer has an object of its own. */
 const WRITERS = 16;
+const ALL = "/api/v1/configmaps";
 const MARK = /"sent":"(\d+)"/g;
 
 interface Watching {
@@ -21,17 +22,34 @@ interface Watching {
 export interface WatchWork {
   /** How the slice is cut out. */
   readonly name: string;
-  readonly side: Side;
+  readonly side: Target;
   /** One that the side owns. */
   readonly namespace: string;
+  /** Watch this namespace alone on the direct side, as the proxy does upstream: the API server sends its events a little later. */
+  readonly isPushedDown?: boolean;
   readonly rate: number;
   readonly events: number;
 }
 
-export async function watchRows(world: World, { name: how, side, namespace, rate, events }: WatchWork): Promise<Row[]> {
-  const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${side.pod.name}-${rate}-${slot}`);
+/** Keeps the objects of one measurement apart from those of the last. */
+let works = 0;
+
+/** The same events through a proxy that only passes on: what its parts cost by themselves. */
+export async function bareWatchRows(world: World, work: Omit<WatchWork, "name" | "side">): Promise<Row[]> {
+  const measured = await watchRows(world, { ...work, name: "all of it", side: world.bare });
+  return measured.map(({ mark: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
+}
+
+export async function watchRows(
+  world: World,
+  { name: how, side, namespace, isPushedDown, rate, events }: WatchWork,
+): Promise<Row[]> {
+  const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${works++}-${slot}`);
   for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace, name } });
-  const watches = { direct: await watch(world.direct), proxied: await watch(side) };
+  const watches = {
+    direct: await watch(world.direct, isPushedDown ? `/api/v1/namespaces/${namespace}/configmaps` : ALL),
+    proxied: await watch(side, ALL),
+  };
   const sent = await write(world.direct, namespace, names, rate, events);
   await until(() => watches.direct.seen.size >= events && watches.proxied.seen.size >= events, 60_000);
   await watches.direct.close();
@@ -63,7 +81,7 @@ export async function watchRows(world: World, { name: how, side, namespace, rate
 
 /** Fifty watches over all namespaces, at rest for ten seconds. */
 export async function idleWatches(world: World, side: Side): Promise<Usage> {
-  const watches = await Promise.all(Array.from({ length: 50 }, () => watch(side)));
+  const watches = await Promise.all(Array.from({ length: 50 }, () => watch(side, ALL)));
   await sleep(1_000);
   world.usage(side, "");
   await sleep(10_000);
@@ -72,13 +90,13 @@ export async function idleWatches(world: World, side: Side): Promise<Usage> {
   return usage;
 }
 
-async function watch({ url, caPem, token }: Target): Promise<Watching> {
+async function watch({ url, caPem, token }: Target, collection: string): Promise<Watching> {
   const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0 });
   const seen = new Map<number, number>();
   const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
-  const list = await pool.request({ method: "GET", path: "/api/v1/configmaps?limit=1", headers });
+  const list = await pool.request({ method: "GET", path: `${collection}?limit=1`, headers });
   const { metadata } = (await list.body.json()) as { metadata: { resourceVersion: string } };
-  const path = `/api/v1/configmaps?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
+  const path = `${collection}?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
   const answer = await pool.request({ method: "GET", path, headers });
   if (answer.statusCode !== 200) throw new Error(`watching ${url}: ${answer.statusCode}`);
   let rest = "";

@@ -16,6 +16,7 @@ import { eventually } from "./eventually.ts";
 import { goProgram } from "./go-build.ts";
 import type { AuditEvent, Kube } from "./kube.ts";
 import { kubectl } from "./kubectl.ts";
+import { readProxyImage } from "./proxy-image.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SERVICE_ACCOUNTS: Resource = {
@@ -103,9 +104,6 @@ export interface PodWrite {
 
 const POD_NAME_CLAIM = "authentication.kubernetes.io/pod-name";
 
-/** As in Dockerfile.proxy: a small young generation, since the proxy's garbage is bytes that pass. */
-const PROXY_NODE_FLAGS = ["--max-semi-space-size=2"];
-
 /** Brings the cluster to the point where a VirtualApp can be applied, and starts a manager. */
 export async function startMesh(options: MeshOptions): Promise<Mesh> {
   const { kube, appNamespace = "foo-system", appName = "foo-operator", verbose = false } = options;
@@ -117,6 +115,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     token: () => kube.token,
     userAgent: "ctrlmesh-test",
   });
+  const image = readProxyImage();
   const pods = new Set<MeshPod>();
   const apply = (yaml: string) => kubectl(kube.kubeconfig, ["apply", "-f", "-"], yaml);
 
@@ -163,8 +162,9 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
       const child = await startChild({
         name: `proxy ${name}`,
         command: process.execPath,
+        env: image.env,
         args: [
-          ...PROXY_NODE_FLAGS,
+          ...image.nodeFlags,
           proxyMain,
           "--print-ready",
           "--api-server",

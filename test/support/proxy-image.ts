@@ -1,0 +1,21 @@
+// How the image runs the proxy: Node's flags and the environment, read from Dockerfile.proxy, so that tests and measurements run
+// it as it ships.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readDockerfile } from "./dockerfile.ts";
+
+export interface ProxyImage {
+  /** What stands between `node` and the program. */
+  readonly nodeFlags: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export function readProxyImage(): ProxyImage {
+  const text = readFileSync(fileURLToPath(new URL("../../Dockerfile.proxy", import.meta.url)), "utf8");
+  const { ENTRYPOINT = "[]", ENV = "" } = readDockerfile(text).stages.at(-1)?.instructions ?? {};
+  const [, ...args] = JSON.parse(ENTRYPOINT) as string[];
+  return {
+    nodeFlags: args.filter((arg) => arg.startsWith("--")),
+    env: Object.fromEntries(ENV.split(" ").map((pair) => pair.split("=", 2) as [string, string])),
+  };
+}

@@ -47,6 +47,16 @@ export function exchange(
   });
 }
 
+/** How far the answer has come. It only moves down this list. */
+type Progress =
+  | { readonly is: "waiting" }
+  /** The client is gone and the answer is waited for, to be dropped. */
+  | { readonly is: "abandoned"; readonly error: MeshError }
+  /** Its head is there. */
+  | { readonly is: "answered" }
+  | { readonly is: "complete" }
+  | { readonly is: "failed"; readonly error: Error };
+
 class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl {
   readonly #method: string;
   readonly #signal: CallSignal;
@@ -59,11 +69,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   #sink: ByteSink | undefined;
   #early: Buffer[] = [];
   #earlyBytes = 0;
-  #complete = false;
-  #error: Error | undefined;
-  #answered = false;
-  /** The client is gone and the answer is waited for, to be dropped. */
-  #abandoned: MeshError | undefined;
+  #progress: Progress = { is: "waiting" };
   #patienceTimer: Timer | undefined;
   /** No more calls to the sink. */
   #closed = false;
@@ -93,16 +99,14 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#error !== undefined) controller.abort(this.#error);
+    if (this.#progress.is === "failed") controller.abort(this.#progress.error);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
-    if (this.#abandoned !== undefined) {
-      this.#fail(this.#abandoned);
-      return;
-    }
-    this.#answered = true;
+    if (this.#progress.is === "abandoned") this.#fail(this.#progress.error);
+    if (this.#progress.is !== "waiting") return;
+    this.#progress = { is: "answered" };
     const empty = this.#method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
     const head = { status, headers: repliedHeaders(headers) };
     void LATER.then(() => this.#resolve({ ...head, body: empty ? null : this.#body() }));
@@ -110,14 +114,14 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   // A small body has come whole with its head: then it is handed out as bytes, which costs no stream.
   #body(): Uint8Array | ByteSource {
-    if (!this.#complete || this.#closed) return this;
+    if (this.#progress.is !== "complete" || this.#closed) return this;
     this.#closed = true;
     const [first] = this.#early;
     return first !== undefined && this.#early.length === 1 ? first : Buffer.concat(this.#early);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#closed || this.#error !== undefined) return;
+    if (this.#closed || this.#progress.is === "failed") return;
     if (this.#sink !== undefined) {
       if (!this.#sink.write(chunk)) controller.pause();
       return;
@@ -128,18 +132,17 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   onResponseEnd(): void {
-    this.#complete = true;
+    if (this.#progress.is === "failed") return;
+    this.#progress = { is: "complete" };
     this.#leave();
     this.#signal.removeEventListener("abort", this.#onSignal);
     if (this.#sink !== undefined && !this.#closed) this.#close().end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#error ??= this.#abandoned ?? upstreamError(error, this.#controller !== undefined);
-    this.#leave();
-    this.#stopWaiting();
-    this.#reject(this.#error); // does nothing once the head has been handed out
-    if (this.#sink !== undefined && !this.#closed) this.#close().abort(this.#error);
+    const before = this.#progress;
+    const known = before.is === "abandoned" || before.is === "failed" ? before.error : undefined;
+    this.#failed(known ?? upstreamError(error, this.#controller !== undefined));
   }
 
   open(sink: ByteSink): SourceControl {
@@ -158,7 +161,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   cancel(error: Error): void {
     this.#closed = true;
     this.#early = [];
-    if (!this.#complete) this.#fail(error);
+    this.#fail(error);
   }
 
   #flush(sink: ByteSink): void {
@@ -171,19 +174,19 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
       wanted = sink.write(chunk);
       if (this.#closed) return;
     }
-    if (this.#complete) this.#close().end();
-    else if (this.#error !== undefined) this.#close().abort(this.#error);
+    if (this.#progress.is === "complete") this.#close().end();
+    else if (this.#progress.is === "failed") this.#close().abort(this.#progress.error);
     else if (wanted) this.#controller?.resume();
     else this.#controller?.pause();
   }
 
   #abandon(error: MeshError): void {
-    if (this.#patience === undefined || this.#controller === undefined || this.#answered) {
+    if (this.#patience === undefined || this.#controller === undefined || this.#progress.is !== "waiting") {
       this.#fail(error);
       return;
     }
     const { clock, abandonedMs } = this.#patience;
-    this.#abandoned = error;
+    this.#progress = { is: "abandoned", error };
     this.#leave(); // it goes on on its connection alone: nobody waits for its turn behind an answer that nobody wants
     this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
   }
@@ -194,12 +197,16 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   #fail(error: Error): void {
-    if (this.#complete || this.#error !== undefined) return;
-    this.#error = error;
+    if (this.#progress.is === "complete" || this.#progress.is === "failed") return;
+    this.#failed(error); // before undici is told: it tells no handler of a request that still waits for its connection
+    this.#controller?.abort(error);
+  }
+
+  #failed(error: Error): void {
+    this.#progress = { is: "failed", error };
     this.#leave();
     this.#stopWaiting();
-    this.#reject(error); // undici tells no handler of a request that still waits for its connection
-    this.#controller?.abort(error);
+    this.#reject(error); // does nothing once the head has been handed out
     if (this.#sink !== undefined && !this.#closed) this.#close().abort(error);
   }
 

@@ -3,12 +3,15 @@
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
+import { seededRandom } from "./random.ts";
 
 export interface RandomWritesOptions {
   readonly client: KubeClient;
   readonly namespaces: readonly string[];
   readonly seed: number;
   readonly forMs: number;
+  /** Goes on longer until so many have succeeded, on a busy machine. Default 0. */
+  readonly atLeast?: number;
   /** Writers at a time; each has names of its own. Default 4. */
   readonly writers?: number;
 }
@@ -21,14 +24,21 @@ const CONTENTS = [
   "x".repeat(70_000),
 ];
 
-/** Writes until time is over. @returns how many writes succeeded */
-export async function randomWrites({ client, namespaces, seed, forMs, writers = 4 }: RandomWritesOptions): Promise<number> {
+/** Writes until time is over and there are enough. @returns how many writes succeeded */
+export async function randomWrites({
+  client,
+  namespaces,
+  seed,
+  forMs,
+  atLeast = 0,
+  writers = 4,
+}: RandomWritesOptions): Promise<number> {
   const deadline = performance.now() + forMs;
   let writes = 0;
   const writer = async (index: number) => {
-    const random = mulberry32(seed + index);
+    const random = seededRandom(seed + index);
     const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
-    while (performance.now() < deadline) {
+    while (performance.now() < deadline || writes < atLeast) {
       const namespace = pick(namespaces);
       const name = `w${index}-${Math.floor(random() * 5)}`;
       const data = { content: pick(CONTENTS), turn: String(writes) };
@@ -45,15 +55,4 @@ export async function randomWrites({ client, namespaces, seed, forMs, writers = 
   };
   await Promise.all(Array.from({ length: writers }, (_, index) => writer(index)));
   return writes;
-}
-
-/** Numbers from 0 to 1 that depend on the seed alone (the generator is public domain). */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{src,scripts,lint}/**/*.test.ts", "test/{golden,fuzz,docs,support}/**/*.test.ts"],
+          include: ["{src,scripts,lint}/**/*.test.ts", "test/{chaos,golden,fuzz,docs,support}/**/*.test.ts"],
           testTimeout: 20_000,
           sequence: { groupOrder: 1 },
         },

@@ -1,6 +1,5 @@
 // The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way in
 // which a slice can be told to the API server. Called by main.ts.
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { startChild } from "../test/support/child-process.ts";
@@ -8,7 +7,7 @@ import { compileProxy } from "../test/support/compiled-proxy.ts";
 import { type Kube, startKube } from "../test/support/kube.ts";
 import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
 import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
-import { memoryOf } from "../test/support/process-memory.ts";
+import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
 import type { Usage } from "./table.ts";
 
 /** Where requests go. */
@@ -129,10 +128,4 @@ function virtualApp(name: string, subsets: Readonly<Record<string, string>>): st
       subsets: entries.map(([subset]) => ({ name: subset, labels: { subset }, routeRules: [subset] })),
     },
   });
-}
-
-// Fields 14 and 15 of proc(5) stat, in ticks of 10 ms; the name before them may hold spaces but ends with the last bracket.
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -37,7 +37,7 @@ describe("crdOf", () => {
   it("shows the columns of the design, the wide ones last", () => {
     const columns = KINDS.VirtualApp.columns;
     expect(columns.map(({ name }) => name.toUpperCase())).toEqual(
-      "READY REASON PROXIES SYNCED NAMESPACES MOVING AGE ROUTE MESSAGE".split(" "),
+      "READY REASON PROXIES SYNCED NAMESPACES MOVING WAITING-FOR WHY AGE ROUTE MESSAGE".split(" "),
     );
     expect(columns.filter(({ priority }) => priority === 1).map(({ name }) => name)).toEqual(["Route", "Message"]);
   });

@@ -10,6 +10,10 @@ import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 type Path = readonly (string | number)[];
 
+// The lock's name in either of its forms, in CEL; "" if it has none.
+const lockIn = (spec: string) =>
+  `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
+
 /** What of it the API server checks itself, so that it holds without a webhook too; without the nearest match, though. */
 export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
@@ -21,6 +25,11 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
     rule: "!has(self.subsets) || !has(self.route) || !has(self.route.subRules) || self.route.subRules.all(x, self.subsets.filter(s, x.name in s.routeRules).size() <= 1)",
     message: "a subRule belongs to one subset only",
     fieldPath: ".subsets",
+  },
+  {
+    // Pods would go on under the old name while others begin under the new one. The form may change, and the first name may come.
+    rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
+    message: "the name of the operator's lock is immutable once it is set: make a new VirtualApp instead",
   },
 ];
 

@@ -47,7 +47,9 @@ const controllerSchema = z
   .strictObject({
     leaderElectionName: dnsSubdomainSchema
       .optional()
-      .describe("Name of the operator's leader-election lock. Each subset gets a lock NAME---SUBSET of its own."),
+      .describe(
+        "Name of the operator's leader-election lock. Each subset gets a lock NAME---SUBSET of its own. Cannot be changed once it is set.",
+      ),
     leaderElection: z
       .strictObject({ lockName: dnsSubdomainSchema.optional().describe("Name of the operator's leader-election lock.") })
       .optional()
@@ -100,6 +102,18 @@ const routeSchema = z.strictObject({
     .optional()
     .meta(listMap("name"))
     .describe("Named rules for subsets to refer to."),
+  onLoss: z
+    .enum(["Restart", "Resync"])
+    .optional()
+    .describe(
+      "What happens to pods whose subset loses namespaces. Restart (the default): they go on showing them, without writing to them, until they have been evicted one after the other, the leader last. Resync: they go on running, and their operator sees the objects as deleted.",
+    ),
+  paused: z
+    .boolean()
+    .optional()
+    .describe(
+      "True keeps every namespace with its present owner, whatever the rules say, and restarts no pod; only new namespaces go by the rules. What has begun to move is finished.",
+    ),
   subsetPublicResources: z.array(resourceMatchSchema).max(32).optional().describe("Resources that every subset sees whole."),
   subsetDefaultOnlyUserAgents: z
     .array(z.string().min(1).max(256))
@@ -196,6 +210,13 @@ export const virtualAppKind: KindDefinition = {
       description: "Namespaces that change their owner at the moment.",
       jsonPath: ".status.namespaces.moving",
     },
+    {
+      name: "Waiting-For",
+      type: "string",
+      description: "Pod that has been waited for longest.",
+      jsonPath: ".status.handover.waitingOn[0].pod",
+    },
+    { name: "Why", type: "string", description: "What it waits for.", jsonPath: ".status.handover.waitingOn[0].reason" },
     AGE_COLUMN,
     { name: "Route", type: "integer", description: "Version of the route.", jsonPath: ".status.routeVersion", priority: 1 },
     {

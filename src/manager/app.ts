@@ -13,20 +13,22 @@ import { createRegistry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
-import { PODS } from "../kube/client/resources.ts";
+import { createControllerMetrics } from "../runtime/controller-metrics.ts";
 import { createEventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
 import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
-import { createWorkQueueMetrics } from "../runtime/work-queue-metrics.ts";
+import { measureAcks } from "./ack-times.ts";
 import { createAdmission } from "./admission.ts";
 import type { ManagerConfig } from "./config.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
+import { createGonePods } from "./gone-pods.ts";
 import { createManagerMetrics } from "./metrics.ts";
+import { createPodWatch } from "./pod-watch.ts";
 import { VIRTUAL_APPS } from "./resources.ts";
 import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
-import { createSnapshotServer } from "./snapshot-server/snapshot-server.ts";
+import { createSnapshotServer, type Leadership } from "./snapshot-server/snapshot-server.ts";
 
 const LEASE_NAME = "ctrlmesh-manager";
 
@@ -50,15 +52,29 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
   const client = createKubeClient(await loadConnection({ env: processEnv(), userAgent, ...kubeconfig }));
   const informers = createInformers({ client, clock, random, log });
-  const registry = createProxyRegistry({ log });
+  const observed = createManagerMetrics({ metricsRegistry });
+  const registry = createProxyRegistry({ log, ...measureAcks(clock, observed) });
 
   let elector: LeaderElector | undefined;
   const leaderElsewhere = () => (elector?.isLeader ? undefined : (elector?.leader.split("_").at(-1) ?? ""));
+  const leadership: Leadership = {
+    get epoch() {
+      return elector?.epoch;
+    },
+    sawEpoch: (epoch) => elector?.raiseEpoch(epoch),
+  };
+  const pods = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
+  // Before this replica leads, so that it knows then who was removed just before.
+  const followed = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
+  const gone = createGonePods({ clock });
+  const endFollowing = gone.follow(followed);
   const server = createSnapshotServer({
-    listen: formatAddress(config.grpcListen),
+    listen: config.grpcListen,
     credentials: ServerCredentials.createInsecure(),
     registry,
-    admit: createAdmission({ pods: informers.store(PODS), apps: informers.store(VIRTUAL_APPS), leaderElsewhere }),
+    admit: createAdmission({ pods, apps: informers.store(VIRTUAL_APPS), leaderElsewhere }),
+    leaderElsewhere,
+    leadership,
     clock,
     log,
   });
@@ -67,8 +83,8 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     registry: metricsRegistry,
     notReady: () => (informers.store(VIRTUAL_APPS).hasSynced ? undefined : "VirtualApps have not been listed yet"),
   });
-  createManagerMetrics({ metricsRegistry, registry, isLeader: () => elector?.isLeader ?? false });
-  const metrics = createWorkQueueMetrics(metricsRegistry);
+  observed.readFrom({ registry, apps: informers.store(VIRTUAL_APPS), isLeader: () => elector?.isLeader ?? false });
+  const metrics = createControllerMetrics(metricsRegistry);
 
   const status = (): ManagerStateStatus => ({
     namespace: config.namespace,
@@ -76,7 +92,11 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     ports: { grpcLeaderElectionPort: server.port, grpcNonLeaderElectionPort: server.port },
   });
   const events = createEventRecorder({ client, component: "ctrlmesh-manager", instance: config.podName, clock, random, log });
-  const apps = addVirtualAppController({ client, informers, registry, events, clock, log, metrics });
+  const apps = addVirtualAppController({
+    ...{ client, informers, registry, pods, gone, events, observed, clock, log, metrics },
+    isLeader: () => elector?.isLeader ?? false,
+    settleMs: config.restartSettleMs,
+  });
   const states = addManagerStateController({ client, informers, log, status });
   // Controllers do not run twice: a replica that has lost the lease ends, and comes back as a contender.
   const lost = new AbortController();
@@ -96,7 +116,9 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
         callbacks: {
           async onStartedLeading(leading) {
             states.enqueue({ namespace: "", name: MANAGER_STATE_NAME });
-            await runGroups([[apps, states]], { signal: leading, log });
+            endFollowing();
+            await followed.stop(); // its stores are not shared: what is led by is listed anew
+            await runGroups([[pods], [apps, states]], { signal: leading, log });
           },
           onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
         },
@@ -120,7 +142,15 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   };
   // The connection is closed last, after the elector has released its lease through it.
   const until = AbortSignal.any([signal, lost.signal]);
-  await runGroups([[connection, health], [informers, events], [server], [election, announce]], { signal: until, log });
+  await runGroups(
+    [
+      [connection, health],
+      [informers, events],
+      [server, followed],
+      [election, announce],
+    ],
+    { signal: until, log },
+  );
   if (!signal.aborted) throw lost.signal.reason;
 }
 

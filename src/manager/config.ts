@@ -15,6 +15,7 @@ const schema = z.object({
   ),
   healthListen: listenAddress,
   logLevel,
+  restartSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(240_000),
   leaseDurationMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(1_000).max(3_600_000),
 });
 
@@ -56,6 +57,12 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       env: "CTRLMESH_LOG_LEVEL",
       fallback: "info",
       help: "trace, debug, info, warn, error, fatal or silent",
+    },
+    restartSettleMs: {
+      flag: "restart-settle-ms",
+      env: "CTRLMESH_RESTART_SETTLE_MS",
+      fallback: "20000",
+      help: "how long routes stay as they are before pods that lost namespaces are restarted",
     },
     leaseDurationMs: {
       flag: "lease-duration-ms",

@@ -1,16 +1,75 @@
-// The manager's own metrics, read from the registry when they are scraped. Labels name apps' subsets by state only, never
-// namespaces or pods.
-import { Gauge, type Registry } from "../base/metrics.ts";
-import type { ProxyRegistry } from "./snapshot-server/proxy-registry.ts";
+// The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when they are scraped.
+// Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
+import type { VirtualApp } from "../api/virtual-app.ts";
+import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
+import type { ProxyFacts, ProxyRegistry } from "./snapshot-server/proxy-registry.ts";
 
-export interface ManagerMetricsOptions {
-  readonly metricsRegistry: Registry;
-  readonly registry: ProxyRegistry;
+export interface ManagerMetrics {
+  /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
+  snapshotAcknowledged(seconds: number): void;
+  /** A status has been written over another one. Called by the VirtualApp's reconciler, once a write. */
+  statusWritten(before: VirtualAppStatus | undefined, after: VirtualAppStatus, nowMs: number): void;
+  /** Where the gauges read from. Called once, when the parts are there. */
+  readFrom(sources: MetricSources): void;
+}
+
+export interface MetricSources {
+  readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
+  readonly apps: { list(): readonly VirtualApp[] };
   readonly isLeader: () => boolean;
 }
 
-export function createManagerMetrics({ metricsRegistry, registry, isLeader }: ManagerMetricsOptions): void {
+// A handover that nothing delays takes tens of milliseconds; one that waits for a person takes hours.
+const HANDOVER_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
+const ACK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegistry: Registry }): ManagerMetrics {
   const registers = [metricsRegistry];
+  const handovers = new Counter({
+    name: "ctrlmesh_manager_handovers_total",
+    help: "Handovers that were finished, by result: moved or undone.",
+    labelNames: ["result"],
+    registers,
+  });
+  for (const result of ["moved", "undone"]) handovers.inc({ result }, 0);
+  const phases = new Histogram({
+    name: "ctrlmesh_manager_handover_phase_seconds",
+    help: "How long the phases of handovers took.",
+    labelNames: ["phase"],
+    buckets: HANDOVER_BUCKETS,
+    registers,
+  });
+  const noWriter = new Histogram({
+    name: "ctrlmesh_manager_no_writer_seconds",
+    help: "How long nobody could write to a namespace, at most, in each handover.",
+    buckets: HANDOVER_BUCKETS,
+    registers,
+  });
+  const acknowledgements = new Histogram({
+    name: "ctrlmesh_manager_snapshot_ack_seconds",
+    help: "Time from sending a snapshot to its acknowledgement, writes in flight included.",
+    buckets: ACK_BUCKETS,
+    registers,
+  });
+
+  return {
+    snapshotAcknowledged: (seconds) => acknowledgements.observe(seconds),
+    statusWritten(before, after, nowMs) {
+      const ran = before?.handover;
+      if (ran !== undefined && (after.handover?.phase !== ran.phase || after.handover.since !== ran.since)) {
+        phases.observe({ phase: ran.phase }, Math.max(0, nowMs - Date.parse(ran.since)) / 1000);
+      }
+      const last = after.lastHandover;
+      if (last === undefined || last.finishedAt === before?.lastHandover?.finishedAt) return;
+      handovers.inc({ result: last.result.toLowerCase() });
+      if (last.noWriterSeconds !== undefined) noWriter.observe(last.noWriterSeconds);
+    },
+    readFrom: (sources) => addGauges(registers, sources),
+  };
+}
+
+function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSources): void {
   new Gauge({
     name: "ctrlmesh_manager_leader",
     help: "1 while this replica leads.",
@@ -35,10 +94,39 @@ export function createManagerMetrics({ metricsRegistry, registry, isLeader }: Ma
       }
     },
   });
+  new Gauge({
+    name: "ctrlmesh_manager_owned_namespaces",
+    help: "Namespaces by owning subset, as the leader last wrote it.",
+    labelNames: ["virtualapp", "subset"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { virtualapp, status } of ledApps()) {
+        for (const { name, namespaces } of status.subsets ?? []) this.set({ virtualapp, subset: name }, namespaces);
+      }
+    },
+  });
+  new Gauge({
+    name: "ctrlmesh_manager_conflicting_namespaces",
+    help: "Namespaces that pods of two subsets may write to, because one is not under the app's control; should be 0.",
+    labelNames: ["virtualapp"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { virtualapp, status } of ledApps()) this.set({ virtualapp }, status.namespaces?.conflicting ?? 0);
+    },
+  });
+
+  // Of several replicas one speaks, or a sum over them would count twice.
+  const ledApps = () =>
+    (isLeader() ? apps.list() : []).map(({ metadata, status = {} }) => ({
+      virtualapp: `${metadata.namespace}/${metadata.name}`,
+      status,
+    }));
 }
 
-function stateOf(facts: { connected: boolean; outstanding: unknown; problems: readonly string[] }): string {
-  if (!facts.connected) return "disconnected";
-  if (facts.problems.length > 0) return "rejected";
-  return facts.outstanding === undefined ? "synced" : "pending";
+function stateOf({ connected, outstanding, problems }: ProxyFacts): string {
+  if (!connected) return "disconnected";
+  if (problems.length > 0) return "rejected";
+  return outstanding === undefined ? "synced" : "pending";
 }

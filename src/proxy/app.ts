@@ -8,6 +8,7 @@ import { VERSION } from "../base/version.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { election } from "./pipeline/election/election.ts";
+import { createLockGate } from "./pipeline/election/lock-gate.ts";
 import type { Layer } from "./pipeline/handler.ts";
 import { type IsolateDeps, isolate } from "./pipeline/isolate/isolate.ts";
 import { keepOut, ownsNothing } from "./pipeline/isolate/keep-out.ts";
@@ -33,11 +34,12 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const [clock, random] = [systemClock, systemRandom];
   const session = createSession({ config, log, clock, random, registry, proxyVersion: VERSION });
   const plans = createPlanLog(clock);
+  const gate = createLockGate(clock, session);
   const proxy = createProxy(config, {
     session,
     layers: ({ discovery }) => ({
-      election: election({ session, clock, log }),
-      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans }),
+      election: election({ session, clock, log, gate }),
+      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans, gate }),
     }),
     plans,
     registry,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, limit, objects, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
-import { type Decision, decide } from "./decide.ts";
+import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { Scope } from "./plan-query.ts";
-import { viewOf } from "./snapshot.ts";
+import { governingNamespace, viewOf } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";
 
 const routes = table([subset("canary")], { prod: [], shop: [], pilot: [0] });
@@ -77,6 +77,47 @@ describe("a collection", () => {
     expect(ask("canary", "DELETE", "/api/v1/pods")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
     expect(ask("", "DELETE", "/api/v1/nodes", "cluster")).toEqual({ kind: "allow" });
     expect(ask("", "DELETE", "/api/v1/namespaces", "cluster")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
+  });
+});
+
+describe("an act", () => {
+  const infoOf = (asked: string) => {
+    const [method = "", target = ""] = asked.split(" ");
+    return parseRequestInfo(method, target) as ResourceInfo;
+  };
+  const POD = "/api/v1/namespaces/a/pods/x";
+
+  it.each(["exec", "attach", "portforward", "proxy", "proxy/restart", "anything"])("is %s by every method", (subresource) => {
+    for (const method of ["GET", "HEAD", "POST"]) expect(isAct(infoOf(`${method} ${POD}/${subresource}`))).toBe(true);
+  });
+  it("is every write, but no review, list, watch or get of what is stored", () => {
+    for (const asked of [`POST ${POD}/eviction`, `PUT ${POD}/status`, `DELETE ${POD}`, "DELETE /api/v1/pods"]) {
+      expect(isAct(infoOf(asked))).toBe(true);
+    }
+    for (const asked of ["GET /api/v1/pods", "GET /api/v1/pods?watch=1", `GET ${POD}`, `HEAD ${POD}/status`, `GET ${POD}/log`]) {
+      expect(isAct(infoOf(asked))).toBe(false);
+    }
+    expect(isAct(infoOf("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"))).toBe(false);
+  });
+  it("reaches one place, all namespaces, or everything, and what passes is within what is owned", () => {
+    for (const [asked, scope, reach] of [
+      [`PUT ${POD}`, "namespaced", "place"],
+      ["DELETE /api/v1/namespaces/a/pods", "namespaced", "place"],
+      ["DELETE /api/v1/pods", "namespaced", "all-namespaces"],
+      ["DELETE /api/v1/pods", "unknown", "all-namespaces"],
+      ["DELETE /api/v1/nodes", "cluster", "place"],
+      ["DELETE /api/v1/namespaces", "cluster", "all-namespaces"],
+      ["GET /api/v1/nodes/n/proxy/pods", "unknown", "everything"],
+    ] as const) {
+      const info = infoOf(asked);
+      expect([asked, reachOf(info, scope)]).toEqual([asked, reach]);
+      for (const of of [routes, table([], { a: [] }), table([objects("canary", "a=b", group("", "pods"))], { a: [0] })]) {
+        const view = viewOf(snapshot(of), info.group, info.resource);
+        const namespace = governingNamespace(info.group, info.resource, info);
+        const { kind } = decide(view, info, scope);
+        expect([asked, isWithin(view, reach, namespace)]).toEqual([asked, kind === "allow" || kind === "judge"]);
+      }
+    }
   });
 });
 

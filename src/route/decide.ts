@@ -1,8 +1,9 @@
-// The one decision about a request: pass, refuse, wait, judge, or narrow. Pure: facts in, decision out. Called by the proxy's
-// isolate layer; the rules are in docs/design.md, "Who owns what".
+// The one decision about a request: pass, refuse, wait, judge, or narrow. Pure: facts in, decision out. Invariant: only lists,
+// watches and plain gets go by the view's reading face; whatever may change something, or may reach into a pod, goes by what is
+// owned. Called by the proxy's isolate layer; the rules are in docs/design.md, "Who owns what".
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type Scope } from "./plan-query.ts";
-import { governingNamespace, isNamespaces, type ObjectFilter, type ResourceView } from "./snapshot.ts";
+import { governingNamespace, isNamespaces, type ObjectFilter, type ResourceView, readingOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
 
 export type Decision =
@@ -16,22 +17,72 @@ export type Decision =
   /** Pass with the plan's query, and filter the answer by the view. */
   | { readonly kind: "narrow"; readonly plan: QueryPlan };
 
-const MOVES = "the resource is moving between subsets";
+const HANDOVER = "a handover runs";
+
+/** Why nothing can be said of a resource that moves as a whole. */
+export const RESOURCE_MOVES = `${HANDOVER}: the resource moves between subsets`;
+
 const ALLOW: Decision = { kind: "allow" };
 
 // Reviews change nothing and return no objects; every subset asks them about itself.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
+// What a get of a part of an object returns is stored or logged, and asking for it does nothing. Others (exec, proxy) do something.
+const READ_SUBRESOURCES = new Set(["", "status", "scale", "log", "approval", "ephemeralcontainers", "resize"]);
+
 /** Decides about a request for a resource. `scope` is only asked for collections over all namespaces; `plan` may remember. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: Scope, plan: Planner = planQuery): Decision {
   if (isReview(info) || (view.whole && (view.undivided || !isNodeProxy(info)))) return ALLOW;
-  if (info.verb === "list" || info.verb === "watch") return decideRead(view, info, scope, plan);
-  if (info.verb === "deletecollection" && info.namespace === "") return decideDeleteAll(view, info, scope);
-  if (isNodeProxy(info)) {
-    const message = `${describe(info)}: a node's proxy reaches the pods of every namespace, and this subset owns only a part of them`;
-    return { kind: "refuse", why: "not-narrowable", message };
+  if (info.verb === "list" || info.verb === "watch") return decideRead(readingOf(view), info, scope, plan);
+  const reach = reachOf(info, scope);
+  switch (reach) {
+    case "place":
+      return decideObject(isAct(info) ? view : readingOf(view), info);
+    case "all-namespaces":
+      return decideDeleteAll(view, info);
+    case "everything": {
+      const message = `${describe(info)}: a node's proxy reaches the pods of every namespace, and this subset owns only a part of them`;
+      return { kind: "refuse", why: "not-narrowable", message };
+    }
+    default:
+      return reach satisfies never;
   }
-  return decideObject(view, info);
+}
+
+/**
+ * True for whatever may change something or reach into a pod, by whichever verb: `exec`, `attach`, `portforward` and `proxy` are
+ * gets where the client speaks WebSocket. It is counted while it is under way, and no act is let through by a closed lock gate.
+ */
+export function isAct(info: ResourceInfo): boolean {
+  return info.verb !== "list" && info.verb !== "watch" && !isPlainGet(info) && !isReview(info);
+}
+
+/** How far an act reaches: one namespace (or the cluster-scoped objects), the resource in all of them, or other resources too. */
+export type Reach = "place" | "all-namespaces" | "everything";
+
+/** The reach of an act. */
+export function reachOf(info: ResourceInfo, scope: Scope): Reach {
+  if (isNodeProxy(info)) return "everything";
+  if (info.verb !== "deletecollection" || info.namespace !== "") return "place";
+  return scope === "cluster" && !isNamespaces(info) ? "place" : "all-namespaces";
+}
+
+/** True if an act of this reach is within what is owned. Labels are apart from that. `namespace` says the place. */
+export function isWithin(view: ResourceView, reach: Reach, namespace: string): boolean {
+  switch (reach) {
+    case "place":
+      return view.standing(namespace) === "mine";
+    case "all-namespaces": // known or not, which no query can name
+      return view.whole || view.byLabelsOnly === true;
+    case "everything":
+      return view.whole && view.undivided;
+    default:
+      return reach satisfies never;
+  }
+}
+
+function isPlainGet({ verb, subresource }: ResourceInfo): boolean {
+  return verb === "get" && READ_SUBRESOURCES.has(subresource);
 }
 
 /** True for a review of access or of a token. */
@@ -48,30 +99,48 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
     case "unknown":
       return { kind: "hold", namespace };
     case "moving":
+      return refuseMoving(view, info, namespace);
     case "foreign": {
       const owner = view.ownerOf(namespace);
-      const isByLabels = owner.kind === "labels" || namespace === "";
-      const what = namespace === "" ? "cluster-scoped objects of this resource" : "objects of this resource";
-      const where = isByLabels ? `${what} belong` : `namespace "${namespace}" belongs`;
-      return { kind: "refuse", why: standing, message: `${describe(info)}: ${where} to ${ownerText(owner)}` };
+      const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner)}${shownText(view, namespace)}`;
+      return { kind: "refuse", why: standing, message };
     }
     default:
       return standing satisfies never;
   }
 }
 
+// The proxy is not told from whom: whoever has it is waited for by the manager.
+function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string): Decision {
+  const heir = view.isMoving ? undefined : view.heirOf?.(namespace);
+  const what =
+    heir === undefined
+      ? RESOURCE_MOVES
+      : `${HANDOVER}: ${placeText(heir, namespace, "move")} to ${ownerText(heir)}${shownText(view, namespace)}`;
+  return { kind: "refuse", why: "moving", message: `${describe(info)}: ${what}` };
+}
+
+function placeText(owner: Owner, namespace: string, verb: string): string {
+  if (namespace === "") return `cluster-scoped objects of this resource ${verb}`;
+  return owner.kind === "labels" ? `objects of this resource ${verb}` : `namespace "${namespace}" ${verb}s`;
+}
+
+function shownText(view: ResourceView, namespace: string): string {
+  return readingOf(view).standing(namespace) === "mine" ? "; this pod goes on showing it, read only, until it is restarted" : "";
+}
+
 function decideRead(view: ResourceView, info: ResourceInfo, scope: Scope, planner: Planner): Decision {
   // An empty list would tell an informer that everything has been deleted, most of which stays where it was.
-  if (view.isMoving) return { kind: "refuse", why: "moving", message: `${describe(info)}: ${MOVES}` };
+  if (view.isMoving) return refuseMoving(view, info, "");
   if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", plan: planner(view, scope) };
   const standing = view.standing(info.namespace);
   if (standing === "mine") return view.objects === undefined ? ALLOW : { kind: "narrow", plan: planner(view, "unknown") };
   if (standing === "unknown") return { kind: "hold", namespace: info.namespace };
+  if (standing === "moving") return refuseMoving(view, info, info.namespace);
   return { kind: "narrow", plan: planNothing(info.namespace) };
 }
 
-function decideDeleteAll(view: ResourceView, info: ResourceInfo, scope: Scope): Decision {
-  if (scope === "cluster" && !isNamespaces(info)) return decideObject(view, info);
+function decideDeleteAll(view: ResourceView, info: ResourceInfo): Decision {
   // In every namespace, known or not, labels alone decide.
   if (view.byLabelsOnly && view.objects !== undefined) return { kind: "judge", objects: view.objects };
   const message = `${describe(info)}: the query cannot say which namespaces this subset owns; delete by namespace instead`;

@@ -2,6 +2,7 @@
 // by the session, which makes a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
+import { indexShown, type ShownIndex, shownOf } from "./shown.ts";
 import { isOwnedBy, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
 export interface AppRef {
@@ -48,7 +49,10 @@ export interface ObjectFilter {
   matches(labels: Labels): boolean;
 }
 
-/** One resource as this proxy's subset sees it. */
+/**
+ * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its reading face: ask `readingOf` wherever
+ * objects are shown, so that what the pod goes on showing neither ends a watch nor seems to be deleted.
+ */
 export interface ResourceView {
   readonly group: string;
   readonly resource: string;
@@ -69,12 +73,34 @@ export interface ResourceView {
   standing(namespace: string): Standing;
   /** With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
+  /** Whose a namespace that moves will be. Absent where nothing can. */
+  heirOf?(namespace: string): Owner;
   /** Known namespaces by standing. Cost grows with their number: for planning, not for each object. */
-  namespaces(): { readonly mine: readonly string[]; readonly others: readonly string[] };
+  namespaces(): NamespacesByStanding;
+  /** The view for reads: what is shown until the pod is restarted counts as "mine" there. Absent where nothing is. */
+  readonly reading?: ResourceView;
 }
 
-/** Compiles the view of one resource. */
-export function viewOf(snapshot: Snapshot, group: string, resource: string): ResourceView {
+interface NamespacesByStanding {
+  readonly mine: readonly string[];
+  readonly others: readonly string[];
+}
+
+/** What the pod may read of a resource: all that is the subset's, and what this pod goes on showing. Never to be asked for writes. */
+export function readingOf(view: ResourceView): ResourceView {
+  return view.reading ?? view;
+}
+
+/**
+ * Compiles the view of one resource.
+ * @param shown of the snapshot's table; who compiles many views makes it once
+ */
+export function viewOf(
+  snapshot: Snapshot,
+  group: string,
+  resource: string,
+  shown: ShownIndex | undefined = indexShown(snapshot.table),
+): ResourceView {
   const owners = ownersOf(snapshot.table, group, resource);
   const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
   const objects = filterOf(owners.termsOf(snapshot.subset));
@@ -83,7 +109,7 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
     if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
     return isOwnedBy(owner, snapshot.subset) ? "mine" : "foreign";
   };
-  return {
+  const view: ResourceView = {
     group,
     resource,
     whole: objects === undefined && isSoleOwner,
@@ -93,13 +119,32 @@ export function viewOf(snapshot: Snapshot, group: string, resource: string): Res
     objects,
     standing,
     ownerOf: owners.ownerOf,
-    namespaces() {
-      const known = [...snapshot.table.classOf.keys()];
-      return {
+    heirOf: owners.heirOf,
+    namespaces: namespacesBy(standing, snapshot.table),
+  };
+  // What is public or divided by labels is listed anew wherever it moves, in every pod alike.
+  const isShowable = !view.whole && owners.isByNamespace && !owners.isMoving;
+  const isShown = shown !== undefined && isShowable ? shownOf(shown, group, resource) : undefined;
+  return isShown === undefined ? view : { ...view, reading: readingFace(view, isShown, snapshot.table) };
+}
+
+function readingFace(view: ResourceView, isShown: (namespace: string) => boolean, table: RouteTable): ResourceView {
+  const standing = (namespace: string): Standing => (isShown(namespace) ? "mine" : view.standing(namespace));
+  return { ...view, standing, namespaces: namespacesBy(standing, table) };
+}
+
+// Planning asks with every list. The answer cannot change, and a view is compiled once a snapshot.
+function namespacesBy(standing: (namespace: string) => Standing, { classOf }: RouteTable): () => NamespacesByStanding {
+  let names: NamespacesByStanding | undefined;
+  return () => {
+    if (names === undefined) {
+      const known = [...classOf.keys()];
+      names = {
         mine: known.filter((name) => standing(name) === "mine"),
         others: known.filter((name) => standing(name) !== "mine"),
       };
-    },
+    }
+    return names;
   };
 }
 

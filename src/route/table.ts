@@ -49,6 +49,23 @@ export interface RouteTable {
   readonly publicResources: readonly ResourceMatch[];
   /** Namespaces that move between subsets: nobody may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
+  /** What is shown beside what is owned; absent: nothing. A namespace is in one class at most. */
+  readonly shown?: readonly ShownClass[];
+}
+
+/**
+ * Namespaces that the pod's subset has lost, which this one pod goes on showing until it is restarted. It may read there what it
+ * could read, and write nothing.
+ */
+export interface ShownClass {
+  readonly namespaces: ReadonlySet<string>;
+  /** The first that applies to a resource says whether it is shown; one without resources applies to all. None: not shown. */
+  readonly rules: readonly ShownRule[];
+}
+
+export interface ShownRule {
+  readonly resources: readonly ResourceMatch[];
+  readonly visible: boolean;
 }
 
 /** Who owns something. */
@@ -72,6 +89,10 @@ export interface ResourceOwners {
   readonly sole: Owner | undefined;
   /** All of the resource moves. Not so with a fence that is there since little is known. */
   readonly isMoving: boolean;
+  /** Namespaces alone say whose an object is: labels do not divide the resource between subsets, and it is not public. */
+  readonly isByNamespace: boolean;
+  /** Whose a namespace will be once what moves has moved; as `ownerOf` where nothing does. */
+  heirOf(namespace: string): Owner;
   /** What labels an object has to have to be the subset's, where its namespace is; none if labels say nothing. */
   termsOf(subset: string): readonly LabelTerm[];
 }
@@ -120,18 +141,23 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   // Where little is known, what everybody shares is left alone.
   const isFenced = isMoving || (fallback !== EVERYONE && isFencedBecause("unreported"));
 
-  const ownerIn = (namespace: string): Owner => {
-    if (isFenced) return MOVING;
+  const heirOf = (namespace: string): Owner => {
     if (namespace === "") return fallback;
     const index = table.classOf.get(namespace);
     const ofUnknown = dependsOnNamespace ? UNKNOWN : fallback;
-    const owner = index === undefined ? ofUnknown : (owners[index] ?? UNKNOWN);
+    return index === undefined ? ofUnknown : (owners[index] ?? UNKNOWN);
+  };
+  const ownerIn = (namespace: string): Owner => {
+    if (isFenced) return MOVING;
+    const owner = heirOf(namespace);
     return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
   };
   return {
     sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && fallback !== EVERYONE) ? undefined : fallback,
     ownerOf: (namespace, labels) => (labels === undefined ? ownerIn(namespace) : division.narrow(ownerIn(namespace), labels)),
     isMoving,
+    isByNamespace: fallback === DEFAULT_OWNER,
+    heirOf,
     termsOf: division.termsOf,
   };
 }

@@ -3,6 +3,7 @@
 // reference moves.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
+import { controllerOfKind } from "./owner-reference.ts";
 import type { Predicate } from "./predicates.ts";
 import type { Request } from "./reconciler.ts";
 import type { Change, Store } from "./store.ts";
@@ -43,18 +44,11 @@ export function selfRequest({ metadata }: KubeObject): readonly Request[] {
   return [{ namespace: metadata.namespace ?? "", name: metadata.name ?? "" }];
 }
 
-/** The object's controller, if it is of this kind. Any version counts: an owner reference keeps the one it was made with. */
+/** The object's controller, if it is of this kind. */
 export function ownerRequests(owner: Resource): MapFunction<KubeObject> {
-  return ({ metadata }) =>
-    (metadata.ownerReferences ?? [])
-      .filter(
-        (reference) =>
-          reference.controller === true && reference.kind === owner.kind && groupOf(reference.apiVersion) === owner.group,
-      )
-      .map(({ name }) => ({ namespace: owner.namespaced ? (metadata.namespace ?? "") : "", name }));
-}
-
-function groupOf(apiVersion: string): string {
-  const slash = apiVersion.indexOf("/");
-  return slash < 0 ? "" : apiVersion.slice(0, slash);
+  return (object) => {
+    const reference = controllerOfKind(object, owner);
+    if (reference === undefined) return [];
+    return [{ namespace: owner.namespaced ? (object.metadata.namespace ?? "") : "", name: reference.name }];
+  };
 }

@@ -3,8 +3,10 @@ import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
 import { MeshError } from "../base/errors.ts";
 import { silentLogger } from "../base/log.ts";
+import { Registry } from "../base/metrics.ts";
 import { CONFIG_MAPS, LEASES, NAMESPACES, PODS } from "../kube/client/resources.ts";
 import { type ControllerBuilder, type ControllerOptions, controllerOf } from "./controller.ts";
+import { createControllerMetrics } from "./controller-metrics.ts";
 import { createInformers } from "./informers.ts";
 import { generationChanged } from "./predicates.ts";
 import { type Reconciler, type Request, TerminalError } from "./reconciler.ts";
@@ -13,6 +15,10 @@ type Reconcile = Reconciler["reconcile"];
 type Build = (builder: ControllerBuilder) => ControllerBuilder;
 
 const map = (name: string, more: object = {}) => ({ metadata: { namespace: "a", name, ...more } });
+
+const hang: Reconcile = () => new Promise(() => {});
+const untilAborted: Reconcile = (_, signal) =>
+  new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 async function setUp(reconcile: Reconcile = async () => ({}), options: Partial<ControllerOptions> = {}, build?: Build) {
   const clock = createFakeClock();
@@ -183,12 +189,21 @@ test("a stop waits for running reconciles, drops the rest, and in the end fires 
 });
 
 test("lost leadership ends running reconciles at once", async () => {
-  const untilAborted: Reconcile = (_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve({})));
   const { client, start, controller, lifetime } = await setUp(untilAborted);
   client.put(CONFIG_MAPS, map("x"));
   await start();
   lifetime.abort(new MeshError("LEADERSHIP_LOST", "lost"));
   await controller.stop();
+});
+
+test("without leadership nothing is begun any more, not even what waits already", async () => {
+  const { client, clock, take, start, lifetime } = await setUp(untilAborted);
+  client.put(CONFIG_MAPS, map("x"));
+  client.put(CONFIG_MAPS, map("y"));
+  await start();
+  lifetime.abort(new MeshError("LEADERSHIP_LOST", "lost"));
+  await clock.advance(600_000);
+  expect(take()).toEqual(["a/x"]);
 });
 
 test("a controller whose stores never synced stops all the same", async () => {
@@ -198,6 +213,96 @@ test("a controller whose stores never synced stops all the same", async () => {
   };
   await start();
   await controller.stop();
+});
+
+test("an object that fails for ever does not keep the others waiting", async () => {
+  const { client, clock, take, start } = await setUp(async ({ name }) => {
+    if (name === "bad") throw new Error("never works");
+    return {};
+  });
+  client.put(CONFIG_MAPS, map("bad"));
+  client.put(CONFIG_MAPS, map("good"));
+  await start();
+  await clock.advance(60_000);
+  take();
+  client.put(CONFIG_MAPS, map("good", { labels: { l: "1" } }));
+  await clock.flush();
+  expect(take()).toEqual(["a/good"]);
+  await clock.advance(600_000);
+  expect(take().length).toBeLessThanOrEqual(6); // every two minutes by then
+});
+
+test("a status write does not trigger its own controller", async () => {
+  const { client, clock, take, start } = await setUp(
+    async ({ namespace, name }) => {
+      const status = { at: clock.monotonicMs() };
+      await client.patch(CONFIG_MAPS, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
+      return {};
+    },
+    {},
+    (builder) => builder.for(CONFIG_MAPS, { predicates: [generationChanged] }),
+  );
+  client.put(CONFIG_MAPS, map("x", { generation: 1 }));
+  await start();
+  await clock.advance(1_000);
+  expect(take()).toEqual(["a/x"]);
+});
+
+test("a reconcile that takes too long is told so and tried again", async () => {
+  const { client, clock, take, start } = await setUp(untilAborted, { reconcileTimeoutMs: 1_000 });
+  client.put(CONFIG_MAPS, map("x"));
+  await start();
+  await clock.advance(1_000);
+  expect(take()).toHaveLength(1);
+  await clock.advance(50);
+  expect(take()).toHaveLength(1);
+});
+
+test("a reconcile that ignores its signal loses its worker, and its object waits for it", async () => {
+  const hangAtX: Reconcile = async (request, signal) => (request.name === "x" ? hang(request, signal) : {});
+  const { client, clock, take, start } = await setUp(hangAtX, { reconcileTimeoutMs: 1_000 });
+  client.put(CONFIG_MAPS, map("x"));
+  client.put(CONFIG_MAPS, map("y"));
+  await start();
+  await clock.advance(1_999);
+  expect(take()).toEqual(["a/x"]);
+  await clock.advance(1);
+  expect(take()).toEqual(["a/y"]);
+  client.put(CONFIG_MAPS, map("x", { labels: { l: "1" } }));
+  await clock.advance(600_000);
+  expect(take()).toEqual([]);
+});
+
+test("the metrics tell of results, durations, timeouts and what hangs", async () => {
+  const registry = new Registry();
+  const results: Record<string, Reconcile> = {
+    done: async () => ({}),
+    later: async () => ({ requeueAfterMs: 3_600_000 }),
+    terminal: () => Promise.reject(new TerminalError("wrong")),
+    hang,
+  };
+  const { client, clock, start } = await setUp((request, signal) => (results[request.name] ?? hang)(request, signal), {
+    metrics: createControllerMetrics(registry),
+    reconcileTimeoutMs: 1_000,
+  });
+  for (const name of Object.keys(results)) client.put(CONFIG_MAPS, map(name));
+  await start();
+  await clock.advance(5_000);
+  const text = await registry.metrics();
+  for (const line of [
+    'controller_runtime_reconcile_total{controller="test",result="success"} 1',
+    'controller_runtime_reconcile_total{controller="test",result="requeue_after"} 1',
+    'controller_runtime_reconcile_total{controller="test",result="error"} 1',
+    'controller_runtime_reconcile_errors_total{controller="test"} 1',
+    'controller_runtime_terminal_reconcile_errors_total{controller="test"} 1',
+    'controller_runtime_reconcile_timeouts_total{controller="test"} 1',
+    'controller_runtime_reconcile_time_seconds_count{controller="test"} 3',
+    'controller_runtime_active_workers{controller="test"} 1',
+    'workqueue_unfinished_work_seconds{name="test"} 5',
+    'workqueue_longest_running_processor_seconds{name="test"} 5',
+  ]) {
+    expect(text).toContain(line);
+  }
 });
 
 test("owns() without for() is a mistake in the program", () => {

@@ -207,3 +207,17 @@ test("times without a margin are refused", () => {
   const callbacks = { onStartedLeading: () => {} };
   expect(() => createLeaderElector({ ...options, callbacks, renewDeadlineMs: 15_000 })).toThrow("leaseDuration > renewDeadline");
 });
+
+test("a leader whose work would not end keeps the lease from the others until it runs out", async () => {
+  const world = setUp();
+  const one = elector(world, "one", {
+    onStartedLeading: (signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new MeshError("DRAIN_TIMEOUT", "draining: not done")), { once: true });
+      }),
+  });
+  await one.start(never);
+  await world.clock.flush();
+  await one.stop();
+  expect([one.isLeader, holder(world)]).toEqual([false, "one"]);
+});

@@ -3,10 +3,10 @@
 // the earliest, so two never lead at once. Stopping keeps the lease renewed until the leading work has ended, then
 // releases it.
 import { type Clock, type Random, sleep } from "../base/clock.ts";
-import { MeshError } from "../base/errors.ts";
+import { isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
-import { LEASES } from "../kube/client/resources.ts";
+import { LEASES, type LeaseSpec } from "../kube/client/resources.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
 import { heldSpec, mayTake, type Observation, observe, releasedSpec } from "./lease-record.ts";
@@ -15,7 +15,8 @@ export interface LeaderCallbacks {
   /**
    * Leads until the signal fires, and settles once it does no more. The signal's reason is a MeshError `LEADERSHIP_LOST`
    * (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal, leadership is kept all the same; if
-   * it rejects, the lease is released.
+   * it rejects, the lease is released, but for MeshError `DRAIN_TIMEOUT`: then something is still at work, and the lease
+   * has to run out.
    */
   onStartedLeading(signal: AbortSignal): Promise<void> | void;
   /** The lease is lost or released, and the leading work has ended. */
@@ -45,13 +46,25 @@ export interface LeaderElectionOptions {
 
 /** A contender. `start` resolves at once. */
 export interface LeaderElector extends Runnable {
+  /** At this very moment: a process that was stopped past its deadline does not lead, before it has noticed too. */
   readonly isLeader: boolean;
-  /** The identity of the leader as last seen; "" if there is none. */
+  /** The identity of the leader as last seen; "" if there is none, or if it has missed renewals: whoever asks it would ask in vain. */
   readonly leader: string;
+  /** Grows with every change of the leader, from 1; undefined unless this process leads at this very moment. */
+  readonly epoch: number | undefined;
+  /** Somebody has heard of a leader of this epoch, if the lease was deleted since: the next renewal goes beyond it. */
+  raiseEpoch(seen: number): void;
 }
 
 // Waiting contenders spread their tries over 1 to 2.2 periods, as client-go does.
 const JITTER_FACTOR = 1.2;
+// Contenders look more often than the leader renews: whoever sees the last renewal late takes the lease late.
+const LOOKS_A_PERIOD = 2;
+const LOOK_JITTER_FACTOR = 0.2;
+// A leader renews every period, and contenders look after half of one.
+const MISSED_RENEWALS = 3;
+// leaseTransitions is an int32, and the epoch one more.
+const MAX_EPOCH = 2 ** 31 - 2;
 
 /** @throws MeshError `CONFIG_INVALID` if the times do not leave a margin */
 export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
@@ -65,6 +78,9 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   let lifetime: AbortSignal = stopping.signal;
   let observation: Observation | undefined;
   let isLeader = false;
+  let leadsUntilMs = 0;
+  let epoch = 0;
+  let epochFloor = 0;
   let leader = "";
   let running: Promise<void> | undefined;
 
@@ -92,19 +108,26 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
         seen(observe(observation, await client.get(LEASES, { namespace, name }, { signal, timeoutMs }), clock.monotonicMs()));
       } catch (error) {
         if (!isStatus(error, "NotFound")) throw error;
-        const spec = heldSpec(undefined, identity, leaseDurationMs, clock.now());
+        const spec = ownSpec(undefined);
         seen({
           lease: await client.create(LEASES, { metadata: { namespace, name }, spec }, { signal, timeoutMs }),
           sinceMs: clock.monotonicMs(),
         });
+        epoch = epochOf(spec);
         return true;
       }
     }
     if (observation === undefined || !mayTake(observation, identity, clock.monotonicMs())) return false;
     const { lease } = observation;
-    const spec = heldSpec(lease.spec, identity, leaseDurationMs, clock.now());
+    const spec = ownSpec(lease.spec);
     seen({ lease: await client.update(LEASES, { ...lease, spec }, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
+    epoch = epochOf(spec);
     return true;
+  }
+
+  function ownSpec(before: LeaseSpec | undefined): LeaseSpec {
+    const spec = heldSpec(before, identity, leaseDurationMs, clock.now());
+    return { ...spec, leaseTransitions: Math.max(spec.leaseTransitions ?? 0, epochFloor) };
   }
 
   /** The time of sending of a successful try, or undefined. Never throws. */
@@ -126,32 +149,42 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     while (!lifetime.aborted) {
       const sentMs = await attempt(lifetime);
       if (sentMs !== undefined) return sentMs;
-      await pause(retryPeriodMs * (1 + random() * JITTER_FACTOR), lifetime);
+      await pause(untilNextLookMs(), lifetime);
     }
     return undefined;
   }
 
+  // The moment when the lease runs out is known, and not slept through.
+  function untilNextLookMs(): number {
+    const periodMs = retryPeriodMs / LOOKS_A_PERIOD;
+    const lookMs = periodMs * (1 + random() * LOOK_JITTER_FACTOR);
+    const leaseMs = (observation?.lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    const untilFreeMs = observation === undefined ? 0 : observation.sinceMs + leaseMs - clock.monotonicMs();
+    return untilFreeMs > 0 ? Math.min(lookMs, untilFreeMs + periodMs * random() * LOOK_JITTER_FACTOR) : lookMs;
+  }
+
   /** Renews until `until` fires; false if the deadline passed first. */
   async function renew(acquiredMs: number, until: AbortSignal): Promise<boolean> {
-    let deadlineMs = acquiredMs + renewDeadlineMs;
+    leadsUntilMs = acquiredMs + renewDeadlineMs;
     while (!until.aborted) {
       const expired = new AbortController();
-      const timer = clock.after(deadlineMs - clock.monotonicMs(), () => expired.abort());
+      const timer = clock.after(leadsUntilMs - clock.monotonicMs(), () => expired.abort());
       const signal = AbortSignal.any([until, expired.signal]);
       await pause(retryPeriodMs, signal);
       const sentMs = signal.aborted ? undefined : await attempt(signal);
       timer.cancel();
-      if (sentMs !== undefined) deadlineMs = sentMs + renewDeadlineMs;
+      if (sentMs !== undefined && clock.monotonicMs() < leadsUntilMs) leadsUntilMs = sentMs + renewDeadlineMs;
       else if (observation !== undefined && leader !== identity) return until.aborted; // seen in somebody else's hands
       // A process that slept past its deadline does not lead, whatever its late renewal says.
-      if (clock.monotonicMs() >= deadlineMs) return until.aborted;
+      if (clock.monotonicMs() >= leadsUntilMs) return until.aborted;
     }
     return true;
   }
 
   async function lead(acquiredMs: number): Promise<void> {
+    leadsUntilMs = acquiredMs + renewDeadlineMs;
     isLeader = true;
-    log.info("started leading");
+    log.info({ epoch }, "started leading");
     const leading = new AbortController();
     const onStop = () => leading.abort(new MeshError("SHUTDOWN", "leading: shutting down"));
     lifetime.addEventListener("abort", onStop, { once: true });
@@ -162,7 +195,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     lifetime.removeEventListener("abort", onStop);
     isLeader = false;
     if (kept) {
-      await release(); // the work has ended, so whoever takes it next takes it alone
+      if (await work) await release(); // the work has ended, so whoever takes it next takes it alone
     } else {
       log.warn("lost leadership");
       leading.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease was not renewed in time"));
@@ -172,14 +205,16 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     guard(() => callbacks.onStoppedLeading?.());
   }
 
-  async function runLeading(signal: AbortSignal): Promise<void> {
+  /** False if what it began may still be at work. */
+  async function runLeading(signal: AbortSignal): Promise<boolean> {
     try {
       await callbacks.onStartedLeading(signal);
     } catch (error) {
       log.error({ err: error }, "leading failed");
-      return; // a leader that does nothing must not keep the lease from those who can
+      return !isMeshError(error, "DRAIN_TIMEOUT"); // a leader that does nothing must not keep the lease from those who can
     }
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    return true;
   }
 
   async function release(): Promise<void> {
@@ -203,15 +238,24 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     }
   }
 
+  const leadsNow = () => isLeader && clock.monotonicMs() < leadsUntilMs;
   const pause = (delayMs: number, signal: AbortSignal) => sleep(clock, delayMs, signal).catch(() => {});
 
   return {
     name: `leader election ${namespace}/${name}`,
     get isLeader() {
-      return isLeader;
+      return leadsNow();
     },
     get leader() {
-      return leader;
+      const sinceMs = observation?.sinceMs ?? Number.NEGATIVE_INFINITY;
+      const isRenewed = clock.monotonicMs() < sinceMs + Math.min(renewDeadlineMs, MISSED_RENEWALS * retryPeriodMs);
+      return leader === identity || isRenewed ? leader : "";
+    },
+    get epoch() {
+      return leadsNow() ? epoch : undefined;
+    },
+    raiseEpoch(seen) {
+      if (seen <= MAX_EPOCH) epochFloor = Math.max(epochFloor, seen);
     },
     async start(signal) {
       lifetime = AbortSignal.any([signal, stopping.signal]);
@@ -222,6 +266,10 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       await running;
     },
   };
+}
+
+function epochOf({ leaseTransitions = 0 }: LeaseSpec): number {
+  return leaseTransitions + 1;
 }
 
 function checkTimes(leaseDurationMs: number, renewDeadlineMs: number, retryPeriodMs: number): void {

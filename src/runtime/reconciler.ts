@@ -9,15 +9,19 @@ export interface Request {
 }
 
 export interface Result {
-  /** Look again after this time, in milliseconds, whatever happens. */
+  /**
+   * Look again after this time, in milliseconds, also if nothing changes. Taken as it is, without backoff or jitter; a
+   * change comes first all the same. Absent: the next change will do.
+   */
   readonly requeueAfterMs?: number;
 }
 
 export interface Reconciler {
   /**
-   * Brings the world in line with the object, which may be gone. Throws to be called again with backoff; throws a
-   * TerminalError when only a change of the object can help.
-   * @param signal fires when the work must end at once, as when leadership is lost
+   * Brings the world in line with the object, which may be gone. Never called twice at a time for one object. Throws to be
+   * called again with backoff; throws a TerminalError when only a change of the object can help.
+   * @param signal fires when the work must end at once: leadership is lost (reason `LEADERSHIP_LOST`), the time is over
+   *   (`RECONCILE_TIMEOUT`), or the grace after a stop is. Hand it to every call of the client.
    */
   reconcile(request: Request, signal: AbortSignal): Promise<Result>;
 }

@@ -8,6 +8,11 @@ export interface WorkQueueMetrics {
   readonly retries: Counter<"name">;
   readonly queueDuration: Histogram<"name">;
   readonly workDuration: Histogram<"name">;
+  /**
+   * Has what is being worked on told at every scrape: a key that hangs is never observed in workDuration.
+   * @param ages for how long each running piece of work has been running, in seconds
+   */
+  trackRunning(name: string, ages: () => readonly number[]): void;
 }
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
@@ -15,6 +20,25 @@ const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 /** Registers the metrics; call it once a registry. */
 export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   const common = { labelNames: ["name"] as const, registers: [registry] };
+  const running = new Map<string, () => readonly number[]>();
+  runningGauge("workqueue_unfinished_work_seconds", "Seconds of work in progress, all keys together.", (ages) =>
+    ages.reduce((sum, age) => sum + age, 0),
+  );
+  runningGauge("workqueue_longest_running_processor_seconds", "How long the oldest work in progress has been running.", (ages) =>
+    Math.max(0, ...ages),
+  );
+
+  function runningGauge(name: string, help: string, sum: (ages: readonly number[]) => number): void {
+    new Gauge({
+      ...common,
+      name,
+      help,
+      collect() {
+        for (const [queue, ages] of running) this.set({ name: queue }, sum(ages()));
+      },
+    });
+  }
+
   return {
     depth: new Gauge({ ...common, name: "workqueue_depth", help: "Keys that wait." }),
     adds: new Counter({ ...common, name: "workqueue_adds_total", help: "Keys added." }),
@@ -31,5 +55,6 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
       help: "How long a key was worked on.",
       buckets: SECONDS,
     }),
+    trackRunning: (name, ages) => void running.set(name, ages),
   };
 }

@@ -126,6 +126,26 @@ test("the metrics carry the queue's name", async () => {
   expect(text).toContain('workqueue_work_duration_seconds_count{name="q"} 2');
 });
 
+test("work that releases its worker keeps its key", async () => {
+  const { queue, worked, clock } = setUp();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const running = queue.run(1, (key, release) => {
+    worked.push(key);
+    if (key !== "a" || worked.length > 2) return Promise.resolve();
+    release();
+    return ended;
+  });
+  for (const key of ["a", "b"]) queue.add(key);
+  await clock.flush();
+  queue.add("a");
+  await clock.flush();
+  expect(worked).toEqual(["a", "b"]);
+  end();
+  await clock.flush();
+  expect(worked).toEqual(["a", "b", "a"]);
+  await Promise.all([queue.shutdown(), running]);
+});
+
 test("whatever is added and whenever: no key runs twice at a time, and none is worked on before its last add", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("add" as const), key: fc.constantFrom("a", "b", "c"), delayMs: fc.nat({ max: 20 }) }),

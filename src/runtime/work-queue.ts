@@ -14,6 +14,13 @@ export interface WorkQueueOptions {
   readonly metrics?: WorkQueueMetrics | undefined;
 }
 
+/**
+ * Works on a key; must not throw.
+ * @param release lets the worker go on before this work has ended, so that work that hangs costs no worker. The key stays
+ *   taken until the promise resolves.
+ */
+export type Work = (key: string, release: () => void) => Promise<void>;
+
 export interface WorkQueue {
   /** Keys that wait, without the delayed ones. */
   readonly depth: number;
@@ -25,8 +32,8 @@ export interface WorkQueue {
   addRateLimited(key: string): number;
   /** The key works again: its next backoff is the shortest. */
   forget(key: string): void;
-  /** Works off keys, `concurrency` at a time, until the shutdown is complete. `work` must not throw. */
-  run(concurrency: number, work: (key: string) => Promise<void>): Promise<void>;
+  /** Works off keys, `concurrency` at a time, until the shutdown is complete. */
+  run(concurrency: number, work: Work): Promise<void>;
   /** Drops everything that waits. */
   clear(): void;
   /** Takes no more keys; resolves when those that wait have been worked off. Delayed ones are dropped. */
@@ -35,17 +42,19 @@ export interface WorkQueue {
 
 const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
 
-/** An empty queue. */
+/** An empty queue. Its keys are worked off in the order in which they came, so that none starves another. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
   const waiting = new Map<string, number>(); // key -> when it was added; a Map keeps the order of arrival
-  const processing = new Set<string>();
+  const processing = new Map<string, number>(); // key -> when its work began
   const dirty = new Set<string>(); // to be queued again when their worker is done
   const delayed = new Map<string, { dueMs: number; timer: Timer }>();
   const failures = new Map<string, number>();
   const wakeups: (() => void)[] = [];
   const { promise: drained, resolve: setDrained } = Promise.withResolvers<void>();
   let closed = false;
+  const secondsSince = (startedMs: number) => (clock.monotonicMs() - startedMs) / 1000;
+  metrics?.trackRunning(name, () => [...processing.values()].map(secondsSince));
 
   function push(key: string): void {
     waiting.set(key, clock.monotonicMs());
@@ -80,9 +89,9 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   function take(): string | undefined {
     for (const [key, addedMs] of waiting) {
       waiting.delete(key);
-      processing.add(key);
+      processing.set(key, clock.monotonicMs());
       metrics?.depth.set({ name }, waiting.size);
-      metrics?.queueDuration.observe({ name }, (clock.monotonicMs() - addedMs) / 1000);
+      metrics?.queueDuration.observe({ name }, secondsSince(addedMs));
       return key;
     }
     return undefined;
@@ -100,7 +109,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     for (const wake of wakeups.splice(0)) wake();
   }
 
-  async function worker(work: (key: string) => Promise<void>): Promise<void> {
+  async function worker(work: Work): Promise<void> {
     for (;;) {
       const key = take();
       if (key === undefined) {
@@ -109,12 +118,12 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
         continue;
       }
       const startedMs = clock.monotonicMs();
-      try {
-        await work(key);
-      } finally {
-        metrics?.workDuration.observe({ name }, (clock.monotonicMs() - startedMs) / 1000);
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const ended = work(key, release).finally(() => {
+        metrics?.workDuration.observe({ name }, secondsSince(startedMs));
         done(key);
-      }
+      });
+      await Promise.race([ended, released]);
     }
   }
 

@@ -16,6 +16,13 @@ export interface HelloMessage {
   readonly enforced: SnapshotMessage | null;
   /** What it has come to enforce since, oldest first, and cannot acknowledge yet. */
   readonly inDoubt: readonly SnapshotMessage[];
+  /** Grows with every stream; absent or 0 from proxies that do not count. */
+  readonly stream?: number;
+  readonly takesDeltas?: boolean;
+  /** The highest epoch that it has promised to follow; absent or 0 if none. */
+  readonly epoch?: number;
+  /** It answers a welcome with a promise. */
+  readonly takesEpochs?: boolean;
 }
 
 export interface AckMessage {
@@ -25,11 +32,17 @@ export interface AckMessage {
 
 export interface NackMessage extends AckMessage {
   readonly problems: readonly string[];
+  /** Nothing is wrong, but the delta is the difference to another snapshot. */
+  readonly needsSnapshot?: boolean;
 }
 
 export interface ReportMessage {
   readonly leader: boolean;
   readonly lock: LockReviewMessage | null;
+  /** Namespaces whose requests wait for their owner. */
+  readonly held?: number;
+  /** Writes that delay an ACK. */
+  readonly drainingWrites?: number;
 }
 
 export interface LockReviewMessage {
@@ -44,7 +57,8 @@ export type ProxyMessage =
   | { readonly message?: "hello"; readonly hello: HelloMessage }
   | { readonly message?: "ack"; readonly ack: AckMessage }
   | { readonly message?: "nack"; readonly nack: NackMessage }
-  | { readonly message?: "report"; readonly report: ReportMessage };
+  | { readonly message?: "report"; readonly report: ReportMessage }
+  | { readonly message?: "promise"; readonly promise: { readonly epoch: number } };
 
 export interface ResourceMatchMessage {
   readonly apiGroups: readonly string[];
@@ -77,6 +91,26 @@ export interface RouteTableMessage {
   readonly classes: readonly NamespaceClassMessage[];
   readonly publicResources: readonly ResourceMatchMessage[];
   readonly fenced: readonly string[];
+  /** Absent in what an older version stored. */
+  readonly shown?: readonly ShownClassMessage[];
+}
+
+export interface ShownClassMessage {
+  readonly rules: readonly { readonly resources: readonly ResourceMatchMessage[]; readonly visible: boolean }[];
+  readonly namespaces: readonly string[];
+}
+
+/** A snapshot as the difference to one in force; see the .proto file. */
+export interface SnapshotDeltaMessage {
+  readonly nonce: number;
+  readonly version: number;
+  readonly baseDigest: string;
+  readonly digest: string;
+  /** Namespaces that are new or that other rules contain now. */
+  readonly classes: readonly NamespaceClassMessage[];
+  readonly removed: readonly string[];
+  readonly fenced: readonly string[];
+  readonly unfenced: readonly string[];
 }
 
 export interface SnapshotMessage {
@@ -100,4 +134,6 @@ export interface CallerPolicyMessage {
 /** From manager to proxy: exactly one of the fields. */
 export type ManagerMessage =
   | { readonly message?: "snapshot"; readonly snapshot: SnapshotMessage }
-  | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } };
+  | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } }
+  | { readonly message?: "delta"; readonly delta: SnapshotDeltaMessage }
+  | { readonly message?: "welcome"; readonly welcome: { readonly epoch: number } };

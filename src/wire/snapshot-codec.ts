@@ -3,7 +3,7 @@
 import { MeshError } from "../base/errors.ts";
 import { type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
-import type { ResourceMatchMessage, RouteTableMessage, SnapshotMessage } from "./messages.ts";
+import type { ResourceMatchMessage, RouteTableMessage, ShownClassMessage, SnapshotMessage } from "./messages.ts";
 import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
 
 /** The snapshot as a message; `nonce` names this sending of it. */
@@ -21,6 +21,7 @@ export function tableToWire(table: RouteTable): RouteTableMessage {
     classes: table.classes.map((rules, index) => ({ rules, namespaces: members[index]?.sort() ?? [] })),
     publicResources: table.publicResources,
     fenced: [...table.fenced].sort(),
+    shown: (table.shown ?? []).map(({ rules, namespaces }) => ({ rules, namespaces: [...namespaces].sort() })),
   };
 }
 
@@ -87,7 +88,25 @@ function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTab
     classOf,
     publicResources: message.publicResources.map(matchFromWire),
     fenced: new Set(message.fenced),
+    ...shownFromWire(message.shown ?? [], problems),
   };
+}
+
+// Absent if there is nothing, so that equal tables are equal.
+function shownFromWire(messages: readonly ShownClassMessage[], problems: string[]): Pick<RouteTable, "shown"> {
+  if (messages.length === 0) return {};
+  const seen = new Set<string>();
+  const shown = messages.map(({ rules, namespaces }, index) => {
+    for (const namespace of namespaces) {
+      if (seen.has(namespace)) problems.push(`table.shown[${index}].namespaces: "${namespace}" is in two classes`);
+      seen.add(namespace);
+    }
+    return {
+      namespaces: new Set(namespaces),
+      rules: rules.map(({ resources, visible }) => ({ resources: resources.map(matchFromWire), visible })),
+    };
+  });
+  return { shown };
 }
 
 function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {

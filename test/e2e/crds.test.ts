@@ -114,6 +114,31 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(changed.spec.subsets ?? []).toEqual([]);
   });
 
+  it("let the name of the operator's lock be set once, in either form, and never change or vanish", async () => {
+    const [app] = documents("examples/virtualapp-test-operator.yaml") as VirtualApp[];
+    if (app === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "lock" };
+    const { configuration: _, ...spec } = app.spec;
+    await client.create(VIRTUAL_APPS, { ...app, metadata: ref, spec });
+    const patch = (configuration: object | null) =>
+      client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec: { configuration } } });
+    const refused = /name of the operator's lock is immutable once it is set: make a new VirtualApp instead/;
+
+    await patch({ controller: {} }); // none yet
+    await patch({ controller: { leaderElectionName: "one" } });
+    await expect(patch({ controller: { leaderElectionName: "two" } })).rejects.toThrow(refused);
+    await expect(patch({ controller: { leaderElectionName: null } })).rejects.toThrow(refused);
+    await expect(patch({ controller: null })).rejects.toThrow(refused);
+    await expect(patch(null)).rejects.toThrow(refused);
+    const older = { leaderElection: { lockName: "two" } };
+    await expect(patch({ controller: { leaderElectionName: null, ...older } })).rejects.toThrow(refused);
+    await patch({ controller: { leaderElection: { lockName: "one" } } }); // both forms
+    await patch({ controller: { leaderElectionName: null } }); // the older form only
+    await expect(patch({ controller: older })).rejects.toThrow(refused);
+    await patch({ controller: { leaderElection: null, leaderElectionName: "one" } });
+    await patch({ restConfigOverrides: { userAgentOrPrefix: "mesh/" } }); // another part beside it
+  });
+
   it("allow one ManagerState, by its name", async () => {
     const named = (name: string): ManagerState => ({
       apiVersion: "ctrlmesh.kruise.io/v1alpha1",
@@ -140,6 +165,15 @@ describeWithKube("the CRDs of deploy/crds", () => {
       conditions: [condition],
       proxies: { total: 3, connected: 3, synced: 2 },
       namespaces: { total: 40, moving: 1, held: 0 },
+      handover: {
+        from: "",
+        to: "canary",
+        phase: "Draining",
+        since: "2026-01-01T00:00:00Z",
+        done: 0,
+        total: 1,
+        waitingOn: [{ pod: "shop-operator-1", reason: "WriteInFlight", since: "2026-01-01T00:00:00Z" }],
+      },
       routeVersion: 7,
     };
     await client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { status } }, { subresource: "status" });
@@ -151,8 +185,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
         .map((line) => line.split(/\s+/));
     };
     const [head, row] = await rows();
-    expect(head).toEqual(["NAME", "READY", "REASON", "PROXIES", "SYNCED", "NAMESPACES", "MOVING", "AGE"]);
-    expect(row?.slice(0, -1)).toEqual(["columns", "False", "Moving", "3", "2", "40", "1"]);
+    expect(head).toEqual(["NAME", "READY", "REASON", "PROXIES", "SYNCED", "NAMESPACES", "MOVING", "WAITING-FOR", "WHY", "AGE"]);
+    expect(row?.slice(0, -1)).toEqual(["columns", "False", "Moving", "3", "2", "40", "1", "shop-operator-1", "WriteInFlight"]);
     const [wideHead, wideRow] = await rows("-o", "wide");
     expect(wideHead?.slice(-2)).toEqual(["ROUTE", "MESSAGE"]);
     expect(wideRow?.slice(-2)).toEqual(["7", "one-namespace-moves"]);

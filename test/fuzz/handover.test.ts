@@ -1,32 +1,48 @@
-// Model test of the handover: any order of route changes, deliveries, acknowledgements, pod births, deaths and changes of
-// subset, beside pods that have no proxy. At no step may a subset hold an object (resource, namespace, labels) that another one
-// holds, unless both share it; nothing stops that nothing is about; once the world is quiet it converges.
+// Model test of the handover: any order of route changes, undos, pauses, deletion of the app, deliveries, acknowledgements, pod births,
+// deaths and changes of subset, and failovers of the manager, beside pods that have no proxy. At no step may a subset hold an object
+// (resource, namespace, labels) that another one holds, unless both share it; a pod that shows something never writes it, and loses
+// sight of nothing while it is to go on showing; nothing stops that nothing is about; once the world is quiet it converges.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Claim } from "../../src/manager/handover/claims.ts";
-import { planFences, withFences } from "../../src/manager/handover/plan-fences.ts";
-import { matchesResource, type Owner, ownersOf, type RouteRule, type RouteTable } from "../../src/route/table.ts";
+import type { Issue } from "../../src/manager/controllers/virtual-app/issue.ts";
+import { nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
+import { podClaims, tableInForce } from "../../src/manager/handover/pod-claims.ts";
+import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
+import { type AppPod, podKey } from "../../src/manager/translate/app-pods.ts";
+import { type AppPlan, planRoute } from "../../src/manager/translate/plan-app.ts";
+import { isDissolved, planDissolution } from "../../src/manager/translate/plan-dissolution.ts";
+import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
+import type { RouteRule, RouteTable } from "../../src/route/table.ts";
 import { group, limit, objectLimit, objects, subset } from "../support/route-table.ts";
+import {
+  expectKept,
+  expectNoNeedlessStop,
+  expectNothingLost,
+  expectOneOwner,
+  expectShownIsNotWritten,
+  expectWhole,
+  NAMESPACES,
+  type Pod,
+  SUBSETS,
+} from "./handover-checks.ts";
 
-const NAMESPACES = ["a", "b", "c", "d"];
-const SUBSETS = ["", "canary", "beta"];
-const RESOURCES = ["pods", "configmaps", "secrets"];
-const LABELS: readonly Record<string, string>[] = [{}, { t: "x" }, { t: "y" }, { u: "" }, { t: "x", u: "" }];
 const MAPS = group("", "configmaps");
 const SECRETS = group("", "secrets");
 const ALL = group("*");
 
-interface Pod {
-  readonly name: string;
-  /** It runs without a proxy: it does as the default subset does, on everything. */
-  readonly bare?: boolean;
-  subset: string;
-  /** What the proxy enforces. */
-  enforced: { subset: string; table: RouteTable } | undefined;
-  /** Sent, oldest first, not yet taken by the proxy; acknowledged when taken. */
-  sent: { subset: string; table: RouteTable }[];
-  /** The pod has reported to the manager that leads now. */
-  reported: boolean;
+const APP = { namespace: "shop", name: "app" };
+
+interface World {
+  readonly pods: Map<number, Pod>;
+  /** The tables that the spec asked for, the newest last: for undos. */
+  readonly specs: RouteTable[];
+  bySpec: RouteTable;
+  onLoss: "Restart" | "Resync";
+  isPaused: boolean;
+  isDeleting: boolean;
+  /** What the manager remembers, and what it has written. */
+  issue: Issue | undefined;
+  statusVersion: number;
 }
 
 const rules = fc.array(
@@ -64,64 +80,176 @@ const tables = fc.tuple(rules, publics).chain(([list, publicResources]) =>
 );
 const BARE = 5;
 const of = <K extends string>(kind: K) => fc.record({ kind: fc.constant(kind), pod: fc.nat(5) });
-const ofSubset = <K extends string>(kind: K) =>
-  fc.record({ kind: fc.constant(kind), pod: fc.nat(5), subset: fc.constantFrom(...SUBSETS) });
+const subsets = fc.constantFrom(...SUBSETS);
 const steps = fc.array(
   fc.oneof(
-    { weight: 2, arbitrary: tables.map((table) => ({ kind: "spec" as const, table })) },
-    { weight: 6, arbitrary: of("deliver") },
-    { weight: 3, arbitrary: of("reports") },
-    { weight: 1, arbitrary: ofSubset("born") },
-    { weight: 1, arbitrary: ofSubset("moves") },
-    { weight: 1, arbitrary: of("dies") },
-    { weight: 1, arbitrary: fc.constant({ kind: "restart" as const }) },
+    { weight: 12, arbitrary: tables.map((table) => ({ kind: "spec" as const, table })) },
+    { weight: 6, arbitrary: fc.constant({ kind: "undo" as const }) },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom("Restart" as const, "Resync" as const).map((onLoss) => ({ kind: "mode" as const, onLoss })),
+    },
+    { weight: 6, arbitrary: fc.boolean().map((isPaused) => ({ kind: "pause" as const, isPaused })) },
+    { weight: 42, arbitrary: of("deliver") },
+    { weight: 18, arbitrary: of("reports") },
+    {
+      weight: 9,
+      arbitrary: fc.record({
+        kind: fc.constant("born" as const),
+        pod: fc.nat(5),
+        subset: subsets,
+        controlled: fc.boolean(),
+        late: fc.boolean(),
+      }),
+    },
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant("moves" as const), pod: fc.nat(5), subset: subsets }) },
+    { weight: 6, arbitrary: of("dies") },
+    { weight: 6, arbitrary: fc.nat(63).map((taken) => ({ kind: "failover" as const, taken })) },
+    { weight: 2, arbitrary: fc.constant({ kind: "statuses are written" as const }) },
+    { weight: 1, arbitrary: fc.constant({ kind: "delete" as const }) },
   ),
-  { minLength: 10, maxLength: 60 },
+  { minLength: 10, maxLength: 100, size: "large" },
 );
+type Step = typeof steps extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
 
-it("never lets two subsets hold the same resource in a namespace, and converges when quiet", () => {
+it("never lets two subsets hold the same resource in a namespace, shows and does not write, and converges when quiet", () => {
   let count = 0;
+  let shown = 0;
   fc.assert(
-    fc.property(tables, steps, fc.boolean(), (first, script, isBesideBare) => {
-      const pods = new Map<number, Pod>();
+    fc.property(tables, steps, fc.boolean(), fc.boolean(), (first, script, isBesideBare, isAtRest) => {
+      const world = createWorld(first);
       // From before the app was divided: one that comes later nobody could keep from anything.
-      if (isBesideBare) pods.set(BARE, { name: "bare", bare: true, subset: "", enforced: undefined, sent: [], reported: true });
-      let wished = first;
+      if (isBesideBare) world.pods.set(BARE, { ...createPod("bare", "", false), bare: true });
+      // Half of the worlds begin at rest.
+      if (isAtRest) {
+        for (const [index, name] of ["", "canary", "", "beta"].entries())
+          world.pods.set(index, createPod(`p${index}`, name, index < 3, index % 2 === 1));
+        settle(world);
+      }
       for (const step of script) {
-        if (step.kind === "spec") wished = withBirths(wished, step.table);
-        else if (step.kind === "restart") for (const pod of pods.values()) restart(pod);
-        else if (step.kind === "reports") {
-          const pod = pods.get(step.pod);
-          if (pod) pod.reported = true;
-        } else if (step.kind === "dies") pods.delete(step.pod);
-        else if (step.kind === "born" && pods.get(step.pod)?.bare) continue;
-        else if (step.kind === "born")
-          pods.set(step.pod, { name: `p${step.pod}`, subset: step.subset, enforced: undefined, sent: [], reported: true });
-        else if (step.kind === "moves") {
-          const pod = pods.get(step.pod);
-          if (pod && !pod.bare) pod.subset = step.subset;
-        } else deliver(pods.get(step.pod));
-        reconcile(wished, pods);
-        expectOneOwner(pods);
+        take(world, step);
+        reconcile(world);
         count++;
+        if ([...world.pods.values()].some(({ enforced }) => enforced?.table.shown !== undefined)) shown++;
       }
-      pods.delete(BARE);
-      for (let round = 0; round < 6; round++) {
-        for (const pod of pods.values()) {
-          pod.reported = true;
-          while (pod.sent.length > 0) deliver(pod);
-        }
-        reconcile(wished, pods);
-        expectOneOwner(pods);
-      }
-      for (const pod of pods.values()) {
-        expect(pod.enforced).toEqual({ subset: pod.subset, table: wished });
-      }
+      if (!world.isDeleting) world.pods.delete(BARE);
+      expectRest(world, settle(world));
     }),
-    { numRuns: 3_000, interruptAfterTimeLimit: 12_000 },
+    { numRuns: 10_000, interruptAfterTimeLimit: 14_000 },
   );
   expect(count).toBeGreaterThan(5_000);
+  expect(shown).toBeGreaterThan(100);
 });
+
+function createWorld(first: RouteTable): World {
+  return {
+    pods: new Map(),
+    specs: [first],
+    bySpec: first,
+    onLoss: "Restart",
+    isPaused: false,
+    isDeleting: false,
+    issue: undefined,
+    statusVersion: 0,
+  };
+}
+
+function createPod(name: string, of: string, controlled: boolean, late = false): Pod {
+  const nothing = { enforced: undefined, outstanding: undefined, wanted: undefined };
+  return { name, bare: false, controlled, subset: of, ...nothing, reported: true, late, older: false };
+}
+
+function take(world: World, step: Step): void {
+  const pod = "pod" in step ? world.pods.get(step.pod) : undefined;
+  switch (step.kind) {
+    case "spec":
+      world.bySpec = withBirths(world.bySpec, step.table);
+      world.specs.push(world.bySpec);
+      return;
+    case "undo": {
+      const old = world.specs.at(-2);
+      if (old === undefined) return;
+      world.specs.pop();
+      world.bySpec = withBirths(world.bySpec, old);
+      return;
+    }
+    case "mode":
+      world.onLoss = step.onLoss;
+      return;
+    case "pause":
+      world.isPaused = step.isPaused;
+      return;
+    case "delete":
+      world.isDeleting = true;
+      return;
+    case "failover":
+      for (const [index, each] of world.pods) failOver(each, ((step.taken >> index) & 1) === 1);
+      world.issue = undefined;
+      return;
+    case "statuses are written":
+      for (const [index, each] of world.pods) world.pods.set(index, { ...each, late: false, older: false });
+      return;
+    case "deliver":
+      deliver(pod);
+      return;
+    case "reports":
+      if (pod) pod.reported = true;
+      return;
+    case "dies":
+      world.pods.delete(step.pod);
+      return;
+    case "born":
+      if (!pod?.bare) world.pods.set(step.pod, createPod(`p${step.pod}`, step.subset, step.controlled, step.late));
+      return;
+    case "moves":
+      if (pod && !pod.bare) pod.subset = step.subset;
+      return;
+    default:
+      step satisfies never;
+  }
+}
+
+/** Everything that is on its way arrives, and everybody reports. */
+function settle(world: World): AppPlan {
+  for (const pod of world.pods.values()) pod.reported = true;
+  for (let round = 0; round < 10; round++) {
+    const plan = reconcile(world);
+    const busy = [...world.pods.values()].filter(({ outstanding }) => outstanding !== undefined);
+    if (busy.length === 0) return plan;
+    for (const pod of busy) while (pod.outstanding !== undefined) deliver(pod);
+  }
+  throw new Error("it does not come to rest");
+}
+
+/** Once the world is quiet: nothing is fenced, everybody enforces the newest, and new pods have nothing to show. */
+function expectRest(world: World, plan: AppPlan): void {
+  expect(plan.waits).toEqual([]);
+  for (const pod of world.pods.values()) {
+    if (pod.bare) continue;
+    const { table } = plan.rulesFor(appPod(pod));
+    expect({ ...table, shown: undefined }).toEqual({ ...plan.wished, shown: undefined });
+    expect(pod.enforced).toMatchObject({ subset: world.isDeleting ? "" : pod.subset, digest: plan.rulesFor(appPod(pod)).digest });
+    if (!pod.controlled || world.onLoss === "Resync") expect(world.isDeleting ? undefined : table.shown).toBeUndefined();
+  }
+  if (world.isDeleting) {
+    const [pods, factsOf] = read(world);
+    expect(isDissolved(plan, pods, factsOf)).toBe(true);
+    for (const pod of world.pods.values()) expectWhole(pod);
+    for (const pod of world.pods.values()) expect(pod.enforced?.table.shown).toBeUndefined();
+    return;
+  }
+  if (!world.isPaused) expect(plan.kept).toBe(0);
+  const old = [...world.pods.entries()];
+  for (const [index, pod] of old) world.pods.set(index, createPod(`${pod.name}-new`, pod.subset, true));
+  // What a pause keeps is what somebody has: with the last old pod it would be gone.
+  const anew = world.isPaused ? undefined : settle(world);
+  for (const [index] of anew === undefined ? [] : old)
+    expect(world.pods.get(index)?.enforced).toMatchObject({
+      table: { ...world.bySpec },
+      subset: old.find(([at]) => at === index)?.[1].subset,
+    });
+  for (const pod of anew === undefined ? [] : world.pods.values()) expect(pod.enforced?.table.shown).toBeUndefined();
+}
 
 // Namespaces are born and stay. (One that is deleted and made anew while a proxy is cut off: docs/design.md, limitations.)
 function withBirths(before: RouteTable, next: RouteTable): RouteTable {
@@ -129,82 +257,88 @@ function withBirths(before: RouteTable, next: RouteTable): RouteTable {
   return { ...next, classOf: new Map([...known].map((namespace) => [namespace, NAMESPACES.indexOf(namespace)])) };
 }
 
-// The manager forgets everything, the streams break, and what was on its way is lost.
-function restart(pod: Pod): void {
-  pod.sent = [];
-  pod.reported = false;
+// Another manager, which remembers nothing; the streams break, and what was on its way is lost or is taken without a word.
+function failOver(pod: Pod, isTaken: boolean): void {
+  if (isTaken && pod.outstanding !== undefined) pod.enforced = pod.outstanding;
+  pod.outstanding = undefined;
+  pod.wanted = undefined;
+  pod.reported = pod.bare;
+  pod.older = true;
 }
 
 function deliver(pod: Pod | undefined): void {
-  const next = pod?.sent.shift();
-  if (pod && next) pod.enforced = next;
+  if (pod?.outstanding === undefined) return;
+  pod.enforced = pod.outstanding;
+  pod.outstanding = undefined;
+  send(pod);
 }
 
-function reconcile(wished: RouteTable, pods: ReadonlyMap<number, Pod>): void {
-  const claims = [...pods.values()].flatMap(({ name, bare, enforced, sent, reported }): Claim[] => {
-    if (bare) return [{ kind: "everything", pod: name, subset: "" }];
-    if (!reported) return [{ kind: "everything", pod: name, subset: undefined }];
-    const held = enforced === undefined ? [] : [{ ...enforced, enforced: true }];
-    return [...held, ...sent.map((row) => ({ ...row, enforced: false }))].map((row) => ({ kind: "table", pod: name, ...row }));
-  });
-  const plan = planFences(wished, SUBSETS, claims);
-  for (const subset of SUBSETS) expectNoNeedlessStop(wished, withFences(wished, plan, subset), subset, claims);
-  for (const pod of pods.values()) {
+function send(pod: Pod): void {
+  if (pod.outstanding !== undefined || pod.wanted === undefined || pod.wanted.digest === pod.enforced?.digest) return;
+  pod.outstanding = pod.wanted;
+}
+
+/** The world as the manager sees it. */
+function read({ pods }: World): [AppPod[], (pod: string) => ProxyFacts | undefined] {
+  const byKey = new Map([...pods.values()].map((pod) => [podKey(appPod(pod)), pod]));
+  const factsOf = (key: string): ProxyFacts | undefined => {
+    const pod = byKey.get(key);
+    if (pod === undefined || !pod.reported || pod.bare) return undefined;
+    const common = { inDoubt: [], unresolved: false, problems: [], leader: false, held: 0, drainingWrites: 0, lock: null };
+    const version = Math.max(pod.enforced?.version ?? 0, pod.outstanding?.version ?? 0);
+    return { ...common, connected: true, enforced: pod.enforced, outstanding: pod.outstanding, version };
+  };
+  return [[...pods.values()].map(appPod), factsOf];
+}
+
+function appPod({ name, bare, controlled, subset: of, enforced, outstanding, late, older }: Pod): AppPod {
+  const common = {
+    namespace: APP.namespace,
+    name,
+    uid: name,
+    subset: of,
+    controlled,
+    ready: true,
+    ended: false,
+    terminating: false,
+  };
+  // Before its first snapshot its operator does not run.
+  const serves = enforced !== undefined || outstanding !== undefined;
+  return { ...common, proxy: bare ? "none" : "own", running: bare || older || (serves && !late) };
+}
+
+function reconcile(world: World): AppPlan {
+  const [pods, factsOf] = read(world);
+  const { bySpec, isPaused } = world;
+  const common = { app: APP, pods, factsOf };
+  const plan = world.isDeleting
+    ? planDissolution({ ...common, lockName: "lock", namespaces: [...bySpec.classOf.keys()].map((name) => ({ name })) })
+    : planRoute({
+        ...common,
+        bySpec,
+        isPaused,
+        subsets: SUBSETS,
+        lockName: "lock",
+        callers: NO_CALLER_POLICY,
+        showsLosses: world.onLoss === "Restart",
+      });
+  const claims = podClaims(APP, pods, factsOf);
+  for (const [of, { table }] of plan.rules) expectNoNeedlessStop(plan.wished, table, of, claims);
+  const issue = nextIssue(world.issue, world.statusVersion, plan, pods, { facts: factsOf });
+  world.issue = issue;
+  world.statusVersion = issue.version;
+  for (const pod of world.pods.values()) {
     if (!pod.reported || pod.bare) continue;
-    const table = withFences(wished, plan, pod.subset);
-    const last = pod.sent.at(-1) ?? pod.enforced;
-    if (JSON.stringify(digest(last?.table)) === JSON.stringify(digest(table)) && last?.subset === pod.subset) continue;
-    pod.sent.push({ subset: pod.subset, table });
+    const rules = plan.rulesFor(appPod(pod));
+    pod.wanted = issue.snapshots.get(rules.digest);
+    if (pod.wanted === undefined) throw new Error(`there is no version of what ${pod.name} is to enforce`);
+    if (world.isDeleting || (world.onLoss === "Restart" && pod.controlled)) expectNothingLost(pod, pod.wanted);
+    send(pod);
   }
-}
-
-function digest(table: RouteTable | undefined): unknown {
-  return table && [table.rules, table.publicResources, table.classes, [...table.classOf], [...table.fenced].sort()];
-}
-
-// What no rule on labels names and what is not public has fences of namespaces alone; and who has something already is told that
-// it moves, and is not shown nothing.
-function expectNoNeedlessStop(wished: RouteTable, next: RouteTable, subset: string, claims: readonly Claim[]): void {
-  const tables = [wished, ...claims.flatMap((claim) => (claim.kind === "table" ? [claim.table] : []))];
-  const own = claims.flatMap((claim) =>
-    claim.kind === "table" && claim.enforced && claim.subset === subset && !hasUnreportedFence(claim.table) ? [claim.table] : [],
-  );
-  if (own.length === 0) return;
-  if (hasUnreportedFence(next)) throw new Error(`"${subset}" has something, and is to be shown nothing`);
-  for (const resource of RESOURCES) {
-    const isNamed = ({ rules, publicResources }: RouteTable) =>
-      matchesResource(publicResources, "", resource) ||
-      rules.some(({ kind, resources }) => kind === "objects" && matchesResource(resources, "", resource));
-    const wasMoving = own.some((table) => ownersOf(table, "", resource).isMoving);
-    if (!tables.some(isNamed) && !wasMoving && ownersOf(next, "", resource).isMoving)
-      throw new Error(`${resource} move for "${subset}" and nothing is about them`);
-  }
-}
-
-function hasUnreportedFence({ rules }: RouteTable): boolean {
-  return rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
-}
-
-function expectOneOwner(pods: ReadonlyMap<number, Pod>): void {
-  for (const resource of RESOURCES) {
-    const owners = [...pods.values()].flatMap(({ enforced, bare }) => {
-      if (bare) return [{ subset: "", ownerOf: (): Owner => ({ kind: "everyone" }) }];
-      return enforced === undefined ? [] : [{ subset: enforced.subset, ownerOf: ownersOf(enforced.table, "", resource).ownerOf }];
-    });
-    for (const namespace of ["", ...NAMESPACES, "unheard-of"]) {
-      for (const labels of LABELS) {
-        const holders = new Set<string>();
-        const sharers = new Set<string>();
-        for (const { subset: name, ownerOf } of owners) {
-          const owner = ownerOf(namespace, labels);
-          if (owner.kind === "everyone") sharers.add(name);
-          if (owner.kind === "subset" && owner.subset === name) holders.add(name);
-        }
-        if (holders.size > 0 && new Set([...holders, ...sharers]).size > 1)
-          throw new Error(
-            `${resource} ${JSON.stringify(labels)} in "${namespace}": held by ${JSON.stringify([...holders])}, shared by ${JSON.stringify([...sharers])}`,
-          );
-      }
-    }
-  }
+  for (const pod of world.pods.values()) expectShownIsNotWritten(pod);
+  if (world.isPaused && !world.isDeleting) expectKept(bySpec, tableInForce(APP, pods, factsOf), plan.wished);
+  // From here on nobody may bring anything back any more.
+  if (world.isDeleting && isDissolved(plan, pods, factsOf)) for (const pod of world.pods.values()) expectWhole(pod);
+  expectOneOwner(world.pods);
+  return plan;
 }

@@ -1,45 +1,94 @@
-// The disk of one proxy of the model: the snapshot file's interface over a variable. Invariant: a save resolves only after the
-// content is there; a process that ends during a save finds the old content or the new one.
+// The disk of one proxy of the model: the texts of its files, as the real ones read and write them, over variables. Invariant: a save
+// resolves only after the content is there; a process that ends during a save finds the old content or the new one.
+import { MeshError } from "../../src/base/errors.ts";
 import type { SnapshotFile } from "../../src/proxy/session/snapshot-file.ts";
+import { snapshotToJson, storedFromJson } from "../../src/proxy/session/snapshot-json.ts";
+import type { StreamLedger } from "../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { PodRef } from "../../src/wire/messages.ts";
+
+/** What a process that starts again finds: what was there or what was being saved, half of it, or nothing at all. */
+export type Remains = "before" | "saved" | "torn" | "none";
+
+export type DiskState = "works" | "hangs" | "fails";
 
 export interface ModelDisk {
   readonly file: SnapshotFile;
-  /** While false, saves hang; those that hang finish when it is true again. */
-  works: boolean;
-  /** The process ends. @param stored what was being saved has reached the disk */
-  crash(stored: boolean): void;
+  /** Numbers of streams and the promised epoch: a new one for each process. */
+  openStreams(now: () => number): Pick<StreamLedger, "next" | "epoch" | "promise">;
+  /** While it hangs, saves wait; those that wait finish when it works again. */
+  state: DiskState;
+  /** The process ends. */
+  crash(remains: Remains): void;
 }
 
-export function createModelDisk(): ModelDisk {
-  let content: Snapshot | undefined;
-  let works = true;
+// As in stream-ledger.ts, whose file is the real disk's.
+const RESERVED = 10_000;
+const NO_STREAM = { bound: 0, epoch: 0 };
+
+export function createModelDisk(pod: PodRef): ModelDisk {
+  let content = "";
+  let stream = NO_STREAM;
+  let state: DiskState = "works";
   let waiting: { readonly snapshot: Snapshot; readonly resolve: () => void }[] = [];
   return {
     file: {
-      load: async () => content,
-      save(snapshot) {
-        if (!works) return new Promise((resolve) => waiting.push({ snapshot, resolve }));
-        content = snapshot;
-        return Promise.resolve();
+      async load() {
+        try {
+          return content === "" ? undefined : storedFromJson(content, pod).snapshot;
+        } catch {
+          content = "";
+          return undefined;
+        }
+      },
+      async save(snapshot) {
+        if (state === "fails") throw new MeshError("SNAPSHOT_FILE", "the disk is broken");
+        if (state === "hangs") return new Promise((resolve) => waiting.push({ snapshot, resolve }));
+        content = snapshotToJson(snapshot, pod);
       },
     },
-    get works() {
-      return works;
+    openStreams(now) {
+      let mine = stream;
+      let last = mine.bound;
+      const store = (next: typeof stream) => {
+        mine = next;
+        stream = state === "works" ? next : NO_STREAM;
+      };
+      return {
+        async next() {
+          last = Math.max(last + 1, now());
+          if (last > mine.bound) store({ ...mine, bound: last + RESERVED });
+          return last;
+        },
+        get epoch() {
+          return mine.epoch;
+        },
+        async promise(epoch) {
+          if (epoch < mine.epoch) return false;
+          if (epoch > mine.epoch) store({ ...mine, epoch });
+          return true;
+        },
+      };
     },
-    set works(value) {
-      works = value;
-      if (!value) return;
+    get state() {
+      return state;
+    },
+    set state(value) {
+      state = value;
+      if (value !== "works") return;
       for (const { snapshot, resolve } of waiting) {
-        content = snapshot;
+        content = snapshotToJson(snapshot, pod);
         resolve();
       }
       waiting = [];
     },
-    crash(stored) {
-      if (stored) content = waiting.at(-1)?.snapshot ?? content;
+    crash(remains) {
+      const newest = waiting.at(-1);
+      if (remains === "saved" && newest !== undefined) content = snapshotToJson(newest.snapshot, pod);
+      if (remains === "torn") content = content.slice(0, content.length / 2);
+      if (remains === "none") [content, stream] = ["", NO_STREAM];
       waiting = [];
-      works = true;
+      state = "works";
     },
   };
 }

@@ -1,174 +1,141 @@
-// The world of the mesh tests: the API server's objects as stores, the manager's real code without gRPC, and model proxies.
-// Nothing happens by itself: a script says when the manager looks, when messages arrive and what is lost. Invariant: at every
-// step at most one subset holds an object of a resource in a namespace, whatever the script does.
-import type { VirtualApp } from "../../src/api/virtual-app.ts";
-import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
-import { isMeshError, MeshError } from "../../src/base/errors.ts";
-import { silentLogger } from "../../src/base/log.ts";
-import type { Pod } from "../../src/kube/client/resources.ts";
-import type { KubeObject } from "../../src/kube/types.ts";
-import { createAdmission } from "../../src/manager/admission.ts";
-import { createVirtualAppReconciler } from "../../src/manager/controllers/virtual-app/reconciler.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
-import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import { createStore } from "../../src/runtime/store.ts";
-import { createFakeClock } from "../support/fake-clock.ts";
-import { createFakeKubeClient } from "../support/fake-kube-client.ts";
-import { appSpec, labelsFor, type PodLabels, podLabels, podSpec, podStatus, type Rules } from "./mesh-objects.ts";
-import { createModelProxy, type ModelProxy } from "./mesh-proxy.ts";
+// The world of the mesh tests: a cluster, one manager that leads, perhaps an older one that is still alive, and model proxies. Nothing
+// happens by itself: a script says when a manager looks, when messages arrive and what is lost. Invariant: at every step at most one
+// subset holds an object of a resource in a namespace, whatever the script does.
 
-export const NAMESPACES = ["a", "b", "c"];
-export const RESOURCES = ["configmaps", "pods"];
+import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
+import type { Pod } from "../../src/kube/client/resources.ts";
+import { INJECTED_LABEL } from "../../src/manager/translate/app-pods.ts";
+import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
+import { createModelClock } from "./mesh-clock.ts";
+import { createCluster, HOME } from "./mesh-cluster.ts";
+import { createModelManager, type ModelManager } from "./mesh-manager.ts";
+import { appSpec, type PodLabels, type Rules } from "./mesh-objects.ts";
+import type { ModelProxy } from "./mesh-proxy.ts";
+
+export { NAMESPACES, RESOURCES } from "./mesh-checks.ts";
 export const SHOP = "shop";
-const UNHEARD_OF = "unheard-of";
-const HOME = "ops";
-const log = silentLogger();
+/** Names of pods; where a pod is made before the old one has gone, it has another one of them. */
+export const PODS = ["p0", "p1", "p2", "p3", "q0", "q1"];
+
+/** What becomes of a manager when another one leads. */
+export type Fate =
+  /** The process is gone, and its connections with it. */
+  | "gone"
+  /** It knows that it leads no more; what it has sent may still arrive. */
+  | "deposed"
+  /** It was asleep, its clock too: it believes that it leads, and goes on. */
+  | "deluded";
 
 export type MeshWorld = ReturnType<typeof createMeshWorld>;
 
 /** @param born the namespaces that there are at first */
-export function createMeshWorld(born: readonly string[] = NAMESPACES) {
-  const fail = (error: unknown) => {
-    throw error;
-  };
-  const apps = createStore<VirtualApp>(fail);
-  const pods = createStore<Pod>(fail);
-  const namespaces = createStore<KubeObject>(fail);
-  const client = createFakeKubeClient();
-  const clock = createFakeClock();
-  const proxies = new Map<string, ModelProxy>();
+export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)) {
+  const clock = createModelClock();
+  const managers: ModelManager[] = [];
   const events: string[] = [];
-  let appNames: readonly string[] = [];
-  let uids = 0;
-  let versions = 0;
+  const checks = createChecks();
+  const see = () => {
+    for (const each of managers) each.see();
+    if (dissolving !== undefined && cluster.app(SHOP) === undefined) {
+      if (!isTorn) expectWhole();
+      dissolving = undefined;
+    }
+    if (cluster.app(SHOP)?.metadata.deletionTimestamp !== undefined) dissolving = true;
+  };
+  let dissolving: true | undefined;
+  let isTorn = false;
+  let looks = 0;
+  let epochs = 0;
+  const cluster = createCluster(born, clock, () => see());
+  const { proxies } = cluster;
+  const startManager = () => {
+    const onEvent = (reason: string) => void events.push(reason);
+    managers.push(createModelManager({ epoch: ++epochs, cluster: cluster.view, client: cluster.client, clock, onEvent }));
+  };
+  const leader = () => {
+    const last = managers.at(-1);
+    if (last === undefined) throw new Error("there is no manager");
+    return last;
+  };
+  startManager();
 
-  const world = {
+  const isWhole = ({ current }: ModelProxy): boolean => {
+    if (current === undefined) return true;
+    const { subset, table } = current;
+    return subset === "" && table.rules.length === 0 && table.fenced.size === 0 && table.shown === undefined;
+  };
+  // When the finalizer is off, every pod that was told something is told that everything is its own; but one that has lost the label
+  // that says whose it is cannot be told.
+  function expectWhole(): void {
+    const ofApp = [...proxies.values()].filter(({ name }) => cluster.pod(name)?.metadata.labels?.[INJECTED_LABEL] === SHOP);
+    for (const proxy of ofApp) if (!isWhole(proxy)) throw new Error(`the app is gone, and ${proxy.name} has not the whole view`);
+  }
+
+  return {
+    clock,
+    cluster,
     proxies,
+    checks,
     /** The reasons of the Kubernetes Events so far. */
     events,
-    /** The API server takes no status. */
-    statusIsLost: false,
-    /** The manager does not hear of changes of VirtualApps, not even its own. */
-    watchIsLate: false,
-  };
-  client.before = ({ verb }) => {
-    if (verb === "patch" && world.statusIsLost) throw new MeshError("KUBE_UNREACHABLE", "writing status: the connection is lost");
-  };
-
-  const startManager = () => {
-    const registry = createProxyRegistry({ log });
-    const admit = createAdmission({ pods, apps, leaderElsewhere: () => undefined });
-    const recorder = { event: (_: KubeObject, __: string, reason: string) => void events.push(reason) };
-    const reconciler = createVirtualAppReconciler({ client, apps, pods, namespaces, registry, events: recorder, clock, log });
-    return { registry, admit, reconciler };
-  };
-  let manager = startManager();
-  apps.replace([]);
-  pods.replace([]);
-  namespaces.replace(born.map(namespaceObject));
-  pods.onChange(({ type, object }) => {
-    if (type === "deleted") manager.registry.forget(`${HOME}/${object.metadata.name}`); // as in add.ts
-  });
-
-  /** The manager's watch catches up. */
-  const watchApps = () => {
-    if (world.watchIsLate) return;
-    apps.replace(appNames.flatMap((name) => client.read<VirtualApp>(VIRTUAL_APPS, { namespace: HOME, name }) ?? []));
-  };
-  const putApp = (name: string, spec: VirtualApp["spec"]) => {
-    const old = client.read<VirtualApp>(VIRTUAL_APPS, { namespace: HOME, name });
-    appNames = [...new Set([...appNames, name])];
-    client.put<VirtualApp>(VIRTUAL_APPS, {
-      apiVersion: "ctrlmesh.kruise.io/v1alpha1",
-      kind: "VirtualApp",
-      ...old,
-      metadata: { ...old?.metadata, name, namespace: HOME, generation: (old?.metadata.generation ?? 0) + 1 },
-      spec,
-    });
-    watchApps();
-  };
-  const putPod = (name: string, change: Partial<Pod> & { readonly labels?: Readonly<Record<string, string>> }) => {
-    const old = pods.get(name, HOME);
-    const uid = old?.metadata.uid ?? `pod-${++uids}`;
-    const labels = change.labels ?? old?.metadata.labels ?? {};
-    const metadata = { name, namespace: HOME, uid, labels, resourceVersion: String(++versions) };
-    const spec = change.spec ?? old?.spec ?? {};
-    pods.upsert({ apiVersion: "v1", kind: "Pod", metadata, spec, status: change.status ?? old?.status ?? {} });
-    return uid;
-  };
-  const startProxy = (name: string, uid: string) => {
-    const proxy = createModelProxy({
-      pod: { namespace: HOME, name, uid },
-      manager: () => manager,
-      clock,
-      onState: () => {
-        const isPodThere = pods.get(name, HOME)?.metadata.uid === uid;
-        if (isPodThere) putPod(name, { status: podStatus(proxy.current !== undefined, proxy.restarts) });
-      },
-    });
-    proxies.set(name, proxy);
-  };
-
-  return Object.assign(world, {
-    watchApps,
-    setApp: (rules: Rules, name = SHOP) => putApp(name, appSpec(rules)),
+    /** The API server takes no writes of the managers. */
+    set statusIsLost(is: boolean) {
+      cluster.isWriteLost = is;
+    },
+    get leader() {
+      return leader();
+    },
+    /** The one that led before, if it is still alive. */
+    get older() {
+      return managers.length > 1 ? managers[0] : undefined;
+    },
+    setApp: (rules: Rules, name = SHOP) => cluster.setRules(name, rules),
     /** The spec becomes one that the manager refuses. */
     breakApp(name = SHOP) {
-      const spec = client.read<VirtualApp>(VIRTUAL_APPS, { namespace: HOME, name })?.spec;
+      const spec = cluster.app(name)?.spec;
       if (spec !== undefined)
-        putApp(name, { ...spec, subsets: [{ name: "odd", labels: { odd: "yes" }, routeRules: ["missing"] }] });
+        cluster.putApp(name, { ...spec, subsets: [{ name: "odd", labels: { odd: "yes" }, routeRules: ["missing"] }] });
     },
-    hasApp: (name = SHOP) => appNames.includes(name),
+    hasApp: (name = SHOP) => cluster.app(name) !== undefined,
+    /** Gone at once, as when somebody takes the finalizer off by hand. */
     deleteApp(name = SHOP) {
-      if (!appNames.includes(name)) return;
-      appNames = appNames.filter((other) => other !== name);
-      client.remove(VIRTUAL_APPS, { namespace: HOME, name });
-      watchApps();
+      isTorn = true;
+      cluster.tearApp(name);
+      isTorn = false;
     },
-    hasPod: (name: string) => pods.get(name, HOME) !== undefined,
-    /** The pod is made with these labels, or given them. */
-    setPod(name: string, labels: PodLabels = {}) {
-      const isNew = pods.get(name, HOME) === undefined;
-      const status = podStatus(false, 0);
-      const uid = putPod(name, { labels: podLabels(labels), ...(isNew ? { spec: podSpec(labels), status } : {}) });
-      if (isNew && labels.injected !== null) startProxy(name, uid);
-    },
-    setPodStatus: (name: string, status: NonNullable<Pod["status"]>) => void putPod(name, { status }),
-    deletePod(name: string) {
-      const pod = pods.get(name, HOME);
-      proxies.get(name)?.kill();
-      proxies.delete(name);
-      if (pod !== undefined) pods.remove(pod);
-    },
-    /** The pod ends for good and its object stays. */
-    evictPod(name: string) {
-      if (pods.get(name, HOME) === undefined) return;
-      proxies.get(name)?.kill();
-      proxies.delete(name);
-      putPod(name, { status: { phase: "Failed" } });
-    },
-    addNamespace: (name: string) => namespaces.upsert(namespaceObject(name)),
-    hasNamespace: (name: string) => namespaces.get(name) !== undefined,
-    /** @param lingers the streams of the old manager stay until a proxy hangs up; it answers on them and decides nothing new */
-    restartManager(lingers = false) {
-      // A proxy without a snapshot has no operator yet, and waits for one that leads.
-      for (const proxy of proxies.values()) if (!lingers || proxy.current === undefined) proxy.cut();
-      manager = startManager();
-    },
-    async reconcile(name = SHOP) {
-      try {
-        await manager.reconciler.reconcile({ namespace: HOME, name }, new AbortController().signal);
-      } catch (error) {
-        if (!isMeshError(error, "KUBE_UNREACHABLE")) throw error;
+    hasPod: (name: string) => cluster.pod(name) !== undefined,
+    setPod: (name: string, labels: PodLabels = {}) => cluster.setPod(name, labels),
+    setPodStatus: (name: string, status: NonNullable<Pod["status"]>) => cluster.setPodStatus(name, status),
+    deletePod: (name: string) => cluster.removePod(name),
+    evictPod: (name: string) => cluster.failPod(name),
+    hasNamespace: (name: string) => cluster.namespace(name) !== undefined,
+    /** Another manager leads from now on. */
+    restartManager(fate: Fate = "gone") {
+      const before = leader();
+      managers.splice(0, managers.length);
+      for (const proxy of proxies.values()) {
+        // Of a proxy without a snapshot nobody waits for what it may still be told: it has no operator yet. See mesh.test.ts.
+        if (proxy.manager !== before || fate === "gone" || proxy.current === undefined) proxy.cut();
       }
-      watchApps();
+      before.believesToLead = fate === "deluded";
+      if (fate !== "gone") managers.push(before);
+      startManager();
     },
-    status: (name = SHOP): VirtualAppStatus | undefined =>
-      client.read<VirtualApp>(VIRTUAL_APPS, { namespace: HOME, name })?.status,
+    async reconcile(name = SHOP, manager = leader()) {
+      await manager.reconcile(HOME, name);
+      see();
+    },
+    status: (name = SHOP): VirtualAppStatus | undefined => cluster.app(name)?.status,
     proxy(name: string): ModelProxy {
       const proxy = proxies.get(name);
       if (proxy === undefined) throw new Error(`there is no proxy ${name}`);
       return proxy;
+    },
+    /** To the one that leads, or to the older one: there only if it has promised something to somebody. */
+    async connect(name: string, isToOlder = false) {
+      const proxy = proxies.get(name);
+      const to = isToOlder && proxy?.hasPromised ? (this.older ?? leader()) : leader();
+      await proxy?.connect(to);
     },
     /** Which subsets may act on objects with these labels in the namespace, with the pods by which they do. */
     holders(namespace: string, resource = "configmaps", labels: Readonly<Record<string, string>> = {}): Map<string, string[]> {
@@ -179,19 +146,14 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
       }
       return found;
     },
-    /** @throws if two subsets hold the same object of a resource in a namespace, and do not both share it */
+    rightsOf: (proxy: ModelProxy): Rights => checks.rightsOf(proxy),
+    /** How often that was looked at. */
+    get looks() {
+      return looks;
+    },
     expectOneOwner(where: string) {
-      for (const namespace of [...NAMESPACES, UNHEARD_OF]) {
-        for (const resource of RESOURCES) {
-          for (const labels of labelsFor(resource)) {
-            const rights = [...proxies.values()].flatMap((proxy) => [...proxy.holds(namespace, resource, labels)]);
-            const alone = rights.find(([, right]) => right === "alone")?.[0];
-            if (alone === undefined || rights.every(([subset]) => subset === alone)) continue;
-            const what = `${resource} ${JSON.stringify(labels)} in ${namespace}`;
-            throw new Error(`two owners of ${what} after ${where}: ${textOf(this.holders(namespace, resource, labels))}`);
-          }
-        }
-      }
+      looks++;
+      checks.oneOwner(proxies.values(), cluster.bare(), (name) => cluster.namespace(name) !== undefined, where);
     },
     /** All messages of the proxy arrive, in both directions. */
     async exchange(name: string) {
@@ -201,26 +163,48 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES) {
       }
     },
     /** Nothing goes wrong for a while: writes end, streams open, everything arrives, the manager looks at every app. */
-    async settle(rounds = 12) {
+    async settle(rounds = 12, isQuiet = () => false) {
       for (let round = 0; round < rounds; round++) {
+        clock.pass(10_000);
         for (const proxy of proxies.values()) {
           await proxy.endWrites();
-          if (proxy.isAstray) proxy.hangUp();
-          proxy.connect();
+          if (proxy.manager !== undefined && proxy.manager !== leader()) proxy.hangUp();
+          await proxy.connect(leader());
           await this.exchange(proxy.name);
         }
-        for (const name of appNames) await this.reconcile(name);
+        for (const name of cluster.appNames()) await this.reconcile(name);
         for (const proxy of proxies.values()) await this.exchange(proxy.name);
         this.expectOneOwner("a quiet round");
+        if (isQuiet()) return;
+        this.tidy();
       }
     },
-  });
-}
-
-function namespaceObject(name: string): KubeObject {
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: {}, resourceVersion: "1" } };
-}
-
-function textOf(holders: ReadonlyMap<string, readonly string[]>): string {
-  return [...holders].map(([subset, names]) => `"${subset}" by ${names.join(" and ")}`).join(", ");
+    /** Kubelets end what was asked to end, and workloads make what is missing. */
+    tidy() {
+      for (const { metadata } of cluster.view.pods())
+        if (metadata.deletionTimestamp !== undefined) cluster.removePod(metadata.name ?? "");
+      const failed = cluster.view.pods().filter(({ status }) => status?.phase === "Failed");
+      if (cluster.vacancies.length > 0) for (const { metadata } of failed) cluster.removePod(metadata.name ?? "");
+      while (cluster.vacancies.length > 0 && PODS.some((name) => cluster.pod(name) === undefined)) cluster.fillVacancy(PODS);
+    },
+    /** Every proxy that has something has everything. */
+    isWhole: () => [...proxies.values()].every(isWhole),
+    setAppIfOther(rules: Rules) {
+      if (JSON.stringify(cluster.app(SHOP)?.spec) !== JSON.stringify(appSpec(rules))) cluster.setRules(SHOP, rules);
+    },
+    /** The one that led before has noticed by now. */
+    endOlder() {
+      const older = managers.length > 1 ? managers.shift() : undefined;
+      for (const proxy of proxies.values()) if (older !== undefined && proxy.manager === older) proxy.cut();
+    },
+    /** The manager says that everything is as the spec says, and no pod comes or goes; or there is no app. */
+    isAtRest(): boolean {
+      const app = cluster.app(SHOP);
+      if (app === undefined) return true;
+      const converged = app.status?.conditions?.find(({ type }) => type === "Converged");
+      const isSaid = converged?.status === "True" && converged.observedGeneration === app.metadata.generation;
+      const isLeaving = cluster.view.pods().some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+      return isSaid && app.metadata.deletionTimestamp === undefined && !isLeaving && cluster.vacancies.length === 0;
+    },
+  };
 }

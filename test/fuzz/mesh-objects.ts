@@ -5,9 +5,12 @@ import { INJECTED_LABEL } from "../../src/manager/translate/app-pods.ts";
 
 export const SUBSETS = ["", "canary", "beta"];
 
+/** Label of namespaces by which they are given to subsets. A namespace is born with its own name as the value. */
+export const TEAM = "team";
+
 /** Who is to own what. */
 export interface Rules {
-  /** Namespace -> subset; those that are left out belong to the default subset. */
+  /** Team of a namespace -> subset; those that are left out belong to the default subset. */
   readonly owners: Readonly<Record<string, string>>;
   /** The rules name config maps: everything else stays with the default subset. */
   readonly onlyConfigMaps?: boolean;
@@ -15,6 +18,10 @@ export interface Rules {
   readonly tiers?: Readonly<Record<string, string>>;
   /** These resources are public, but for config maps with tiers or that the rules name. */
   readonly publics?: readonly string[];
+  readonly onLoss?: "Restart" | "Resync";
+  readonly paused?: boolean;
+  /** The operator elects leaders under this lock. */
+  readonly lockName?: string;
 }
 
 /** Labels of the objects that are asked about. */
@@ -25,18 +32,18 @@ export function labelsFor(resource: string): typeof LABELS {
   return resource === "configmaps" ? LABELS : LABELS.slice(0, 1);
 }
 
-/** Who is to own an object of a namespace, by the wish alone; "*" is everybody. */
+/** Who is to own an object of a team's namespace, by the wish alone; "*" is everybody. */
 export function ownerOf(
   { owners, onlyConfigMaps = false, tiers, publics = [] }: Rules,
-  namespace: string,
+  team: string,
   resource: string,
   labels: Readonly<Record<string, string>>,
 ): string {
   const isDivided = tiers !== undefined && resource === "configmaps" && Object.keys(tiers).some((tier) => tiers[tier] !== "");
   const named = tiers !== undefined ? "pods" : onlyConfigMaps ? "configmaps" : "";
-  if (publics.includes(resource) && !isDivided) return (named === resource && owners[namespace]) || "*";
+  if (publics.includes(resource) && !isDivided) return (named === resource && owners[team]) || "*";
   if (tiers !== undefined && resource === "configmaps") return tiers[labels.tier ?? ""] ?? "";
-  return !onlyConfigMaps || tiers !== undefined || resource === "configmaps" ? (owners[namespace] ?? "") : "";
+  return !onlyConfigMaps || tiers !== undefined || resource === "configmaps" ? (owners[team] ?? "") : "";
 }
 
 /** The subsets that the rules give something to. */
@@ -51,26 +58,32 @@ export interface PodLabels {
   readonly injected?: string | null;
   /** It carries the label that the app selects; default true. */
   readonly selected?: boolean;
+  /** Somebody makes it anew when it is gone; default false. Kept from its birth. */
+  readonly controlled?: boolean;
 }
 
 export function appSpec(rules: Rules): VirtualApp["spec"] {
-  const { owners, onlyConfigMaps = false, tiers, publics = [] } = rules;
+  const { owners, onlyConfigMaps = false, tiers, publics = [], onLoss, paused, lockName } = rules;
   const used = usedSubsets(rules);
   const only = (resource: string) => ({ resources: [{ apiGroups: [""], resources: [resource] }] });
   const resources = tiers !== undefined ? only("pods") : onlyConfigMaps ? only("configmaps") : {};
   const keysOf = (of: Readonly<Record<string, string>>, subset: string) => Object.keys(of).filter((key) => of[key] === subset);
   const matchesOf = (subset: string) => {
-    const namespaces = keysOf(owners, subset);
+    const teams = keysOf(owners, subset);
+    const namespaceSelector = { matchExpressions: [{ key: TEAM, operator: "In" as const, values: teams }] };
     const values = keysOf(tiers ?? {}, subset);
     const objectSelector = { matchExpressions: [{ key: "tier", operator: "In" as const, values }] };
     return [
-      ...(namespaces.length === 0 ? [] : [{ namespaceRegex: `^(${namespaces.join("|")})$`, ...resources }]),
+      ...(teams.length === 0 ? [] : [{ namespaceSelector, ...resources }]),
       ...(values.length === 0 ? [] : [{ objectSelector, ...only("configmaps") }]),
     ];
   };
   return {
     selector: { matchLabels: { app: "op" } },
+    ...(lockName === undefined ? {} : { configuration: { controller: { leaderElectionName: lockName } } }),
     route: {
+      ...(onLoss === undefined ? {} : { onLoss }),
+      ...(paused === undefined ? {} : { paused }),
       subRules: used.map((name) => ({ name, match: matchesOf(name) })),
       ...(publics.length === 0 ? {} : { subsetPublicResources: [{ apiGroups: [""], resources: [...publics] }] }),
     },
@@ -88,7 +101,7 @@ export function podLabels({ subset = "", injected = "shop", selected = true }: P
 
 /** Labels come and go; the containers are those that the pod was made with. */
 export function podSpec({ injected }: PodLabels): NonNullable<Pod["spec"]> {
-  return injected === null ? {} : { initContainers: [{ name: "ctrlmesh-proxy" }] };
+  return injected === null ? {} : { nodeName: "node", initContainers: [{ name: "ctrlmesh-proxy" }] };
 }
 
 /** What a kubelet says. @param serves the proxy has a snapshot, so its startup probe passes and the operator runs */
@@ -100,4 +113,10 @@ export function podStatus(serves: boolean, restarts: number): NonNullable<Pod["s
     conditions: [{ type: "Ready", status: serves ? "True" : "False" }],
     initContainerStatuses: [proxy],
   };
+}
+
+/** The controller that makes pods of a subset. */
+export function ownerReferences(subset: string) {
+  const name = subset === "" ? "op" : `op-${subset}`;
+  return [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: name, controller: true }];
 }

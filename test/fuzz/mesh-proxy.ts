@@ -1,46 +1,33 @@
-// One proxy of the model: the real enforcer and snapshot intake and the real message bytes, with a disk, a stream and writes
-// that a script drives. Invariant: messages of one stream keep their order; what is not yet delivered can be lost, never changed.
+// One proxy of the model: the real enforcer and snapshot intake, and what mesh-client does with a stream, with a disk, streams and
+// writes that a script drives. Of a stream that it has left, what was said still arrives; what comes on it is not heard any more.
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
-import type { ProxyRegistry, ProxyStream } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import type { Admission } from "../../src/manager/snapshot-server/snapshot-server.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { helloOf } from "../../src/proxy/session/hello.ts";
+import { INHERITED_WRITES_MS } from "../../src/proxy/session/inherited-writes.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import { createSnapshotIntake } from "../../src/proxy/session/snapshot-intake.ts";
+import { createSnapshotIntake, type DeltaAnswers } from "../../src/proxy/session/snapshot-intake.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
-import { loadMeshService } from "../../src/wire/load-proto.ts";
-import type { HelloMessage, ManagerMessage, PodRef, ProxyMessage, SnapshotMessage } from "../../src/wire/messages.ts";
-import { snapshotToWire } from "../../src/wire/snapshot-codec.ts";
-import { createModelDisk } from "./mesh-disk.ts";
+import type { ManagerMessage, PodRef, ProxyMessage } from "../../src/wire/messages.ts";
+import { flush } from "./mesh-clock.ts";
+import { createModelDisk, type DiskState, type Remains } from "./mesh-disk.ts";
+import type { ModelManager } from "./mesh-manager.ts";
+import type { ModelStream } from "./mesh-stream.ts";
 
 const log = silentLogger();
 const metrics = createSessionMetrics(new Registry());
-const { Connect: METHOD } = loadMeshService();
-
-/** What of the manager a proxy can reach. */
-export interface ManagerEnd {
-  readonly registry: ProxyRegistry;
-  readonly admit: (hello: HelloMessage) => Admission;
-}
 
 export interface ModelProxyOptions {
   readonly pod: PodRef;
-  /** The manager that answers now. */
-  readonly manager: () => ManagerEnd;
   readonly clock: Clock;
   /** Called when what the kubelet would report has changed. */
   readonly onState: () => void;
 }
 
 interface Link {
-  readonly manager: ManagerEnd;
-  readonly stream: ProxyStream;
-  /** Sent by the manager, oldest first, not yet taken. */
-  readonly down: SnapshotMessage[];
-  /** The manager has taken the hello and not noticed an end. */
-  served: boolean;
+  readonly manager: ModelManager;
+  readonly stream: ModelStream;
 }
 
 /** By what right a subset acts on an object. */
@@ -57,64 +44,52 @@ interface Write {
 
 export type ModelProxy = ReturnType<typeof createModelProxy>;
 
-export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOptions) {
-  const key = `${pod.namespace}/${pod.name}`;
-  const disk = createModelDisk();
+export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
+  const disk = createModelDisk(pod);
   const nacks: string[] = [];
-  const up: { readonly link: Link; readonly message: ProxyMessage | "end" }[] = [];
-  let session = startSession();
+  /** Streams that it has left and of which something has not arrived, oldest first. */
+  let left: Link[] = [];
   let link: Link | undefined;
-  let writes: Write[] = [];
+  let writes: readonly Write[] = [];
   let alive = true;
   let restarts = 0;
-  let refusal = "";
+  let leader = false;
+  let session = startSession();
 
   function startSession() {
     const enforcer = createEnforcer();
     const stop = new AbortController();
     const intake = createSnapshotIntake({ pod, enforcer, file: disk.file, metrics, clock, log, signal: stop.signal });
-    return { enforcer, intake, stop };
+    return { enforcer, intake, stop, streams: disk.openStreams(clock.now) };
   }
 
-  const hello = (): HelloMessage => {
-    const { enforcer, intake } = session;
-    return helloOf({ pod, proxyVersion: "", version: enforcer.current?.snapshot.version ?? 0, held: intake.held });
-  };
-
-  // Both sides notice at once, and everything on the way is lost.
-  const cut = (which: Link) => {
-    for (let at = up.length - 1; at >= 0; at--) if (up[at]?.link === which) up.splice(at, 1);
-    which.down.length = 0;
-    if (link === which) link = undefined;
-    if (!which.served) return;
-    which.served = false;
-    which.manager.registry.disconnected(key, which.stream);
-  };
-  const openLink = (to: ManagerEnd): Link => {
-    const opened: Link = {
-      manager: to,
-      down: [],
-      served: false,
-      stream: {
-        send: (snapshot: Snapshot, nonce) => {
-          if (link === opened) opened.down.push(onWireDown({ snapshot: snapshotToWire(snapshot, nonce) }));
-        },
-        end: () => cut(opened),
-      },
+  const answersOn = (on: Link): DeltaAnswers => {
+    const say = (message: ProxyMessage) => {
+      if (link === on) on.stream.say(message);
     };
-    return opened;
+    return {
+      ack: (nonce, version) => say({ ack: { nonce, version } }),
+      nack(nonce, version, problems) {
+        nacks.push(problems.join("; "));
+        say({ nack: { nonce, version, problems } });
+      },
+      needsSnapshot: (nonce, version) => say({ nack: { nonce, version, problems: [], needsSnapshot: true } }),
+    };
   };
-  const takeMessage = (from: Link, message: ProxyMessage | "end") => {
-    const { registry, admit } = from.manager;
-    if (message === "end") cut(from);
-    else if ("hello" in message) {
-      const admission = admit(message.hello);
-      refusal = admission.kind === "refuse" ? admission.message : "";
-      if (admission.kind !== "serve") return cut(from);
-      from.served = true;
-      registry.connected(key, message.hello, from.stream);
-    } else if ("ack" in message) registry.acked(key, from.stream, message.ack.nonce);
-    else if ("nack" in message) registry.nacked(key, from.stream, message.nack);
+  const leave = () => {
+    if (link === undefined) return;
+    link.stream.hangUp();
+    left.push(link);
+    link = undefined;
+  };
+  const take = async (from: Link, message: ManagerMessage | "end") => {
+    if (message === "end" || "redirect" in message) leave();
+    else if ("welcome" in message) {
+      const { epoch } = message.welcome;
+      if (await session.streams.promise(epoch)) from.stream.say({ promise: { epoch } });
+      else leave();
+    } else if ("delta" in message) session.intake.takeDelta(message.delta, answersOn(from));
+    else session.intake.take(message.snapshot, answersOn(from));
   };
   const isMine = (namespace: string, resource: string, labels: Readonly<Record<string, string>>) => {
     const view = session.enforcer.current?.view("", resource);
@@ -123,114 +98,140 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
   const rightIn = (namespace: string, resource: string): Right =>
     session.enforcer.current?.view("", resource).ownerOf(namespace).kind === "everyone" ? "shared" : "alone";
 
+  /** What has become public meanwhile, everybody may write: a write from before is no other than those that begin now. */
+  const shared = (row: Write): Write =>
+    isMine(row.namespace, row.resource, row.labels) && rightIn(row.namespace, row.resource) === "shared"
+      ? { ...row, right: "shared" }
+      : row;
+
   return {
     name: pod.name,
+    uid: pod.uid,
     /** What it refused, newest last. */
     nacks,
     get current() {
       return session.enforcer.current?.snapshot;
     },
-    /** Why the manager does not serve it. */
-    get refusal() {
-      return refusal;
+    /** What it enforces, compiled: another object whenever that changes. */
+    get enforced() {
+      return session.enforcer.current;
+    },
+    get writes() {
+      return writes;
     },
     get restarts() {
       return restarts;
     },
-    get isConnected() {
-      return link?.served ?? false;
+    /** It has promised something to some manager, and has not lost that. */
+    get hasPromised() {
+      return session.streams.epoch > 0;
+    },
+    /** Whose stream it has. */
+    get manager() {
+      return link?.manager;
     },
     /** Something is on its way on its streams. */
     get isBusy() {
-      return up.length > 0 || (link?.down.length ?? 0) > 0;
-    },
-    /** The stream is another manager's than the one that answers now. */
-    get isAstray() {
-      return link !== undefined && link.manager !== manager();
+      return left.length > 0 || (link?.stream.up.length ?? 0) > 0 || (link?.stream.down.length ?? 0) > 0;
     },
     /** Opens a stream and says hello; nothing if there is a stream. */
-    connect() {
+    async connect(to: ModelManager) {
       if (link !== undefined || !alive) return;
-      link = openLink(manager());
-      up.push({ link, message: onWireUp({ hello: hello() }) });
+      const { enforcer, intake, streams } = session;
+      const stream = await streams.next();
+      const opened: Link = { manager: to, stream: to.open() };
+      link = opened;
+      const version = enforcer.current?.snapshot.version ?? 0;
+      const hello = helloOf({ pod, proxyVersion: "", stream, epoch: streams.epoch, version, held: intake.held });
+      opened.stream.say({ hello });
+      if (leader) this.report(leader);
+    },
+    report(isLeader: boolean) {
+      leader = isLeader;
+      const { heldNamespaces: held, drainingWrites } = session.enforcer;
+      link?.stream.say({ report: { leader, lock: null, held, drainingWrites } });
     },
     /** Ends the stream from the proxy's side: what it has said before still arrives. */
-    hangUp() {
-      if (link === undefined) return;
-      link.down.length = 0;
-      up.push({ link, message: "end" });
-      link = undefined;
-    },
+    hangUp: leave,
     /** The network breaks. */
     cut() {
-      for (const which of new Set([...up.map((entry) => entry.link), ...(link === undefined ? [] : [link])])) cut(which);
+      for (const each of [...left, ...(link === undefined ? [] : [link])]) each.stream.cut();
+      left = [];
+      link = undefined;
     },
     /** Takes the oldest message of the manager. */
-    async deliver() {
+    async deliver(again = false) {
       const from = link;
-      const message = from?.down.shift();
+      const message = from?.stream.take(again);
       if (from === undefined || message === undefined) return;
       const before = session.enforcer.current?.snapshot;
-      const hadNone = before === undefined;
-      const answer = (said: ProxyMessage) => {
-        if (link === from) up.push({ link: from, message: onWireUp(said) });
-      };
-      session.intake.take(message, {
-        ack: (nonce, version) => answer({ ack: { nonce, version } }),
-        nack: (nonce, version, problems) => {
-          nacks.push(problems.join("; "));
-          answer({ nack: { nonce, version, problems } });
-        },
-      });
+      await take(from, message);
       const now = session.enforcer.current?.snapshot;
       if (before?.subset === now?.subset && before && !showsNothing(before) && now && showsNothing(now))
         throw new Error(`${pod.name} is to show nothing of what it had`);
-      if (hadNone && now !== undefined) onState();
+      if (before === undefined && now !== undefined) onState();
+      if (before !== now && writes.length > 0) writes = writes.map(shared);
       await flush();
     },
     /** The newest message of the manager is refused, as by a proxy that does not know a rule. */
     refuse(problem: string) {
-      const message = link?.down.pop();
-      if (link === undefined || message === undefined) throw new Error(`nothing is on its way to ${pod.name}`);
-      const { nonce, version } = message;
-      up.push({ link, message: onWireUp({ nack: { nonce, version, problems: [problem] } }) });
+      const message = link?.stream.take(false);
+      if (link === undefined || message === undefined || message === "end")
+        throw new Error(`nothing is on its way to ${pod.name}`);
+      const sent = "delta" in message ? message.delta : "snapshot" in message ? message.snapshot : undefined;
+      if (sent === undefined) throw new Error(`what is on its way to ${pod.name} is no snapshot`);
+      link.stream.say({ nack: { nonce: sent.nonce, version: sent.version, problems: [problem] } });
     },
-    /** The manager takes the proxy's oldest message. */
-    answer() {
-      const entry = up.shift();
-      if (entry !== undefined) takeMessage(entry.link, entry.message);
+    /**
+     * A manager takes a message of the proxy: the oldest of its newest stream, or of the oldest of those that it has left.
+     * @param again the message is delivered once more later
+     */
+    answer(newestFirst = false, again = false) {
+      const from = newestFirst && link !== undefined && link.stream.up.length > 0 ? link : (left[0] ?? link);
+      if (from === undefined || from.stream.up.length === 0) return;
+      from.stream.arrive(again && from.stream.up[0] !== undefined);
+      left = left.filter(({ stream }) => stream.up.length > 0);
     },
-    /** The process ends and starts again. @param stored what was being stored has reached the disk */
-    async restart(stored: boolean) {
+    /** The process ends and starts again. */
+    async restart(remains: Remains) {
       if (!alive) return;
-      this.hangUp();
+      leave();
+      const { acknowledged, inDoubt } = session.intake.held;
+      const had = new Set([acknowledged?.digest, ...inDoubt.map(({ digest }) => digest)]);
       session.stop.abort();
-      writes = [];
+      // Writes of a process that was killed may still be carried out. Who has lost the disk as well knows nothing of them.
+      const endsLate = () => undefined;
+      writes = remains === "torn" || remains === "none" ? [] : writes.map((row) => ({ ...row, end: endsLate }));
+      if (writes.length > 0)
+        clock.after(INHERITED_WRITES_MS, () => {
+          writes = writes.filter(({ end }) => end !== endsLate);
+        });
+      const endedCleanly = writes.length === 0;
+      leader = false;
       restarts++;
-      disk.crash(stored);
+      disk.crash(remains);
       session = startSession();
-      await session.intake.restore();
+      await session.intake.restore(endedCleanly, session.streams.epoch > 0);
+      const now = session.enforcer.current?.snapshot;
+      if (now !== undefined && !had.has(now.digest))
+        throw new Error(`${pod.name} has something after its restart that it had not before`);
       onState();
     },
     /** While the disk does not work, what is to be stored waits. */
-    async setDiskWorks(works: boolean) {
-      disk.works = works;
+    async setDisk(state: DiskState) {
+      disk.state = state;
       await flush();
     },
     /** Begins a write if it is let through. */
     beginWrite(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}) {
       if (!alive || !isMine(namespace, resource, labels)) return;
       const subset = session.enforcer.current?.snapshot.subset ?? "";
-      writes.push({
-        subset,
-        right: rightIn(namespace, resource),
-        namespace,
-        resource,
-        labels,
-        end: session.enforcer.beginWrite(namespace, { group: "", resource }),
-      });
+      const right = rightIn(namespace, resource);
+      const end = session.enforcer.beginWrite(namespace, { group: "", resource });
+      writes = [...writes, { subset, right, namespace, resource, labels, end }];
     },
     async endWrites() {
+      if (writes.length === 0) return;
       const ending = writes;
       writes = [];
       for (const { end } of ending) end();
@@ -240,8 +241,8 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
     holds(namespace: string, resource: string, labels: Readonly<Record<string, string>> = {}): ReadonlyMap<string, Right> {
       const { current } = session.enforcer;
       if (!alive || current === undefined) return new Map();
-      if (isMine(namespace, resource, labels)) return new Map([[current.snapshot.subset, rightIn(namespace, resource)]]);
       const isOf = (row: Write) => row.namespace === namespace && row.resource === resource && row.labels.tier === labels.tier;
+      if (isMine(namespace, resource, labels)) return new Map([[current.snapshot.subset, rightIn(namespace, resource)]]);
       return new Map(writes.filter(isOf).map((row) => [row.subset, row.right]));
     },
     /** The pod is gone. */
@@ -256,22 +257,4 @@ export function createModelProxy({ pod, manager, clock, onState }: ModelProxyOpt
 // Where nothing is known of others, and only there: informers would believe that all is deleted.
 function showsNothing({ table }: Snapshot): boolean {
   return table.rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
-}
-
-// The bytes that would pass, so that what the contract does not carry is lost here too.
-function onWireUp(message: ProxyMessage): ProxyMessage {
-  if (METHOD === undefined) throw new Error("the contract has no method Connect");
-  return METHOD.requestDeserialize(METHOD.requestSerialize(message)) as ProxyMessage;
-}
-
-function onWireDown(message: ManagerMessage): SnapshotMessage {
-  if (METHOD === undefined) throw new Error("the contract has no method Connect");
-  const read = METHOD.responseDeserialize(METHOD.responseSerialize(message)) as ManagerMessage;
-  if (!("snapshot" in read)) throw new Error("a snapshot came out as something else");
-  return read.snapshot;
-}
-
-// Node empties the whole microtask queue before it runs an immediate.
-function flush(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -2,6 +2,7 @@
 // of events that showed the mistake.
 import { describe, expect, it } from "vitest";
 import { createMeshWorld, type MeshWorld } from "./mesh-model.ts";
+import { podStatus } from "./mesh-objects.ts";
 
 const A_TO_CANARY = { owners: { a: "canary" } };
 const A_AND_B_TO_CANARY = { owners: { a: "canary", b: "canary" } };
@@ -41,12 +42,20 @@ async function round(world: MeshWorld, ...pods: string[]): Promise<void> {
   world.expectOneOwner(`a round with ${pods}`);
 }
 
+/** The proxy is welcomed and promises; what it is sent then has not arrived. */
+async function greet(world: MeshWorld, name: string): Promise<void> {
+  const proxy = world.proxy(name);
+  proxy.answer();
+  await proxy.deliver();
+  proxy.answer();
+}
+
 describe("one owner", () => {
   it("two owners after a manager restart", async () => {
     const world = await quietWorld("d0", "d1", "c0");
     world.setApp(A_AND_B_TO_CANARY); // while nobody leads
     world.restartManager();
-    for (const name of ["d0", "c0"]) world.proxy(name).connect(); // d1 is cut off, and serves what it has
+    for (const name of ["d0", "c0"]) await world.connect(name); // d1 is cut off, and serves what it has
     for (const name of ["d0", "c0"]) await world.exchange(name);
     for (let times = 0; times < 4; times++) await round(world, "d0", "c0");
     expect([...world.holders("b").keys()]).toEqual([""]);
@@ -79,7 +88,7 @@ describe("one owner", () => {
     world.setApp(A_AND_B_TO_CANARY);
     await round(world, "d0", "c0");
     d0.cut();
-    d0.connect();
+    await world.connect("d0");
     for (let times = 0; times < 3; times++) await round(world, "d0", "c0");
     expect([...world.holders("b").keys()]).toEqual([""]);
     await d0.endWrites();
@@ -94,16 +103,36 @@ describe("one owner", () => {
     d0.cut();
     world.setApp({ owners: { b: "canary" } });
     await round(world, "c0"); // which gives a up
-    d0.connect();
+    await world.connect("d0");
     await round(world, "d0");
     await round(world, "d0"); // which gets a at once, and keeps b while it writes there
     expect(world.holders("a")).toEqual(new Map([["", ["d0"]]]));
     d0.cut();
-    d0.connect();
-    d0.answer();
+    await world.connect("d0");
+    await greet(world, "d0");
     world.setApp(A_TO_CANARY);
     for (let times = 0; times < 3; times++) await round(world, "c0");
     expect(world.holders("a")).toEqual(new Map([["", ["d0"]]]));
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+  });
+
+  it("a proxy that is killed with a gain in force which it has not stored, and a write there", async () => {
+    const world = await quietWorld("d0", "c0");
+    const c0 = world.proxy("c0");
+    world.setApp(A_AND_B_TO_CANARY);
+    await round(world, "d0", "c0"); // which has b taken from d0
+    await c0.setDisk("hangs");
+    for (let times = 0; times < 2; times++) await round(world, "d0", "c0");
+    expect(world.holders("b")).toEqual(new Map([["canary", ["c0"]]]));
+    c0.beginWrite("b", "configmaps");
+    await c0.restart("before");
+    world.setApp(A_TO_CANARY); // of b the next process knows nothing
+    await world.connect("c0");
+    for (let times = 0; times < 4; times++) await round(world, "d0", "c0");
+    expect(world.holders("b")).toEqual(new Map([["canary", ["c0"]]]));
+    expect(world.holders("a")).toEqual(new Map([["canary", ["c0"]]])); // nobody loses what he has
+    expect(world.holders("c")).toEqual(new Map([["", ["d0"]]]));
     await world.settle();
     expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
   });
@@ -133,7 +162,7 @@ describe("one owner", () => {
     world.restartManager();
     world.setPod("c0", { subset: "canary", injected: null }); // it is refused now, and cannot say that it is a canary
     world.setApp({ ...A_TO_CANARY, onlyConfigMaps: true });
-    world.proxy("d0").connect();
+    await world.connect("d0");
     await world.exchange("d0");
     for (let times = 0; times < 3; times++) await round(world, "d0");
     expect([...world.holders("a", "pods").keys()]).toEqual(["canary"]);
@@ -156,19 +185,79 @@ describe("one owner", () => {
     expect(ready(world, "store")?.status).toBe("True");
   });
 
+  it("a pod of which its kubelet has not written yet that it was served by the manager before", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setApp({ owners: {} });
+    world.setPodStatus("c0", podStatus(false, 0));
+    world.restartManager();
+    await world.connect("d0");
+    await world.exchange("d0");
+    for (let times = 0; times < 3; times++) await round(world, "d0");
+    await world.settle();
+    const both = { "": ["d0", "c0"] }; // there is no canary any more
+    expect(holders(world)).toEqual({ a: both, b: both, c: both });
+  });
+
   it("a proxy that crashed once before its pod was ready", async () => {
     const world = await quietWorld("d0", "c0");
     world.setApp(A_AND_B_TO_CANARY);
     world.restartManager();
     const proxy = { name: "ctrlmesh-proxy", ready: false, started: false, restartCount: 0, lastState: { terminated: {} } };
     world.setPodStatus("d0", { phase: "Running", initContainerStatuses: [proxy] });
-    world.proxy("c0").connect();
+    await world.connect("c0");
     await world.exchange("c0");
     for (let times = 0; times < 3; times++) await round(world, "c0");
-    await world.proxy("d0").restart(true); // with what was on its disk
+    await world.proxy("d0").restart("saved"); // with what was on its disk
     world.expectOneOwner("d0's restart");
     await world.settle();
     expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+});
+
+describe("two managers at once", () => {
+  it("one that was asleep goes on leading, and a proxy that follows a newer one comes to it", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.restartManager("deluded");
+    await world.settle(3);
+    world.setApp(A_AND_B_TO_CANARY);
+    await world.settle();
+    world.setApp(A_TO_CANARY); // by what the older one knows, c0 has never had b
+    world.proxy("d0").hangUp();
+    await world.connect("d0", true);
+    for (let times = 0; times < 4; times++) {
+      await world.reconcile(undefined, world.older);
+      await world.exchange("d0");
+      world.expectOneOwner("a round of the older manager");
+    }
+    expect([...world.holders("b").keys()]).toEqual(["canary"]);
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+  });
+
+  it("a hello that arrives late, over an older stream", async () => {
+    const world = await quietWorld("d0", "c0");
+    const d0 = world.proxy("d0");
+    d0.cut();
+    await world.connect("d0");
+    d0.answer();
+    await d0.deliver(); // it promises, and then
+    d0.hangUp();
+    world.setApp({ owners: { b: "canary" } }); // which gives a to the default subset
+    await world.connect("d0");
+    d0.answer(true);
+    await d0.deliver();
+    d0.answer(true); // so it is served
+    for (let times = 0; times < 2; times++) {
+      await round(world, "c0");
+      await d0.deliver();
+      d0.answer(true);
+    }
+    expect(world.holders("a")).toEqual(new Map([["", ["d0"]]]));
+    d0.answer(); // what it had before, as it seems
+    world.setApp(A_TO_CANARY);
+    for (let times = 0; times < 3; times++) await round(world, "c0");
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
   });
 });
 

@@ -1,7 +1,6 @@
 // Child processes of tests and scripts: started with a ready line, logs kept for the failure message, and none left behind,
 // whatever ends the parent. (kill -9 of the parent is covered by the children that take --parent-pid or watch stdin.)
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { once } from "node:events";
 import { createInterface } from "node:readline";
 
 export interface ChildOptions {
@@ -25,6 +24,8 @@ export interface Child {
   /** The ready line, parsed. */
   readonly ready: Readonly<Record<string, unknown>>;
   readonly exited: boolean;
+  /** Resolves when it has ended, however it did. */
+  readonly gone: Promise<void>;
   /** The newest lines of stdout (after the ready line) and stderr. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
@@ -43,6 +44,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   running.add(child);
   child.once("exit", () => running.delete(child));
   child.on("error", () => running.delete(child)); // it did not start; or could not be signalled, being gone
+  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const lines: string[] = [];
   const keep = (line: string) => {
     lines.push(line);
@@ -67,11 +69,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     get exited() {
       return hasExited();
     },
+    gone,
     output,
     kill: (signal) => void child.kill(signal),
     async stop(graceMs = 10_000) {
       if (hasExited()) return child.exitCode;
-      const gone = once(child, "exit");
       child.kill("SIGTERM");
       child.kill("SIGCONT"); // a test may have stopped it
       const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);

@@ -7,11 +7,13 @@ const FILE = new URL("../../examples/demo/virtualapp.yaml", import.meta.url);
 export interface DemoAppOptions {
   readonly namespace?: string;
   readonly name?: string;
+  /** Default: as the file has it, which is Resync, since most tests' pods are processes that nobody makes anew. */
+  readonly onLoss?: "Restart" | "Resync";
 }
 
 /** YAML of the app: subset v2 serves namespaces labelled ns-type=canary-1 or named canary*. */
-export function demoVirtualApp({ namespace = "foo-system", name = "foo-operator" }: DemoAppOptions = {}): string {
-  const app = parse(readFileSync(FILE, "utf8")) as { metadata: object; spec: { selector: object; configuration: object } };
+export function demoVirtualApp({ namespace = "foo-system", name = "foo-operator", onLoss }: DemoAppOptions = {}): string {
+  const app = parse(readFileSync(FILE, "utf8")) as { metadata: object; spec: { route: object } };
   return stringify({
     ...app,
     metadata: { name, namespace },
@@ -19,6 +21,7 @@ export function demoVirtualApp({ namespace = "foo-system", name = "foo-operator"
       ...app.spec,
       selector: { matchLabels: { component: name } },
       configuration: { controller: { leaderElectionName: name } },
+      route: { ...app.spec.route, ...(onLoss === undefined ? {} : { onLoss }) },
     },
   });
 }

@@ -60,6 +60,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     },
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
+    beginHold: enforcer.beginHold,
     setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
     setLockReview: (review: LockReview | null) => void reviews.push(review),
   };

@@ -1,9 +1,11 @@
-// An in-memory KubeClient for unit tests: objects with versions and conflicts, lists, watches, merge patches. Only what
-// the runtime uses; localkube is the real double. Tests break it on purpose through `before` and `endWatches`.
+// An in-memory KubeClient for unit tests: objects with versions and conflicts, lists, watches, merge patches, applies and
+// finalizers. Only what the runtime uses; localkube is the real double. Tests break it on purpose through `before` and `endWatches`.
 import { type ObjectRef, objectPath, type Resource } from "../../src/kube/client/resource.ts";
-import type { KubeClient, WatchEvent } from "../../src/kube/client/types.ts";
+import type { KubeClient, Patch, PatchOptions, WatchEvent } from "../../src/kube/client/types.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
+import { isDeepEqual } from "../../src/runtime/deep-equal.ts";
+import { createFakeApply } from "./fake-apply.ts";
 
 export interface FakeKubeClient extends KubeClient {
   /** Called before each call; what it throws, the call throws. */
@@ -24,6 +26,8 @@ export interface FakeCall {
   readonly signal?: AbortSignal | undefined;
 }
 
+type Json = Readonly<Record<string, unknown>>;
+
 interface Watcher {
   readonly resource: string;
   readonly namespace: string;
@@ -36,6 +40,7 @@ export function createFakeKubeClient(): FakeKubeClient {
   const log: { version: number; resource: string; event: WatchEvent<KubeObject> }[] = [];
   const watchers = new Set<Watcher>();
   const calls: FakeCall[] = [];
+  const applies = createFakeApply();
   let version = 100;
   let uids = 0;
 
@@ -82,6 +87,14 @@ export function createFakeKubeClient(): FakeKubeClient {
     return put(resource, object);
   };
 
+  /** Stores what a write has made of an object; one that goes is gone with its last finalizer. */
+  const keepOrRemove = <T extends KubeObject>(resource: Resource<T>, object: T): T => {
+    const { metadata } = object;
+    if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return put(resource, object);
+    client.remove(resource, { ...metadata, name: metadata.name ?? "" });
+    return object;
+  };
+
   const client: FakeKubeClient = {
     before: () => {},
     calls,
@@ -124,16 +137,27 @@ export function createFakeKubeClient(): FakeKubeClient {
     },
     update: (resource, object, options = {}) => update(resource, object, options.signal),
     updateStatus: (resource, object, options = {}) => update(resource, object, options.signal),
-    async patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: { readonly body: unknown }, options = {}) {
-      await call("patch", resource, ref.name, (options as { signal?: AbortSignal }).signal);
-      const current = find(resource, ref);
+    async patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options: PatchOptions = {}) {
+      await call("patch", resource, ref.name, options.signal);
       const body = patch.body as Partial<KubeObject>;
+      const path = objectPath(resource, ref, options.subresource);
+      const stored = objects.get(objectPath(resource, ref))?.object;
+      if (patch.type === "apply" && stored === undefined && options.subresource === undefined) {
+        if (body.metadata?.uid !== undefined) throw new StatusError("Conflict", `${resource.resource}: uid mismatch`);
+        return put(resource, applies.apply(path, patch.fieldManager, { metadata: ref }, body as Json) as unknown as T);
+      }
+      const current = find(resource, ref);
       check(resource, current, body.metadata ?? {});
-      return put(resource, mergePatch(current, body) as T);
+      if (patch.type !== "apply") return keepOrRemove(resource, mergePatch(current, body) as T);
+      const next = applies.apply(path, patch.fieldManager, current as unknown as Json, body as Json);
+      if (isDeepEqual(next, current)) return structuredClone(current) as T; // as the API server does: no new version
+      return keepOrRemove(resource, next as unknown as T);
     },
     async delete(resource, ref, options = {}) {
       await call("delete", resource, ref.name, options.signal);
-      client.remove(resource, ref);
+      const object = find(resource, ref);
+      if ((object.metadata.finalizers ?? []).length === 0) client.remove(resource, ref);
+      else put(resource, { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
     },
     async *watch<T extends KubeObject>(
       resource: Resource<T>,

@@ -33,6 +33,8 @@ export interface AuditEvent {
   };
   readonly responseStatus?: { readonly code: number };
   readonly requestReceivedTimestamp: string;
+  /** When the answer was complete: the policy has no other stage. */
+  readonly stageTimestamp: string;
 }
 
 export interface Kube {

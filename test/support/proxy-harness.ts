@@ -22,7 +22,8 @@ import { snapshot, table } from "./route-table.ts";
 const passThrough: Layer = (next) => next;
 
 export interface HarnessOptions {
-  readonly api: FakeApi;
+  /** The API server; `open` are the connections that it has. */
+  readonly api: Pick<FakeApi, "url" | "open"> & { readonly ca: { readonly certPem: string } };
   readonly isolate?: Layer;
   readonly election?: Layer;
   /** False: the session has no snapshot. */
@@ -75,6 +76,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     current: hasSnapshot ? UNDIVIDED : undefined,
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
+    beginHold: () => () => undefined,
   };
   const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();
@@ -132,7 +134,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   };
 }
 
-function configFor(api: FakeApi, dataDir: string, apiCaFile: string, options: HarnessOptions) {
+function configFor(api: HarnessOptions["api"], dataDir: string, apiCaFile: string, options: HarnessOptions) {
   const flags = {
     "api-server": api.url,
     "api-server-ca": apiCaFile,

@@ -2,7 +2,7 @@
 
 import { isSetTerm, parseTerms, type SetTerm } from "../../src/kube/label-selector.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
-import type { ResourceMatch, RouteRule, RouteTable } from "../../src/route/table.ts";
+import type { ResourceMatch, RouteRule, RouteTable, ShownClass } from "../../src/route/table.ts";
 
 /** All resources of one group. */
 export function group(apiGroup: string, ...resources: string[]): ResourceMatch {
@@ -46,7 +46,11 @@ export function unreportedFence(): RouteRule {
 export function table(
   rules: readonly RouteRule[],
   members: Readonly<Record<string, readonly number[]>>,
-  more: { readonly publicResources?: readonly ResourceMatch[]; readonly fenced?: readonly string[] } = {},
+  more: {
+    readonly publicResources?: readonly ResourceMatch[];
+    readonly fenced?: readonly string[];
+    readonly shown?: readonly ShownClass[];
+  } = {},
 ): RouteTable {
   const classes = [...new Set(Object.values(members).map((row) => row.join()))];
   return {
@@ -55,7 +59,13 @@ export function table(
     classOf: new Map(Object.entries(members).map(([namespace, row]) => [namespace, classes.indexOf(row.join())])),
     publicResources: more.publicResources ?? [],
     fenced: new Set(more.fenced),
+    ...(more.shown === undefined ? {} : { shown: more.shown }),
   };
+}
+
+/** Namespaces that a pod goes on showing, whole or as far as `resources` go. */
+export function shown(namespaces: readonly string[], ...resources: ResourceMatch[]): ShownClass {
+  return { namespaces: new Set(namespaces), rules: [{ resources, visible: true }] };
 }
 
 export function snapshot(routes: RouteTable, more: Partial<Snapshot> = {}): Snapshot {

@@ -1,6 +1,6 @@
 // Snapshots of one small app for the proxy's tests: subset "blue" owns what the test says, the default subset the rest.
 import type { Snapshot } from "../../src/route/snapshot.ts";
-import { snapshot, subset, table } from "./route-table.ts";
+import { shown as shownClass, snapshot, subset, table } from "./route-table.ts";
 
 export interface Routes {
   /** Namespaces of subset blue. */
@@ -8,11 +8,14 @@ export interface Routes {
   /** Known namespaces of the default subset. */
   readonly rest?: readonly string[];
   readonly fenced?: readonly string[];
+  /** Namespaces that the pod goes on showing; known by one of the above. */
+  readonly shown?: readonly string[];
 }
 
 /** A snapshot for a pod of `blue` (or of another subset). */
-export function routes(version: number, { blue = [], rest = [], fenced = [] }: Routes, more: Partial<Snapshot> = {}): Snapshot {
+export function routes(version: number, of: Routes, more: Partial<Snapshot> = {}): Snapshot {
+  const { blue = [], rest = [], fenced = [], shown = [] } = of;
   const members = Object.fromEntries([...blue.map((name) => [name, [0]] as const), ...rest.map((name) => [name, []] as const)]);
-  const routeTable = table([subset("blue")], members, { fenced });
+  const routeTable = table([subset("blue")], members, { fenced, ...(shown.length === 0 ? {} : { shown: [shownClass(shown)] }) });
   return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", ...more });
 }

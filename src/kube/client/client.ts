@@ -119,8 +119,8 @@ function deleteRequest(resource: Resource, ref: ObjectRef, call: DeleteOptions):
   };
 }
 
-function callOf({ signal, timeoutMs }: CallOptions): Pick<RawRequest, "signal" | "timeoutMs"> {
-  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+function callOf({ signal, timeoutMs, maxRetries }: CallOptions): CallOptions {
+  return { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(maxRetries === undefined ? {} : { maxRetries }) };
 }
 
 function writeQuery({ fieldManager, dryRun }: WriteOptions, more: { fieldManager?: string; force?: boolean } = {}): string {

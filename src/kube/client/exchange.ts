@@ -32,7 +32,7 @@ export async function exchange(context: ExchangeContext, request: RawRequest): P
         resets++;
         continue;
       }
-      const delayMs = attempt < context.maxRetries ? retryDelayMs(error) : undefined;
+      const delayMs = attempt < (request.maxRetries ?? context.maxRetries) ? retryDelayMs(error) : undefined;
       if (delayMs === undefined) throw error;
       attempt++;
       // Spread by up to a tenth, so that callers refused together do not come back together.

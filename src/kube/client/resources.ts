@@ -39,6 +39,8 @@ export interface Container {
 }
 
 export interface ContainerState {
+  /** Set if the container runs; what is in it is not read. */
+  readonly running?: object;
   /** Set if the container has ended; what is in it is not read. */
   readonly terminated?: object;
 }

@@ -7,6 +7,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Upper bound in milliseconds for each HTTP exchange; default 30,000. */
   readonly timeoutMs?: number;
+  /** How often a 429 or 503 with Retry-After is tried again; default the client's. */
+  readonly maxRetries?: number;
 }
 
 export interface SelectorOptions {

@@ -1,9 +1,14 @@
-// Who may hold what: the facts that decide whether a namespace may be granted. Pure. A claim is what a live pod may be
-// enforcing now, as far as the manager can know; the manager keeps no memory of a handover beside these facts.
+// Who may hold what: the facts that decide whether a namespace may be granted. Pure. A claim is what a live pod, or one whose
+// token may still be taken, may be enforcing now, as far as the manager can know; the manager keeps no memory of a handover beside these facts.
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 
-/** What one live pod may be enforcing. */
-export type Claim =
+/** What one pod may be enforcing. */
+export type Claim = ClaimOfPod & {
+  /** The pod's object is gone, and nobody can tell it anything; its claims last for a grace time (manager/gone-pods.ts). */
+  readonly isGone?: true;
+};
+
+type ClaimOfPod =
   /** The pod enforces this table as this subset; if not `enforced`, it has been sent it and may enforce it any moment. */
   | {
       readonly kind: "table";
@@ -14,23 +19,35 @@ export type Claim =
     }
   /**
    * The pod may hold everything: it runs without a proxy, as the default subset does (`subset` is ""), or its proxy has not
-   * reported since this manager leads, and nobody knows as which subset it acts (undefined).
+   * reported since this manager leads, and nobody knows as which subset it acts (undefined). The pod is "" for whoever was removed
+   * before this manager knew the pods.
    */
   | { readonly kind: "everything"; readonly pod: string; readonly subset: string | undefined };
 
-/**
- * The subsets that may own something in the namespace under this table. What is public or divided by labels does not count: it
- * has fences of its own, see resource-fences.ts.
- */
+/** The subsets that may own something in the namespace under this table: `createHolders` for one question. */
 export function holdersOf(table: RouteTable, namespace: string): ReadonlySet<string> {
-  if (table.fenced.has(namespace)) return new Set();
-  const index = table.classOf.get(namespace);
-  const members = index === undefined ? undefined : table.classes[index];
-  const missesLimit = table.rules.some(
-    (rule, at) => rule.kind === "limit" && rule.resources.length === 0 && members !== undefined && !members.includes(at),
-  );
-  if (missesLimit) return new Set();
-  if (members === undefined) return holdersOfUnknown(table);
+  return createHolders(table)(namespace);
+}
+
+/**
+ * The subsets that may own something in a namespace under this table, which is what they may write: what a pod only goes on
+ * showing does not count. Nor does what is public or divided by labels: it has fences of its own, see resource-fences.ts. Judged
+ * once a class, so that the cost does not grow with the number of namespaces.
+ */
+export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
+  const ofClass = table.classes.map((members) => holdersInClass(table, members));
+  const unknown = holdersOfUnknown(table);
+  return (namespace) => {
+    if (table.fenced.has(namespace)) return NOBODY;
+    const index = table.classOf.get(namespace);
+    return index === undefined ? unknown : (ofClass[index] ?? unknown);
+  };
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+function holdersInClass(table: RouteTable, members: readonly number[]): ReadonlySet<string> {
+  if (missesLimit(table, members)) return NOBODY;
   const holders = new Set<string>();
   for (const at of members) {
     const rule = table.rules[at];
@@ -41,6 +58,10 @@ export function holdersOf(table: RouteTable, namespace: string): ReadonlySet<str
   return holders.add(DEFAULT_SUBSET);
 }
 
+function missesLimit({ rules }: RouteTable, members: readonly number[]): boolean {
+  return rules.some((rule, at) => rule.kind === "limit" && rule.resources.length === 0 && !members.includes(at));
+}
+
 // A resource to which no rule applies belongs to the default subset in every namespace, a yet unknown one too.
 function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
   const everyResourceHasRule = table.rules.some((rule) => rule.resources.length === 0);
@@ -49,17 +70,21 @@ function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
 
 /**
  * What a table says about a namespace, as text: equal texts mean that every resource has the same owner there, but for those
- * that labels divide or that are public by one of the tables. Computed from the rules' content, so that tables of different specs compare.
+ * that labels divide or that are public by one of the tables. Computed from the rules' content, so that tables of different specs
+ * compare; a limit that contains the namespace says nothing, nor does what stands behind a rule for all resources.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
-  const describe = (members: readonly number[] | undefined) =>
-    JSON.stringify(
-      table.rules.flatMap((rule, at) => {
-        if (rule.kind === "limit") return [["limit", rule.resources, members?.includes(at) ?? null]];
-        if (rule.kind !== "subset") return [];
-        return members === undefined || members.includes(at) ? [[rule.subset, rule.resources, members !== undefined]] : [];
-      }),
+  const describe = (members: readonly number[] | undefined) => {
+    const limits = table.rules.flatMap((rule, at) =>
+      rule.kind === "limit" && !members?.includes(at) ? [["limit", rule.resources, members !== undefined]] : [],
     );
+    const owners = table.rules.flatMap((rule, at) =>
+      rule.kind === "subset" && (members === undefined || members.includes(at)) ? [rule] : [],
+    );
+    const forAll = owners.findIndex(({ resources }) => resources.length === 0);
+    const heard = members === undefined || forAll < 0 ? owners : owners.slice(0, forAll + 1);
+    return JSON.stringify([...limits, ...heard.map(({ subset, resources }) => [subset, resources, members !== undefined])]);
+  };
   const ofClass = table.classes.map(describe);
   const unknown = describe(undefined);
   return (namespace) => {

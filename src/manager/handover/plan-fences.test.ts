@@ -24,10 +24,30 @@ describe("planFences", () => {
   });
   it("keeps a namespace from its new owner while a pod of the old one holds it, and says which", () => {
     const plan = fences(after, claim("a", "", before), claim("b", "", after), claim("c", "canary", before));
-    expect(plan).toEqual({ default: [], canary: ["mover"], waits: [{ namespace: "mover", pod: "a", cause: "holds" }] });
+    expect(plan).toEqual({
+      default: [],
+      canary: ["mover"],
+      waits: [{ pod: "a", subset: "", cause: "holds", namespaces: ["mover"], to: ["canary"] }],
+    });
   });
   it("grants it once the old owner's last pod has acknowledged or is gone", () => {
     expect(fences(after, claim("b", "", after), claim("c", "canary", before)).canary).toEqual([]);
+  });
+  it("counts a pod that is gone like one that is there, and says which of both is waited for", () => {
+    const gone: Claim = { ...claim("g", "", before), isGone: true };
+    const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));
+    expect(plan.canary).toEqual(["mover"]);
+    expect(plan.waits.map(({ pod, cause }) => [pod, cause])).toEqual([
+      ["a", "holds"],
+      ["g", "pod-gone"],
+    ]);
+  });
+  it("grants nothing new while it is not known who was removed just before, and takes nothing away", () => {
+    const unknown: Claim = { kind: "everything", pod: "", subset: undefined, isGone: true };
+    const plan = fences(after, unknown, claim("a", "", after), claim("c", "canary", before));
+    expect([plan.default, plan.canary]).toEqual([[], ["mover"]]);
+    expect(plan.waits).toEqual([{ pod: "", subset: undefined, cause: "just-listed", namespaces: ["mover"], to: ["canary"] }]);
+    expect(fences(after, unknown, claim("a", "", after), claim("c", "canary", after)).waits).toEqual([]);
   });
   it("moves back the same way", () => {
     expect(fences(before, claim("a", "", after), claim("c", "canary", after)).default).toEqual(["mover"]);
@@ -55,10 +75,40 @@ describe("planFences", () => {
   });
 });
 
+describe("the cost", () => {
+  /** A table of 300 namespaces that counts how often it is asked about one. */
+  const counted = (of: number) => {
+    let asked = 0;
+    const members = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`n${index}`, index < of ? [0] : []]));
+    const plain = table([subset("canary")], members);
+    class Counting extends Map<string, number> {
+      override get(name: string) {
+        asked++;
+        return super.get(name);
+      }
+    }
+    return { routes: { ...plain, classOf: new Counting(plain.classOf) }, asked: () => asked };
+  };
+  const plan = (pods: number) => {
+    const [wished, old] = [counted(200), counted(100)];
+    const claims = Array.from({ length: pods }, (_, at) => claim(`p${at}`, at % 2 === 0 ? "" : "canary", old.routes));
+    const made = planFences(wished.routes, ["", "canary"], claims);
+    return { ...made, asked: wished.asked() + old.asked() };
+  };
+  it("does not grow with the pods that enforce the same table", () => {
+    const [few, many] = [plan(2), plan(2_000)];
+    expect(few.asked).toBeGreaterThan(0);
+    expect(many.asked).toBe(few.asked);
+    expect(many.fenced).toEqual(few.fenced);
+    expect(many.waits).toHaveLength(1_000);
+    expect(new Set(many.waits.map(({ namespaces }) => namespaces)).size).toBe(1);
+  });
+});
+
 /** What is fenced as a whole: the resources, or the reason where it is everything. */
 const resourceFences = (wished: RouteTable, ...claims: Claim[]) => {
   const plan = planFences(wished, ["", "canary"], claims);
-  const waits = plan.waits.filter(({ namespace }) => namespace === "").map(({ pod }) => pod);
+  const waits = plan.waits.filter(({ namespaces }) => namespaces.length === 0).map(({ pod }) => pod);
   const of = (name: string) =>
     (plan.resourceFences.get(name) ?? []).flatMap(({ because, resources }): readonly (ResourceMatch | string)[] =>
       because === "moves" ? resources : [because],

@@ -2,21 +2,28 @@
 // under different rules. Pure function of (wished table, claims); called at every reconcile, with no memory of its own.
 //
 //   Owned(A) => Fenced    when the wished table gives the namespace to B while a pod of A claims it
-//   Fenced => Owned(B)    when every live pod of A has acknowledged a table without it, or is gone
+//   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can write no more
 //
 // Resources that labels divide or that are public move by themselves, all of their objects at once: resource-fences.ts.
 import type { FenceRule, RouteTable } from "../../route/table.ts";
-import { type Claim, createSignatures, holdersOf } from "./claims.ts";
+import { type Claim, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
-/** Why a namespace waits. */
+/** What one pod keeps from others. */
 export interface Wait {
-  /** "" for resources that move as a whole. */
-  readonly namespace: string;
   /** The pod that may still hold it. */
   readonly pod: string;
-  /** It holds it by its snapshot, it has not said what it holds, or it has no proxy to be told. */
-  readonly cause: "holds" | "unreported" | "no-proxy";
+  /** As which subset; undefined: nobody knows. */
+  readonly subset: string | undefined;
+  /**
+   * It holds it by its snapshot, it has not said what it holds, it has no proxy to be told, or its object is gone and its token may
+   * still be taken. "just-listed", with the pod "": this manager does not know yet who was removed just before it led.
+   */
+  readonly cause: "holds" | "unreported" | "no-proxy" | "pod-gone" | "just-listed";
+  /** What waits, in the order of the table; none: resources that move as a whole. Pods of equal claims share one array. */
+  readonly namespaces: readonly string[];
+  /** The subsets that are kept from it. */
+  readonly to: readonly string[];
 }
 
 export interface FencePlan {
@@ -24,27 +31,44 @@ export interface FencePlan {
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources of which it must not have any object yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
-  /** What is waited for, one entry a (namespace, pod). */
+  /** What is waited for: a pod has one entry for namespaces and one for resources that move as a whole, for each of its claims. */
   readonly waits: readonly Wait[];
 }
 
-/** Plans the fences of every subset. */
+/** Plans the fences of every subset. The cost grows with the number of different tables, and not with that of pods. */
 export function planFences(wished: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
+  const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
   const waits: Wait[] = [];
-  const readings = createReadings(wished);
-  for (const claim of claims) {
+  const readings = createReadings(wished, groups);
+  for (const { claim, pods } of groups) {
+    const namespaces: string[] = [];
+    const kept = new Set<string>();
     for (const namespace of readings.conflictsOf(claim)) {
-      const waiting = [...holdersOf(wished, namespace)].filter(
-        (subset) => subset !== claim.subset && !readings.isHeld(claims, subset, namespace),
-      );
-      for (const subset of waiting) fenced.get(subset)?.add(namespace);
-      if (waiting.length > 0) waits.push({ namespace, pod: claim.pod, cause: causeOf(claim) });
+      let isKept = false;
+      for (const subset of readings.wishedHolders(namespace)) {
+        if (subset === claim.subset || readings.isGranted(subset, namespace)) continue;
+        fenced.get(subset)?.add(namespace);
+        kept.add(subset);
+        isKept = true;
+      }
+      if (isKept) namespaces.push(namespace);
     }
+    if (kept.size > 0) waits.push(...waitsOf(claim, pods, namespaces, [...kept]));
   }
-  const resources = planResourceFences(wished, subsets, claims);
-  waits.push(...resources.waitsFor.map((claim) => ({ namespace: "", pod: claim.pod, cause: causeOf(claim) })));
+  const resources = planResourceFences(
+    wished,
+    subsets,
+    groups.map(({ claim }) => claim),
+  );
+  const podsOf = new Map(groups.map(({ claim, pods }) => [claim, pods]));
+  waits.push(...[...resources.waitsFor].flatMap(([claim, to]) => waitsOf(claim, podsOf.get(claim) ?? [], [], to)));
   return { fenced, resourceFences: resources.fenced, waits };
+}
+
+function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly string[], to: readonly string[]): Wait[] {
+  const common = { subset: claim.subset, cause: causeOf(claim), namespaces, to };
+  return pods.map((pod) => ({ pod, ...common }));
 }
 
 /** The wished table with a subset's fences. */
@@ -56,49 +80,100 @@ export function withFences(wished: RouteTable, plan: FencePlan, subset: string):
 }
 
 function causeOf(claim: Claim): Wait["cause"] {
+  if (claim.isGone) return claim.pod === "" ? "just-listed" : "pod-gone";
   if (claim.kind === "table") return "holds";
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
+/** Claims that say the same: of one table as one subset, or of everything; those of gone pods for themselves. */
+interface ClaimGroup {
+  /** One of them. */
+  readonly claim: Claim;
+  /** A pod of the group enforces it. */
+  isEnforced: boolean;
+  readonly pods: string[];
+}
+
+const EVERYTHING = {};
+
+function groupClaims(claims: readonly Claim[]): ClaimGroup[] {
+  const groups = Map.groupBy(claims, causeOf);
+  return [...groups.values()].flatMap(groupAlike);
+}
+
+function groupAlike(claims: readonly Claim[]): ClaimGroup[] {
+  const known = new Map<object, Map<string | undefined, ClaimGroup>>();
+  for (const claim of claims) {
+    const of = claim.kind === "table" ? claim.table : EVERYTHING;
+    const bySubset = known.get(of) ?? new Map<string | undefined, ClaimGroup>();
+    known.set(of, bySubset);
+    const group = bySubset.get(claim.subset) ?? { claim, isEnforced: false, pods: [] };
+    bySubset.set(claim.subset, group);
+    group.isEnforced ||= claim.kind === "table" && claim.enforced;
+    if (group.pods.at(-1) !== claim.pod) group.pods.push(claim.pod);
+  }
+  return [...known.values()].flatMap((bySubset) => [...bySubset.values()]);
+}
+
 interface Readings {
+  wishedHolders(namespace: string): ReadonlySet<string>;
   /** The namespaces that a claim may hold other than the wished table says. */
   conflictsOf(claim: Claim): readonly string[];
   /**
    * True if a pod of the subset already enforces the namespace as wished. Then it was granted when nobody else held it, and
    * nobody else was granted it since: a pod that has merely not reported yet is no reason to take it away.
    */
-  isHeld(claims: readonly Claim[], subset: string, namespace: string): boolean;
+  isGranted(subset: string, namespace: string): boolean;
 }
 
-// Read once a (table, subset): many pods share one table.
-function createReadings(wished: RouteTable): Readings {
+function createReadings(wished: RouteTable, groups: readonly ClaimGroup[]): Readings {
   const wishedNamespaces = [...wished.classOf.keys()];
-  const wishedSignature = createSignatures(wished);
-  const cache = new Map<RouteTable, Map<string, { conflicts: string[]; held: Set<string> }>>();
-
-  const read = (table: RouteTable, subset: string) => {
-    const bySubset = cache.get(table) ?? new Map<string, { conflicts: string[]; held: Set<string> }>();
-    cache.set(table, bySubset);
-    const known = bySubset.get(subset);
-    if (known !== undefined) return known;
-    const signature = createSignatures(table);
-    const reading = { conflicts: [] as string[], held: new Set<string>() };
+  const standingsOf = createStandings(wished);
+  const conflicts = new Map<Claim, readonly string[]>();
+  const held = new Map<string, Set<string>[]>();
+  for (const { claim, isEnforced } of groups) {
+    if (claim.kind !== "table") continue;
+    const standingOf = standingsOf(claim.table, claim.subset);
+    const asWished = new Set<string>();
+    const otherwise: string[] = [];
+    const read = (namespace: string) => {
+      const standing = standingOf(namespace);
+      if (standing === "as-wished") asWished.add(namespace);
+      else if (standing === "otherwise") otherwise.push(namespace);
+    };
+    for (const namespace of wishedNamespaces) read(namespace);
     // A namespace that only the claim knows counts too: where no rule applies, the wished table gives it to the default subset.
-    for (const namespace of new Set([...wishedNamespaces, ...table.classOf.keys()])) {
-      if (!holdersOf(table, namespace).has(subset)) continue;
-      if (signature(namespace) === wishedSignature(namespace)) reading.held.add(namespace);
-      else reading.conflicts.push(namespace);
-    }
-    bySubset.set(subset, reading);
-    return reading;
-  };
-
+    for (const namespace of claim.table.classOf.keys()) if (!wished.classOf.has(namespace)) read(namespace);
+    conflicts.set(claim, otherwise);
+    if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asWished]);
+  }
   return {
-    conflictsOf: (claim) => (claim.kind === "everything" ? wishedNamespaces : read(claim.table, claim.subset).conflicts),
-    isHeld: (claims, subset, namespace) =>
-      claims.some(
-        (claim) =>
-          claim.kind === "table" && claim.enforced && claim.subset === subset && read(claim.table, subset).held.has(namespace),
-      ),
+    wishedHolders: createHolders(wished),
+    conflictsOf: (claim) => (claim.kind === "everything" ? wishedNamespaces : (conflicts.get(claim) ?? [])),
+    isGranted: (subset, namespace) => held.get(subset)?.some((namespaces) => namespaces.has(namespace)) ?? false,
+  };
+}
+
+type Standing = "not-held" | "as-wished" | "otherwise";
+
+// How a subset holds a namespace by a table, judged once for each pair of classes.
+function createStandings(wished: RouteTable) {
+  const wishedSignature = createSignatures(wished);
+  return (table: RouteTable, subset: string): ((namespace: string) => Standing) => {
+    const holders = createHolders(table);
+    const signature = createSignatures(table);
+    const known = new Map<number, Standing>();
+    const width = wished.classes.length + 1;
+    return (namespace) => {
+      if (table.fenced.has(namespace)) return "not-held";
+      const pair = ((table.classOf.get(namespace) ?? -1) + 1) * width + (wished.classOf.get(namespace) ?? -1) + 1;
+      let standing = known.get(pair);
+      if (standing === undefined) {
+        const isSame = signature(namespace) === wishedSignature(namespace);
+        standing = !holders(namespace).has(subset) ? "not-held" : isSame ? "as-wished" : "otherwise";
+        known.set(pair, standing);
+      }
+      return standing;
+    };
   };
 }

@@ -11,8 +11,8 @@ import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.
 export interface ResourceFences {
   /** For each subset the fences of what it must not have yet; missing if none. */
   readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
-  /** The claims that are waited for. */
-  readonly waitsFor: readonly Claim[];
+  /** The claims that are waited for, each with the subsets that wait. */
+  readonly waitsFor: ReadonlyMap<Claim, readonly string[]>;
 }
 
 /** What a claim keeps from one subset. */
@@ -22,33 +22,35 @@ interface Doubt {
   readonly everything: boolean;
 }
 
+/** @param claims one of each kind: what many pods claim alike is asked once */
 export function planResourceFences(wished: RouteTable, subsets: readonly string[], claims: readonly Claim[]): ResourceFences {
   const doubtOf = createDoubts(wished, claims);
   const moving = new Map(subsets.map((subset) => [subset, [] as ResourceKey[]]));
   const unreported = new Set<string>();
-  const waitsFor = claims.filter((claim) => {
-    const doubts = subsets.flatMap((subset) => {
-      if (subset === claim.subset) return [];
+  const waitsFor = new Map<Claim, string[]>();
+  for (const claim of claims) {
+    const waiting = subsets.filter((subset) => {
+      if (subset === claim.subset) return false;
       const { keys, everything } = doubtOf(claim, subset);
       moving.get(subset)?.push(...keys);
       if (everything) unreported.add(subset);
-      return everything || keys.length > 0 ? [subset] : [];
+      return everything || keys.length > 0;
     });
-    return doubts.length > 0;
-  });
+    if (waiting.length > 0) waitsFor.set(claim, waiting);
+  }
   const fenced = [...moving].map(([subset, keys]) => [subset, fenceRules(keys, unreported.has(subset))] as const);
   return { fenced: new Map(fenced.filter(([, rules]) => rules.length > 0)), waitsFor };
 }
 
 function createDoubts(wished: RouteTable, claims: readonly Claim[]): (claim: Claim, subset: string) => Doubt {
-  const compare = createComparison(wished);
+  const compare = createKeyComparison(wished);
   const tables = claims.filter((claim) => claim.kind === "table");
   const movable = distinct([wished, ...new Set(tables.map(({ table }) => table))].flatMap(movableBy));
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
   // A pod of the subset has the resources already, as wished, or is about to: what is on its way cannot be called back. Then they
   // were granted when nobody else had them otherwise, and nobody else was granted them since: see plan-fences.ts.
-  const isHeld = (subset: string, key: ResourceKey) =>
+  const isOwnAlready = (subset: string, key: ResourceKey) =>
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
   const ofTable = remember((table: RouteTable) =>
@@ -61,7 +63,7 @@ function createDoubts(wished: RouteTable, claims: readonly Claim[]): (claim: Cla
   const ofUnreported = remember((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
     const keys = full.length === 0 ? keysOf(wished.publicResources) : [...movable, ...full.flatMap(fencesOf)];
-    return { keys: distinct(keys).filter((key) => !isHeld(subset, key)), everything: full.length === 0 };
+    return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
   });
   // No rules at all, for want of a proxy: such a pod does what a pod of the default subset would, which shares what is shared.
   const ofProxyless = remember((subset: string): Doubt => {
@@ -71,12 +73,12 @@ function createDoubts(wished: RouteTable, claims: readonly Claim[]): (claim: Cla
 
   return (claim, subset) => {
     if (claim.kind === "everything") return claim.subset === undefined ? ofUnreported(subset) : ofProxyless(subset);
-    return { keys: ofTable(claim.table).filter((key) => !isHeld(subset, key)), everything: false };
+    return { keys: ofTable(claim.table).filter((key) => !isOwnAlready(subset, key)), everything: false };
   };
 }
 
 /** A table beside the wished one: many pods share it, so each question is answered once. */
-function createComparison(wished: RouteTable) {
+function createKeyComparison(wished: RouteTable) {
   const ofTable = remember((table: RouteTable) => {
     const known = new Map<string, ReturnType<typeof compare>>();
     const compare = (key: ResourceKey) => {

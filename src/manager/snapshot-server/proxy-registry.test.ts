@@ -12,16 +12,22 @@ const version = (number: number): Snapshot => snapshot(routes, { version: number
 
 interface FakeStream extends ProxyStream {
   readonly sent: [number, number][];
+  readonly deltas: (string | undefined)[];
   readonly ended: string[];
 }
 
 function stream(): FakeStream {
   const sent: [number, number][] = [];
+  const deltas: (string | undefined)[] = [];
   const ended: string[] = [];
   return {
     sent,
+    deltas,
     ended,
-    send: ({ version: number }, nonce) => void sent.push([number, nonce]),
+    send({ version: number }, nonce, delta) {
+      sent.push([number, nonce]);
+      deltas.push(delta?.baseDigest);
+    },
     end: (reason) => void ended.push(reason),
   };
 }
@@ -52,6 +58,16 @@ describe("what a proxy is sent", () => {
     expect(proxy.sent).toEqual([]);
     registry.publish(POD, version(2));
     expect(proxy.sent).toEqual([[2, 1]]);
+  });
+  it("is what it has already, if it may hold anything besides: that is over with its answer", () => {
+    const nothingTold = { ...snapshotToWire(version(1), 0), digest: "", table: null };
+    registry.connected(POD, { ...hello(version(1)), inDoubt: [nothingTold] }, proxy);
+    expect(registry.facts(POD)).toMatchObject({ unresolved: true, enforced: { version: 1 } });
+    registry.publish(POD, version(1));
+    expect(proxy.sent).toEqual([[1, 1]]);
+    registry.acked(POD, proxy, 1);
+    registry.publish(POD, version(1));
+    expect([registry.facts(POD)?.unresolved, proxy.sent.length]).toEqual([false, 1]);
   });
   it("is one snapshot at a time, coalesced to the newest", () => {
     registry.connected(POD, hello(), proxy);
@@ -148,6 +164,100 @@ describe("what is known of a proxy", () => {
     registry.forget(POD);
     expect(registry.facts(POD)).toBeUndefined();
     expect(proxy.ended).toHaveLength(1);
+  });
+});
+
+describe("nonces", () => {
+  it("are the same for all that are sent the same, and grow on each stream", () => {
+    const others = ["shop/app-1", "shop/app-2"].map((pod) => ({ pod, proxy: stream() }));
+    for (const { pod, proxy: opened } of [{ pod: POD, proxy }, ...others]) registry.connected(pod, hello(), opened);
+    for (const pod of [POD, "shop/app-1"]) registry.publish(pod, version(1));
+    registry.acked(POD, proxy, 1);
+    registry.publish(POD, version(2));
+    registry.acked(POD, proxy, 2);
+    registry.publish("shop/app-2", version(1));
+    expect(others.map(({ proxy: opened }) => opened.sent)).toEqual([[[1, 1]], [[1, 1]]]);
+    registry.publish(POD, version(1)); // as after an undo: an ACK of the first sending is none of this one
+    expect(proxy.sent).toEqual([
+      [1, 1],
+      [2, 2],
+      [1, 3],
+    ]);
+  });
+});
+
+describe("a proxy that takes deltas", () => {
+  const wide = (moved: readonly string[]) =>
+    table(
+      [subset("canary")],
+      Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, moved.includes(name) ? [] : [0]])),
+    );
+  const first = { ...version(1), table: wide([]) };
+  const second = { ...version(2), table: wide(["a"]) };
+  const takes = (enforced?: Snapshot): HelloMessage => ({ ...hello(enforced), takesDeltas: true });
+
+  it("is sent the whole while it is not certain what it enforces, and the difference to that from then on", () => {
+    registry.connected(POD, takes(), proxy);
+    registry.publish(POD, first);
+    registry.publish(POD, second);
+    registry.acked(POD, proxy, 1);
+    expect(proxy.deltas).toEqual([undefined, "digest-1"]);
+    expect(registry.facts(POD)).toMatchObject({ enforced: { version: 1 }, outstanding: { version: 2, table: second.table } });
+    registry.acked(POD, proxy, 2);
+    expect(registry.facts(POD)?.enforced).toMatchObject({ version: 2, table: second.table });
+    const doubtful = stream();
+    registry.connected(POD, { ...takes(second), inDoubt: [snapshotToWire(first, 0)] }, doubtful);
+    registry.publish(POD, { ...version(3), table: wide(["b"]) });
+    expect(doubtful.deltas).toEqual([undefined]);
+  });
+  it("is sent the whole if it does not enforce the base, and that is no refusal", () => {
+    registry.connected(POD, takes(first), proxy);
+    registry.publish(POD, second);
+    registry.nacked(POD, proxy, { nonce: 1, version: 2, problems: [], needsSnapshot: true });
+    expect(proxy.deltas).toEqual(["digest-1", undefined]);
+    expect(registry.facts(POD)).toMatchObject({ problems: [], outstanding: { version: 2 } });
+    registry.nacked(POD, proxy, { nonce: 2, version: 2, problems: ["no"], needsSnapshot: true });
+    expect(proxy.sent).toHaveLength(2); // of the whole that is nonsense, and not asked for without end
+    expect(registry.facts(POD)).toMatchObject({ problems: ["no"] });
+  });
+  it("is sent the whole if it is another app's or another subset's, or if it did not say that it takes deltas", () => {
+    for (const [said, wanted] of [
+      [takes(first), { ...second, subset: "canary" }],
+      [takes(first), { ...second, app: { namespace: "shop", name: "other" } }],
+      [hello(first), second],
+    ] as const) {
+      const opened = stream();
+      registry.connected(POD, said, opened);
+      registry.publish(POD, wanted);
+      expect(opened.deltas).toEqual([undefined]);
+    }
+  });
+});
+
+describe("streams of one pod", () => {
+  const numbered = (number: number, enforced?: Snapshot): HelloMessage => ({ ...hello(enforced), stream: number });
+
+  it("are counted by the proxy: a hello that comes late changes nothing, and its stream is ended", () => {
+    registry.connected(POD, numbered(5, version(2)), proxy);
+    const late = stream();
+    registry.connected(POD, numbered(4, version(1)), late);
+    expect([proxy.ended.length, late.ended.length]).toEqual([0, 1]);
+    expect(registry.facts(POD)).toMatchObject({ connected: true, enforced: { version: 2 } });
+    registry.disconnected(POD, proxy);
+    registry.connected(POD, numbered(3, version(1)), stream());
+    expect(registry.facts(POD)).toMatchObject({ connected: false, enforced: { version: 2 } });
+    registry.connected(POD, numbered(6, version(1)), stream());
+    expect(registry.facts(POD)).toMatchObject({ connected: true, enforced: { version: 1 } });
+  });
+  it("begin anew with a pod that was made anew: nothing is left of the other one", () => {
+    registry.connected(POD, numbered(5, version(9)), proxy);
+    registry.reported(POD, proxy, { leader: true, lock: null, held: 3, drainingWrites: 2 });
+    const other = stream();
+    registry.connected(POD, { ...hello(undefined, "uid-2"), stream: 1 }, other);
+    expect(proxy.ended).toEqual(["the pod has been made anew"]);
+    expect(registry.facts(POD)).toMatchObject({ connected: true, enforced: undefined, version: 0, held: 0, drainingWrites: 0 });
+    registry.acked(POD, proxy, 1);
+    expect(registry.facts(POD)).toMatchObject({ enforced: undefined });
   });
 });
 

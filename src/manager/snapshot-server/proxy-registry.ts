@@ -3,55 +3,29 @@
 // leave when the pod is gone, so that a lost connection never looks like a lost claim.
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { HelloMessage, LockReviewMessage, NackMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
-import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
-import { acceptedReview } from "./lock-report.ts";
+import type { HelloMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
+import { createDeltaCache } from "./delta-cache.ts";
+import { createNonces } from "./nonces.ts";
+import {
+  baseOf,
+  emptyState,
+  factsOf,
+  type ProxyFacts,
+  type ProxyState,
+  type ProxyStream,
+  settle,
+  takeHello,
+  takeReport,
+} from "./proxy-state.ts";
+import { createTableInterner } from "./table-interner.ts";
 
-/** The sending side of one proxy's stream. */
-export interface ProxyStream {
-  send(snapshot: Snapshot, nonce: number): void;
-  /** Ends the stream; the proxy comes back. */
-  end(reason: string): void;
-}
-
-/** What is known about one proxy. */
-export interface ProxyFacts {
-  readonly connected: boolean;
-  /** What the proxy enforces: the newest snapshot that it acknowledged, or spoke of at hello. */
-  readonly enforced: Snapshot | undefined;
-  /** Sent and not yet answered: the proxy may enforce it any moment. */
-  readonly outstanding: Snapshot | undefined;
-  /** What it said at hello to have come to enforce after `enforced`, without having been able to acknowledge it. */
-  readonly inDoubt: readonly Snapshot[];
-  /** The proxy enforces something that it could not tell at hello; over with its first ACK. */
-  readonly unresolved: boolean;
-  /** The highest version that the proxy has spoken of. */
-  readonly version: number;
-  /** Why the proxy refused the newest snapshot; empty if it did not. */
-  readonly problems: readonly string[];
-  /** The pod holds the operator's lock. */
-  readonly leader: boolean;
-  /** What the API server said about the operator's use of its renamed lock; null while the proxy has not told. */
-  readonly lock: LockReviewMessage | null;
-}
-
-interface ProxyState {
-  uid: string;
-  stream: ProxyStream | undefined;
-  wanted: Snapshot | undefined;
-  enforced: Snapshot | undefined;
-  outstanding: { readonly snapshot: Snapshot; readonly nonce: number } | undefined;
-  inDoubt: readonly Snapshot[];
-  unresolved: boolean;
-  version: number;
-  refusedDigest: string;
-  problems: readonly string[];
-  leader: boolean;
-  lock: LockReviewMessage | null;
-}
+export type { ProxyFacts, ProxyStream } from "./proxy-state.ts";
 
 export interface ProxyRegistry {
-  /** A proxy's stream has opened with its hello. An older stream of the same pod is ended. */
+  /**
+   * A proxy's stream has opened with its hello. An older stream of the same pod is ended; if this one is the older, by the
+   * proxy's own count, it is ended and changes nothing.
+   */
   connected(pod: string, hello: HelloMessage, stream: ProxyStream): void;
   /** The stream is gone; ignored if the pod has a newer one. */
   disconnected(pod: string, stream: ProxyStream): void;
@@ -60,8 +34,8 @@ export interface ProxyRegistry {
   reported(pod: string, stream: ProxyStream, report: ReportMessage): void;
   /** What the pod's proxy is to enforce from now on; ignored for a pod that has not said hello to this manager. */
   publish(pod: string, snapshot: Snapshot): void;
-  /** The pod is gone: its claims end and its stream is closed. */
-  forget(pod: string): void;
+  /** The pod is gone: its stream is closed, and it is told nothing more. Gives back what was known of it. */
+  forget(pod: string): ProxyFacts | undefined;
   facts(pod: string): ProxyFacts | undefined;
   readonly pods: Iterable<string>;
   /** Calls the listener with the pod whose facts have changed. */
@@ -70,40 +44,69 @@ export interface ProxyRegistry {
   close(reason: string): void;
 }
 
-export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyRegistry {
+/** What came back for a snapshot. */
+export type SnapshotAnswer = "acked" | "refused" | "needs-snapshot";
+
+export interface ProxyRegistryOptions {
+  readonly log: Logger;
+  /** Told of every snapshot that is sent. */
+  readonly onSent?: (pod: string, snapshot: Snapshot, isDelta: boolean) => void;
+  /** Told of every answer to one. */
+  readonly onAnswer?: (pod: string, snapshot: Snapshot, answer: SnapshotAnswer) => void;
+}
+
+export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOptions): ProxyRegistry {
   const states = new Map<string, ProxyState>();
   const listeners: ((pod: string) => void)[] = [];
-  let lastNonce = 0;
+  const interner = createTableInterner();
+  const deltas = createDeltaCache();
+  const nonces = createNonces();
 
   const changed = (pod: string) => {
     for (const listener of listeners) listener(pod);
   };
-  const stateOf = (pod: string): ProxyState => {
-    const state = states.get(pod) ?? emptyState();
-    states.set(pod, state);
-    return state;
+  const send = (pod: string, state: ProxyState, stream: ProxyStream, snapshot: Snapshot, wholeOnly: boolean) => {
+    const base = wholeOnly ? undefined : baseOf(state);
+    const delta = base === undefined ? undefined : deltas.between(base, snapshot);
+    const nonce = nonces.next(snapshot, state.lastNonce);
+    state.lastNonce = nonce;
+    state.outstanding = { snapshot, nonce, isDelta: delta !== undefined };
+    stream.send(snapshot, nonce, delta);
+    onSent?.(pod, snapshot, delta !== undefined);
   };
-  const flush = (state: ProxyState) => {
+  const flush = (pod: string, state: ProxyState, wholeOnly = false) => {
     const { stream, wanted, outstanding, enforced } = state;
     if (stream === undefined || wanted === undefined || outstanding !== undefined) return;
-    const isEnforced = wanted.digest === enforced?.digest && state.inDoubt.length === 0;
+    const isEnforced = wanted.digest === enforced?.digest && state.inDoubt.length === 0 && !state.unresolved;
     if (isEnforced || wanted.digest === state.refusedDigest) return;
-    const nonce = ++lastNonce;
-    state.outstanding = { snapshot: wanted, nonce };
-    stream.send(wanted, nonce);
+    send(pod, state, stream, wanted, wholeOnly);
   };
   const current = (pod: string, stream: ProxyStream): ProxyState | undefined => {
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
   };
+  /** The state that a hello is about: a pod made anew under the same name is another pod, of which nothing is known. */
+  const stateFor = (pod: string, uid: string): ProxyState => {
+    const known = states.get(pod);
+    if (known?.uid === uid) return known;
+    known?.stream?.end("the pod has been made anew");
+    const state = emptyState(uid);
+    states.set(pod, state);
+    return state;
+  };
 
   return {
     connected(pod, hello, stream) {
-      const state = stateOf(pod);
+      const state = stateFor(pod, hello.pod?.uid ?? "");
+      const number = hello.stream ?? 0; // 0: an older version that does not count has taken the place of a newer one
+      if (number > 0 && number < state.streamNumber) {
+        log.info({ pod, stream: hello.stream, newest: state.streamNumber }, "late hello ignored");
+        stream.end(`the pod has opened a newer stream: ${hello.stream ?? 0} is older than ${state.streamNumber}`);
+        return;
+      }
       state.stream?.end("the pod has opened a newer stream");
       state.stream = stream;
-      state.leader = false;
-      takeHello(state, hello);
+      takeHello(state, hello, interner);
       changed(pod); // what it is sent is decided anew, now that it is known what it holds
     },
     disconnected(pod, stream) {
@@ -116,53 +119,53 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
     acked(pod, stream, nonce) {
       const state = current(pod, stream);
       if (state?.outstanding?.nonce !== nonce) return;
-      settle(state, state.outstanding.snapshot);
-      flush(state);
+      const { snapshot } = state.outstanding;
+      settle(state, snapshot);
+      onAnswer?.(pod, snapshot, "acked");
+      flush(pod, state);
       changed(pod);
     },
-    nacked(pod, stream, { nonce, problems }) {
+    nacked(pod, stream, { nonce, problems, needsSnapshot = false }) {
       const state = current(pod, stream);
       if (state?.outstanding?.nonce !== nonce) return;
-      state.refusedDigest = state.outstanding.snapshot.digest;
-      state.problems = problems;
+      const { snapshot, isDelta } = state.outstanding;
       state.outstanding = undefined;
+      if (needsSnapshot && isDelta) {
+        log.info({ pod, version: snapshot.version }, "the whole snapshot is asked for");
+        onAnswer?.(pod, snapshot, "needs-snapshot");
+        flush(pod, state, true);
+        return;
+      }
+      state.refusedDigest = snapshot.digest;
+      state.problems = problems;
       log.error({ pod, problems }, "snapshot refused");
-      flush(state);
+      onAnswer?.(pod, snapshot, "refused");
+      flush(pod, state);
       changed(pod);
     },
-    reported(pod, stream, { leader, lock }) {
+    reported(pod, stream, report) {
       const state = current(pod, stream);
       if (state === undefined) return;
-      state.leader = leader;
-      state.lock = acceptedReview(lock);
+      takeReport(state, report);
       changed(pod);
     },
     publish(pod, snapshot) {
       const state = states.get(pod);
       if (state === undefined) return; // of a proxy that has said nothing yet nothing is known: only its hello makes a state
-      state.wanted = snapshot;
+      state.wanted = interner.own(snapshot);
       if (snapshot.digest !== state.refusedDigest) state.problems = [];
-      flush(state);
+      flush(pod, state);
     },
     forget(pod) {
-      states.get(pod)?.stream?.end("the pod is gone");
+      const state = states.get(pod);
+      const facts = state && factsOf(state);
+      state?.stream?.end("the pod is gone");
       states.delete(pod);
+      return facts;
     },
     facts: (pod) => {
       const state = states.get(pod);
-      if (state === undefined) return undefined;
-      const { stream, enforced, outstanding, inDoubt, unresolved, version, problems, leader, lock } = state;
-      return {
-        connected: stream !== undefined,
-        enforced,
-        outstanding: outstanding?.snapshot,
-        inDoubt,
-        unresolved,
-        version,
-        problems,
-        leader,
-        lock,
-      };
+      return state === undefined ? undefined : factsOf(state);
     },
     get pods() {
       return states.keys();
@@ -172,59 +175,4 @@ export function createProxyRegistry({ log }: { readonly log: Logger }): ProxyReg
       for (const state of states.values()) state.stream?.end(reason);
     },
   };
-}
-
-function emptyState(): ProxyState {
-  return {
-    uid: "",
-    stream: undefined,
-    wanted: undefined,
-    enforced: undefined,
-    outstanding: undefined,
-    inDoubt: [],
-    unresolved: false,
-    version: 0,
-    refusedDigest: "",
-    problems: [],
-    leader: false,
-    lock: null,
-  };
-}
-
-// What the proxy says at hello decides over what was known: it may have restarted with an older snapshot, or with none.
-function takeHello(state: ProxyState, hello: HelloMessage): void {
-  const uid = hello.pod?.uid ?? "";
-  const sameUid = uid === state.uid;
-  state.uid = uid;
-  // A permission outlives a connection: that a proxy comes back says nothing about it, and its next report does.
-  if (!sameUid) state.lock = null;
-  state.outstanding = undefined;
-  state.wanted = undefined;
-  state.refusedDigest = "";
-  state.problems = [];
-  state.version = Math.max(sameUid ? state.version : 0, hello.version);
-  state.enforced = hello.enforced === null ? undefined : decode(hello.enforced);
-  const inDoubt = hello.inDoubt.map(decode);
-  state.inDoubt = inDoubt.filter((snapshot) => snapshot !== undefined);
-  const holdsSomething = hello.enforced !== null || hello.digest !== "" || hello.version > 0;
-  // What a proxy of another version holds is not known until it has acknowledged one of ours.
-  state.unresolved = (holdsSomething && state.enforced === undefined) || inDoubt.includes(undefined);
-}
-
-function decode(message: SnapshotMessage): Snapshot | undefined {
-  try {
-    return snapshotFromWire(message);
-  } catch {
-    return undefined;
-  }
-}
-
-function settle(state: ProxyState, enforced: Snapshot): void {
-  state.enforced = enforced;
-  state.version = Math.max(state.version, enforced.version);
-  state.outstanding = undefined;
-  state.inDoubt = [];
-  state.unresolved = false;
-  state.problems = [];
-  state.refusedDigest = "";
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
-import { appPods, INJECTED_LABEL } from "./app-pods.ts";
+import { appPods, INJECTED_LABEL, type PodView } from "./app-pods.ts";
 
 const spec = {
   selector: { matchLabels: { app: "op" } },
@@ -29,6 +29,25 @@ describe("which pods are an app's", () => {
     const spec = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
     expect(read({ ...bare, spec })).toMatchObject({ proxy: "foreign" });
   });
+  it("are also those that have another label now while their proxies enforce its routes", () => {
+    const carrying = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
+    const view = (more: Partial<PodView>): PodView => ({
+      isApp: (name) => name !== "gone",
+      appsOf: () => undefined,
+      isStatusLate: () => false,
+      ...more,
+    });
+    const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
+      appPods({ name: "shop", spec }, [{ ...pod({ [INJECTED_LABEL]: label }, status), spec: carrying }], view(more))[0];
+    // Told by what the proxy has said.
+    expect(see("store", { appsOf: () => ["store", "shop"] })).toMatchObject({ proxy: "foreign", injectedFor: "store" });
+    expect(see("store", { appsOf: () => ["store"] })).toBeUndefined();
+    expect(see("store")).toBeUndefined();
+    // It has not said so yet, and nobody else asks for it.
+    expect(see("gone")).toMatchObject({ proxy: "foreign", running: true });
+    expect(see("gone", { appsOf: () => ["gone"] })).toBeUndefined();
+    expect(see("gone", {}, { phase: "Pending" })).toBeUndefined();
+  });
   it("are also those injected for it whose own labels were taken off: their proxies still serve", () => {
     expect(read(pod({ [INJECTED_LABEL]: "shop" }))).toMatchObject({ proxy: "own" });
   });
@@ -46,9 +65,47 @@ describe("whether a pod may be at work", () => {
     ["pending, with its sidecar already serving", { ...proxyStatus({ started: true }), phase: "Pending" }, true],
     ["whose proxy has never had a snapshot", proxyStatus({ started: false }), false],
     ["whose proxy crashed once and waits for its restart", proxyStatus({ started: false, state: { terminated: {} } }), true],
+    [
+      "whose proxy was restarted while the pod is pending",
+      { ...proxyStatus({ started: false, restartCount: 1 }), phase: "Pending" },
+      true,
+    ],
     ["whose proxy was restarted", proxyStatus({ started: false, restartCount: 1 }), true],
     ["that has ended", { phase: "Failed" }, false],
   ])("one %s", (_, status, running) => {
     expect(read(pod(own, status))?.running).toBe(running);
+  });
+  it("one whose operator runs while another of its containers waits: its phase says Pending until all have been started", () => {
+    const running = { name: "manager", ready: true, started: true, restartCount: 0, state: { running: {} } };
+    const waiting = { name: "rbac-proxy", ready: false, restartCount: 0, state: {} };
+    const restarting = { ...waiting, lastState: { terminated: {} }, restartCount: 1 };
+    const bare = (...containerStatuses: ContainerStatus[]) => read(pod({ app: "op" }, { phase: "Pending", containerStatuses }));
+    expect(bare(running, waiting)).toMatchObject({ proxy: "none", running: true });
+    expect(bare(restarting, waiting)).toMatchObject({ running: true });
+    expect(bare(waiting, waiting)).toMatchObject({ running: false });
+    // As one of which the kubelet was restarted: it looks anew whether the sidecar has started.
+    const status = { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending", containerStatuses: [running] };
+    expect(read(pod(own, status))?.running).toBe(true);
+  });
+  it("one that has a node, as long as its status may be older than what an older leader told its proxy", () => {
+    const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
+    const placed = { ...starting, spec: { containers: [], nodeName: "n" } };
+    const see = (each: Pod, isStatusLate: boolean) =>
+      appPods({ name: "shop", spec }, [each], {
+        isApp: () => true,
+        appsOf: () => undefined,
+        isStatusLate: () => isStatusLate,
+      })[0];
+    expect(see(placed, true)?.running).toBe(true);
+    expect(see(placed, false)?.running).toBe(false);
+    expect(see(starting, true)?.running).toBe(false);
+    expect(see({ ...placed, status: { phase: "Failed" } }, true)?.running).toBe(false);
+  });
+  it("one without a proxy from the moment on in which it has a node: nobody can tell it to wait for what others still hold", () => {
+    const waiting = pod({ app: "op" }, { phase: "Pending" });
+    expect(read(waiting)).toMatchObject({ proxy: "none", running: false });
+    expect(read({ ...waiting, spec: { containers: [], nodeName: "n" } })).toMatchObject({ proxy: "none", running: true });
+    expect(read({ ...waiting, spec: { containers: [], nodeName: "n" }, status: { phase: "Failed" } })?.running).toBe(false);
+    expect(read({ ...pod(own, { phase: "Pending" }), spec: { containers: [], nodeName: "n" } })?.running).toBe(false);
   });
 });

@@ -13,14 +13,21 @@ const PROXY_CONTAINER = "ctrlmesh-proxy";
 export interface AppPod {
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly subset: string;
   /** Whose proxy the pod carries: this app's, another one's or nobody knows whose, or none. */
   readonly proxy: "own" | "foreign" | "none";
+  /** The VirtualApp that its label names, if the proxy is foreign and there is such a label. */
+  readonly injectedFor?: string;
   /** The operator in it may be at work. */
   readonly running: boolean;
   /** It has ended for good, and only its object lingers. */
   readonly ended: boolean;
   readonly ready: boolean;
+  /** It has been asked to end. */
+  readonly terminating: boolean;
+  /** A controller (a Deployment's ReplicaSet, a StatefulSet ...) makes another one when it is gone. */
+  readonly controlled: boolean;
 }
 
 /** "namespace/name", as in the registry. */
@@ -28,40 +35,94 @@ export function podKey({ namespace, name }: { readonly namespace: string; readon
   return `${namespace}/${name}`;
 }
 
+/** What is known of pods beside their objects. */
+export interface PodView {
+  /** There is a VirtualApp of that name in their namespace. */
+  isApp(name: string): boolean;
+  /** The names of the apps whose routes the pod's proxy may enforce; undefined if it has not said so to this manager. */
+  appsOf(pod: string): readonly string[] | undefined;
+  /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
+  isStatusLate(pod: Pod): boolean;
+}
+
+const OBJECTS_ALONE: PodView = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false };
+
 /**
- * True if the pod may be the app's: injected for it, selected by it, or with a proxy of which no label says whose it is. An app
- * is told of pods that are another one's rather than not of its own.
+ * True if the pod may be the app's: injected for it, selected by it, with a proxy that may enforce its routes, or with a proxy of which
+ * nothing says whose it is. An app is told of pods that are another one's rather than not of its own.
  */
-export function isPodOf(app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> }, pod: Pod): boolean {
-  const injected = pod.metadata.labels?.[INJECTED_LABEL];
-  if (injected === app.name || (injected === undefined && carriesProxy(pod))) return true;
-  return matchesSelector(app.spec.selector ?? {}, pod.metadata.labels);
+export function isPodOf(
+  app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> },
+  pod: Pod,
+  view = OBJECTS_ALONE,
+): boolean {
+  const { namespace = "", name = "", labels } = pod.metadata;
+  const injected = labels?.[INJECTED_LABEL];
+  if (injected === app.name || matchesSelector(app.spec.selector ?? {}, labels)) return true;
+  const apps = view.appsOf(podKey({ namespace, name })) ?? [];
+  if (apps.length > 0 || !carriesProxy(pod)) return apps.includes(app.name);
+  return injected === undefined || (!view.isApp(injected) && !hasEnded(pod) && mayBeAtWork(pod, view));
 }
 
 /** The app's pods, by name. */
-export function appPods(app: { readonly name: string; readonly spec: VirtualAppSpec }, pods: readonly Pod[]): AppPod[] {
+export function appPods(
+  app: { readonly name: string; readonly spec: VirtualAppSpec },
+  pods: readonly Pod[],
+  view = OBJECTS_ALONE,
+): AppPod[] {
   return pods
-    .filter((pod) => isPodOf(app, pod))
-    .map((pod) => appPod(app, pod))
+    .filter((pod) => isPodOf(app, pod, view))
+    .map((pod) => appPod(app, pod, view))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, pod: Pod): AppPod {
+function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, pod: Pod, view: PodView): AppPod {
   const { metadata, status } = pod;
   const labels = metadata.labels ?? {};
-  const container = status?.initContainerStatuses?.find(({ name }) => name === PROXY_CONTAINER);
-  const isPending = status?.phase === undefined || status.phase === "Pending";
-  const ended = status?.phase === "Succeeded" || status?.phase === "Failed";
+  const proxy = proxyOf(app.name, pod);
+  const ended = hasEnded(pod);
+  const injectedFor = proxy === "foreign" ? labels[INJECTED_LABEL] : undefined;
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
+    uid: metadata.uid ?? "",
     subset: subsetOfPod(app.spec, labels),
-    proxy: proxyOf(app.name, pod),
-    // A pod is Pending while its native sidecar already runs; the operator starts when the sidecar has a snapshot.
-    running: !ended && (isPending ? container?.started === true : container === undefined || !hasNeverServed(container)),
+    proxy,
+    ...(injectedFor === undefined ? {} : { injectedFor }),
+    running: !ended && mayBeAtWork(pod, view),
     ended,
     ready: !ended && (status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false),
+    terminating: metadata.deletionTimestamp !== undefined,
+    controlled: metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false,
   };
+}
+
+/**
+ * The phase says little: a pod is Pending while any of its containers waits, a native sidecar that restarts among them, and others run.
+ * The operator starts when the sidecar has a snapshot.
+ */
+function mayBeAtWork(pod: Pod, view: PodView): boolean {
+  const { spec, status } = pod;
+  if (status?.containerStatuses?.some(hasEverRun)) return true;
+  const sidecar = status?.initContainerStatuses?.find(({ name }) => name === PROXY_CONTAINER);
+  if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
+  // A kubelet says that it has started something only afterwards. Who carries no proxy would be at work by then; with one it waits
+  // for its first snapshot.
+  const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
+  return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
+}
+
+/**
+ * True if a kubelet has said that the pod's containers have ended and will not be started again. The phase alone does not say so:
+ * the garbage collection of pods writes Failed for one on a lost node, just before it removes the object.
+ */
+export function hasEnded({ metadata, status }: Pod): boolean {
+  const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ state }) => state);
+  if (states.some((state) => state?.running !== undefined)) return false;
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
+  return (
+    metadata.deletionTimestamp !== undefined && states.length > 0 && states.every((state) => state?.terminated !== undefined)
+  );
 }
 
 // Labels can be taken off a running pod; its containers stay.
@@ -73,6 +134,10 @@ function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
 
 function carriesProxy({ spec }: Pod): boolean {
   return spec?.initContainers?.some(({ name }) => name === PROXY_CONTAINER) ?? false;
+}
+
+function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolean {
+  return restartCount > 0 || [state, lastState].some((each) => each?.running !== undefined || each?.terminated !== undefined);
 }
 
 // The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed it before.

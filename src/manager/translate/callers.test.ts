@@ -38,7 +38,8 @@ describe("planApp", () => {
         spec: { ...plain, route, subsets },
         annotations,
         namespaces: [],
-        claims: [],
+        pods: [],
+        factsOf: () => undefined,
       });
     const stripping = plan({ [STRIP_MANAGED_FIELDS]: "true" });
     expect([...stripping.rules.values()].map(({ callers }) => callers.stripManagedFields)).toEqual([true, true]);

@@ -1,13 +1,16 @@
-// Everything that is decided about one app, from facts alone: its wished table, the fences, and what each subset's proxies
-// are to enforce. Pure; the reconciler gathers the facts and carries the plan out.
+// Everything that is decided about one app, from facts alone: its wished table, the fences, and what each pod's proxy is to
+// enforce. Pure; the reconciler gathers the facts and carries the plan out. An app that is being deleted: plan-dissolution.ts.
 import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
-import type { AppRef } from "../../route/snapshot.ts";
+import type { AppRef, CallerPolicy } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import type { Claim } from "../handover/claims.ts";
+import { pauseAt } from "../handover/paused.ts";
 import { planFences, type Wait, withFences } from "../handover/plan-fences.ts";
+import { type FactsOf, type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "../handover/pod-claims.ts";
+import { type AppPod, podKey } from "./app-pods.ts";
 import { callersOf } from "./callers.ts";
 import { compileRoute, type NamespaceFacts } from "./compile-route.ts";
-import { digestOf, type Rules, rulesOf } from "./snapshots.ts";
+import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
+import { type Rules, rulesOf } from "./snapshots.ts";
 import { subsetsOf } from "./subsets.ts";
 
 export interface AppFacts {
@@ -16,35 +19,75 @@ export interface AppFacts {
   /** The VirtualApp's own. */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly namespaces: Iterable<NamespaceFacts>;
-  readonly claims: readonly Claim[];
+  /** The spec's route for these namespaces, if it has been compiled already. */
+  readonly compiled?: RouteTable;
+  readonly pods: readonly AppPod[];
+  readonly factsOf: FactsOf;
+  /** Pods whose objects are gone and that may write all the same; default none. */
+  readonly gone?: readonly GoneAppPod[];
+  /** Whether a namespace was created a moment ago; default none was. What is lost of such a one is not shown. */
+  readonly isYoung?: (namespace: string) => boolean;
 }
 
 export interface AppPlan {
   readonly wished: RouteTable;
   readonly subsets: readonly string[];
-  /** What each subset's proxies enforce now, fences included. */
+  /** What each subset's proxies enforce now, fences included; a pod may have more to show, see `rulesFor`. */
   readonly rules: ReadonlyMap<string, Rules>;
+  /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that show what they lost need a restart. */
+  rulesFor(pod: AppPod): Rules;
   /** Digest over all subsets' rules. */
   readonly digest: string;
   readonly waits: readonly Wait[];
+  /** Namespaces that a pause keeps with another owner than the spec gives them. */
+  readonly kept: number;
+  /** The app is being deleted: every pod is on its way to the whole view, and none needs a restart. */
+  readonly isDissolving: boolean;
 }
 
-export function planApp({ app, spec, annotations = {}, namespaces, claims }: AppFacts): AppPlan {
-  const wished = compileRoute(spec, namespaces);
-  const subsets = subsetsOf(spec);
-  const callers = callersOf(spec, annotations);
-  const fences = planFences(wished, subsets, claims);
-  const rules = new Map(
-    subsets.map((subset) => {
-      const table = withFences(wished, fences, subset);
-      return [subset, rulesOf({ app, subset, podNamespace: app.namespace, lockName: lockNameOf(spec), table, callers })];
-    }),
-  );
+export function planApp({ spec, annotations = {}, namespaces, compiled, ...facts }: AppFacts): AppPlan {
+  return planRoute({
+    ...facts,
+    bySpec: compiled ?? compileRoute(spec, namespaces),
+    subsets: subsetsOf(spec),
+    lockName: lockNameOf(spec),
+    callers: callersOf(spec, annotations),
+    isPaused: spec.route?.paused === true,
+    showsLosses: spec.route?.onLoss !== "Resync",
+  });
+}
+
+/** What is asked of an app, translated. */
+export interface RouteFacts extends Pick<AppFacts, "app" | "pods" | "factsOf" | "gone" | "isYoung"> {
+  readonly bySpec: RouteTable;
+  readonly subsets: readonly string[];
+  readonly lockName: string;
+  readonly callers: CallerPolicy;
+  readonly isPaused: boolean;
+  /** Pods that somebody makes anew go on showing what they lose. */
+  readonly showsLosses: boolean;
+}
+
+/** The plan by the translated spec. */
+export function planRoute(facts: RouteFacts): AppPlan {
+  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, showsLosses } = facts;
+  const { wished, kept } = isPaused ? pauseAt(bySpec, tableInForce(app, pods, factsOf), subsets) : { wished: bySpec, kept: 0 };
+  const fences = planFences(wished, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
+  const common = { app, podNamespace: app.namespace, lockName, callers };
+  const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(wished, fences, subset) }));
+  const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
   return {
     wished,
     subsets,
-    rules,
-    digest: digestOf([...rules].map(([subset, { digest }]) => [subset, digest])),
+    rules: rules.all,
+    rulesFor(pod) {
+      // Nobody makes a bare pod anew: it lists again in place.
+      const from = showsLosses && pod.controlled ? lastSnapshot(app, factsOf(podKey(pod))) : undefined;
+      return ofPods.of(pod.subset, from);
+    },
+    digest: rules.digest,
     waits: fences.waits,
+    kept,
+    isDissolving: false,
   };
 }

@@ -18,7 +18,16 @@ export function rulesOf(facts: {
 }): Rules {
   const { app, subset, podNamespace, lockName, table, callers } = facts;
   const own = [app.namespace, app.name, subset, podNamespace, lockName];
-  return { ...facts, digest: digestOf([...own, canonicalTable(table), callers]) };
+  return { ...facts, digest: digestOf([...own, tableDigest(table), callers]) };
+}
+
+// Many subsets and many reconciles share one table of thousands of namespaces.
+const digests = new WeakMap<RouteTable, string>();
+
+function tableDigest(table: RouteTable): string {
+  const digest = digests.get(table) ?? digestOf(canonicalTable(table));
+  digests.set(table, digest);
+  return digest;
 }
 
 /** A digest of plain data: half of a SHA-256, in hex. */
@@ -30,5 +39,6 @@ export function digestOf(data: unknown): string {
 function canonicalTable(table: RouteTable): unknown {
   const wire = tableToWire(table);
   const classes = wire.classes.map((row) => [row.rules.join(","), row.namespaces] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [wire.rules, classes, wire.publicResources, wire.fenced];
+  const shown = (wire.shown ?? []).map((row) => JSON.stringify(row)).sort();
+  return [wire.rules, classes, wire.publicResources, wire.fenced, ...(shown.length === 0 ? [] : [shown])];
 }

@@ -1,6 +1,7 @@
 // The proxy's session with the manager: one object that the pipeline asks (Session), tells who leads (LeaderSink) and the
 // process runs (Runnable). It is ready at once: with the stored snapshot, or without one until the manager sends it.
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { type ChannelCredentials, credentials as grpcCredentials } from "@grpc/grpc-js";
 import type { BackoffOptions } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
@@ -8,14 +9,17 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { loadMeshService } from "../../wire/load-proto.ts";
-import type { PodRef, ReportMessage } from "../../wire/messages.ts";
+import type { PodRef } from "../../wire/messages.ts";
+import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { helloOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
-import type { LeaderSink, Session } from "./session.ts";
+import { createReporter } from "./reporter.ts";
+import type { GateKeeper, LeaderSink, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
-import { createSnapshotFile } from "./snapshot-file.ts";
+import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
 import { createSnapshotIntake } from "./snapshot-intake.ts";
+import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
   /** host:port of the manager's gRPC service. */
@@ -42,61 +46,98 @@ export interface SessionDeps {
 
 /** Name of the stored snapshot in the data folder. */
 export const SNAPSHOT_FILE_NAME = "snapshot.json";
+/** Name of the file with the bound of the streams' numbers, and the promised epoch. */
+export const STREAM_FILE_NAME = "stream";
+/** Name of the file that says that the process before ended with no write under way. */
+export const CLEAN_END_FILE_NAME = "clean-end";
 
-export function createSession(deps: SessionDeps): Session & LeaderSink & Runnable {
+export function createSession(deps: SessionDeps): Session & LeaderSink & GateKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
   const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
   const stopping = new AbortController();
-  const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log });
+  const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
+  const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log, lock });
+  const cleanEnd = createCleanEnd({ path: join(config.dataDir, CLEAN_END_FILE_NAME), pod, log });
+  const streams = createStreamLedger({
+    path: join(config.dataDir, STREAM_FILE_NAME),
+    clock,
+    log,
+    unstored: metrics.promiseUnstored,
+  });
   const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
   const client = createMeshClient({
     manager: config.manager,
     credentials: deps.credentials ?? grpcCredentials.createInsecure(),
     service: loadMeshService(),
     intake,
-    hello() {
+    async hello() {
+      const stream = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
-      return helloOf({ pod, proxyVersion: deps.proxyVersion ?? "", version, held: intake.held });
+      return helloOf({ pod, proxyVersion: deps.proxyVersion ?? "", stream, epoch: streams.epoch, version, held: intake.held });
     },
+    promise: streams.promise,
     metrics,
     clock,
     random,
     log,
     ...(deps.backoff === undefined ? {} : { backoff: deps.backoff }),
   });
-  let report: ReportMessage = { leader: false, lock: null };
-  const tell = (news: Partial<ReportMessage>) => {
-    report = { ...report, ...news };
-    client.report(report);
-  };
+  const reporter = createReporter(clock, client.report);
+  enforcer.onBacklogChange(() => reporter.tell({ held: enforcer.heldNamespaces, drainingWrites: enforcer.drainingWrites }));
   let running: Promise<void> = Promise.resolve();
+  const connect = async () => {
+    if (enforcer.current !== undefined) await streams.outlastOlderLeaders(stopping.signal);
+    await client.run(stopping.signal);
+  };
+  let life: "before" | "runs" | "over" = "before";
 
   return {
     name: "session",
     get current() {
-      return enforcer.current;
+      // After the word of a clean end no write may begin, whoever still asks.
+      return life === "over" ? undefined : enforcer.current;
     },
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
+    beginHold: enforcer.beginHold,
     setLeader(value) {
-      if (value === report.leader) return;
       metrics.leader.set(value ? 1 : 0);
-      tell({ leader: value });
+      reporter.tell({ leader: value });
     },
-    setLockReview: (lock) => tell({ lock }),
+    setLockReview: (review) => reporter.tell({ lock: review }),
+    get lockBefore() {
+      return lock.before;
+    },
+    keepGate(closed) {
+      if (isDeepStrictEqual(closed, lock.closed)) return;
+      lock.closed = closed;
+      intake.storeAgain();
+    },
+    keepLease(longestLeaseMs) {
+      if (longestLeaseMs === lock.longestLeaseMs) return;
+      lock.longestLeaseMs = longestLeaseMs;
+      intake.storeAgain();
+    },
     async start(signal) {
-      await intake.restore();
+      const endedCleanly = await cleanEnd.take();
+      await streams.open();
+      await intake.restore(endedCleanly, streams.epoch > 0);
+      life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
       if (signal.aborted) return;
-      running = client.run(stopping.signal);
+      running = connect();
       running.catch((error: unknown) => log.error({ err: error }, "session ended"));
     },
     async stop() {
       stopping.abort();
+      reporter.stop();
       await running.catch(() => undefined);
       await intake.idle();
+      const hasRun = life === "runs";
+      life = "over";
+      if (hasRun && enforcer.isQuiet && intake.isSettled) await cleanEnd.leave();
     },
   };
 }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { group, limit, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { routes } from "../../../test/support/test-routes.ts";
+import type { Reach } from "../../route/decide.ts";
+import type { RouteTable } from "../../route/table.ts";
 import { createEnforcer } from "./enforcer.ts";
 
 describe("the snapshot in force", () => {
@@ -80,6 +83,76 @@ describe("settling", () => {
     expect(settled).toBe(0);
     done();
     expect(settled).toBe(1);
+  });
+
+  it("waits for a write in a namespace that is only shown from now on", () => {
+    const enforcer = createEnforcer();
+    enforcer.enforce(routes(1, { blue: ["a"] }));
+    const done = enforcer.beginWrite("a", pods);
+    enforcer.enforce(routes(2, { rest: ["a"], shown: ["a"] }));
+    let settled = 0;
+    enforcer.whenSettled(() => settled++);
+    expect(settled).toBe(0);
+    done();
+    expect(settled).toBe(1);
+  });
+
+  describe("of a deletion over all namespaces by labels", () => {
+    const foos = { group: "apps", resource: "foos" };
+    const byLabels = (selector: string) => objects("blue", selector, group("apps", "foos"));
+    const whole = table([], { a: [], b: [] });
+    const ofX = table([byLabels("app=x")], { a: [0], b: [0] });
+    const settledUnder = (now: RouteTable, reach: Reach, before = ofX) => {
+      const enforcer = createEnforcer();
+      const enforce = (of: RouteTable, digest: string) => enforcer.enforce(snapshot(of, { digest, subset: "blue" }));
+      enforce(before, "1");
+      const done = enforcer.beginWrite("", foos, reach);
+      enforce(now, "2");
+      let settled = 0;
+      enforcer.whenSettled(() => settled++);
+      const atOnce = settled === 1;
+      done();
+      expect(settled).toBe(1);
+      return atOnce;
+    };
+
+    it.each([
+      ["a namespace moves", table([byLabels("app=x")], { a: [0], b: [0] }, { fenced: ["b"] })],
+      ["a global limit on namespaces is added", table([byLabels("app=x"), limit()], { a: [0, 1], b: [0] })],
+      ["other labels are the subset's", table([byLabels("app=y")], { a: [0], b: [0] })],
+      ["namespaces divide the resource", table([subset("blue")], { a: [0], b: [] })],
+    ])("waits where %s", (_, now) => {
+      expect(settledUnder(now, "all-namespaces")).toBe(false);
+    });
+
+    it("waits for nothing where the same labels alone decide, or all of the resource is the subset's", () => {
+      expect(settledUnder(table([byLabels("app=x")], { a: [0], b: [0], c: [0] }), "all-namespaces")).toBe(true);
+      const shared = table([subset("blue")], { a: [0] }, { publicResources: [group("apps", "foos")] });
+      expect(settledUnder(whole, "all-namespaces", shared)).toBe(false); // the default subset's now
+      expect(settledUnder(shared, "all-namespaces")).toBe(true);
+    });
+
+    it("is not taken for one of a cluster-scoped object, which no namespace concerns", () => {
+      expect(settledUnder(table([byLabels("app=x")], { a: [0], b: [0] }, { fenced: ["b"] }), "place")).toBe(true);
+    });
+  });
+
+  it("says how many writes it waits for, and tells when that may have changed", () => {
+    const enforcer = createEnforcer();
+    enforcer.enforce(routes(1, { blue: ["a", "b"] }));
+    const [first, second, other] = ["a", "a", "b"].map((namespace) => enforcer.beginWrite(namespace, pods));
+    const told: number[] = [];
+    const stop = enforcer.onBacklogChange(() => told.push(enforcer.drainingWrites));
+    enforcer.enforce(routes(2, { blue: ["b"], rest: ["a"] }));
+    enforcer.whenSettled(() => undefined);
+    first?.();
+    expect(enforcer.drainingWrites).toBe(1);
+    second?.();
+    other?.();
+    expect(told).toEqual([2, 1, 0]);
+    stop();
+    enforcer.whenSettled(() => undefined);
+    expect(told).toHaveLength(3);
   });
 
   it("runs only the newest callback", () => {

@@ -1,9 +1,12 @@
 // Holds the snapshot in force, its compiled views, its listeners and the writes in flight. Invariant: `whenSettled` runs its
-// callback only when no write is under way that the snapshot in force would refuse. Called by the session.
+// callback only when no write is under way that the snapshot in force would refuse; what a pod goes on showing counts as
+// refused. Called by the session.
+import { isWithin, type Reach } from "../../route/decide.ts";
+import { indexShown } from "../../route/shown.ts";
 import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
-import type { ChangeListener, Enforced, GroupResource, Session } from "./session.ts";
+import type { Backlog, ChangeListener, Enforced, GroupResource, Session } from "./session.ts";
 
-export interface Enforcer extends Session {
+export interface Enforcer extends Session, Backlog {
   /** Puts a snapshot in force and tells the listeners, in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
   /** Takes over version and digest of a snapshot whose rules equal those in force. Nobody is told. */
@@ -13,11 +16,14 @@ export interface Enforcer extends Session {
    * replaces an earlier one that has not run.
    */
   whenSettled(run: () => void): void;
+  /** No write at all is under way. */
+  readonly isQuiet: boolean;
 }
 
 interface Write {
   readonly namespace: string;
   readonly target: GroupResource | undefined;
+  readonly reach: Reach;
   /** The labels by which the object was judged; undefined if they did not matter. */
   readonly labelSelector: string | undefined;
 }
@@ -26,22 +32,37 @@ interface Write {
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
+  // Unknown namespace -> how many requests wait for its owner.
+  const holds = new Map<string, number>();
+  const backlogListeners = new Set<() => void>();
   let current: Enforced | undefined;
   let settled: (() => void) | undefined;
 
-  const isRefused = ({ namespace, target, labelSelector }: Write) => {
+  const isRefused = ({ namespace, target, reach, labelSelector }: Write) => {
     if (target === undefined || current === undefined) return true;
     const view = current.view(target.group, target.resource);
     // By other labels it may be another subset's, or not: the write is waited for.
-    return view.standing(namespace) !== "mine" || view.objects?.labelSelector !== labelSelector;
+    return !isWithin(view, reach, namespace) || (view.objects !== undefined && view.objects.labelSelector !== labelSelector);
+  };
+
+  const tellBacklog = () => {
+    for (const listener of [...backlogListeners]) listener();
+  };
+
+  const countDraining = () => {
+    let count = 0;
+    for (const write of writes) if (isRefused(write)) count++;
+    return count;
   };
 
   const settle = () => {
     if (settled === undefined) return;
-    for (const write of writes) if (isRefused(write)) return;
-    const run = settled;
-    settled = undefined;
-    run();
+    if (countDraining() === 0) {
+      const run = settled;
+      settled = undefined;
+      run();
+    }
+    tellBacklog();
   };
 
   return {
@@ -69,17 +90,43 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       listeners.add(entry);
       return () => listeners.delete(entry);
     },
-    beginWrite(namespace, target) {
+    beginWrite(namespace, target, reach = "place") {
       const labelSelector = target && current?.view(target.group, target.resource).objects?.labelSelector;
-      const write: Write = { namespace, target, labelSelector };
+      const write: Write = { namespace, target, reach, labelSelector };
       writes.add(write);
       return () => {
         if (writes.delete(write)) settle();
       };
     },
+    beginHold(namespace) {
+      holds.set(namespace, (holds.get(namespace) ?? 0) + 1);
+      if (holds.get(namespace) === 1) tellBacklog();
+      let over = false;
+      return () => {
+        if (over) return;
+        over = true;
+        const left = (holds.get(namespace) ?? 1) - 1;
+        if (left > 0) holds.set(namespace, left);
+        else if (holds.delete(namespace)) tellBacklog();
+      };
+    },
+    get heldNamespaces() {
+      return holds.size;
+    },
+    get drainingWrites() {
+      return settled === undefined ? 0 : countDraining();
+    },
+    onBacklogChange(listener) {
+      const entry = () => listener();
+      backlogListeners.add(entry);
+      return () => backlogListeners.delete(entry);
+    },
     whenSettled(run) {
       settled = run;
       settle();
+    },
+    get isQuiet() {
+      return writes.size === 0;
     },
   };
 }
@@ -87,13 +134,14 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
 /** A snapshot with views that are compiled once. */
 export function enforced(snapshot: Snapshot): Enforced {
   const views = new Map<string, ResourceView>();
+  const shown = indexShown(snapshot.table);
   return {
     snapshot,
     view(group, resource) {
       const key = `${group}/${resource}`;
       let view = views.get(key);
       if (view === undefined) {
-        view = withCachedNamespaces(viewOf(snapshot, group, resource));
+        view = viewOf(snapshot, group, resource, shown);
         // Names come from request paths: a client that invents resources must not fill the memory.
         if (views.size >= MAX_VIEWS) views.clear();
         views.set(key, view);
@@ -104,15 +152,3 @@ export function enforced(snapshot: Snapshot): Enforced {
 }
 
 const MAX_VIEWS = 4096;
-
-// Planning asks for the namespaces with every list; the answer cannot change within a snapshot.
-function withCachedNamespaces(view: ResourceView): ResourceView {
-  let names: ReturnType<ResourceView["namespaces"]> | undefined;
-  return {
-    ...view,
-    namespaces() {
-      names ??= view.namespaces();
-      return names;
-    },
-  };
-}

@@ -4,6 +4,7 @@
 // a fresh list once the namespace is the subset's.
 import type { Clock } from "../../base/clock.ts";
 import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
+import { type ResourceView, readingOf } from "../../route/snapshot.ts";
 import type { Enforced, GroupResource } from "./session.ts";
 
 export interface LeftOut {
@@ -44,7 +45,7 @@ interface Notes {
   readonly since: Map<string, number>;
 }
 
-interface Shown {
+interface ListedRanges {
   readonly target: GroupResource;
   /** What every list since the last note was taken out has shown. */
   readonly ranges: readonly ShardRange[];
@@ -60,7 +61,7 @@ interface Excluded {
 export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const notes = new Map<string, Notes>();
   const onlys = new Map<string, { readonly target: GroupResource; readonly only: string }>();
-  const shown = new Map<string, Shown>();
+  const listedRanges = new Map<string, ListedRanges>();
   const excluded = new Map<string, Excluded>();
   let count = 0;
   // Something could not be noted: until the next snapshot it may have been anything.
@@ -72,7 +73,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
     return !overflowed;
   };
 
-  const takeSettled = ({ since }: Notes, view: ReturnType<Enforced["view"]>): Set<string> => {
+  const takeSettled = ({ since }: Notes, view: ResourceView): Set<string> => {
     const mine = new Set<string>();
     for (const [namespace, atMs] of since) {
       const standing = view.standing(namespace);
@@ -86,7 +87,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
 
   // A known namespace that becomes the subset's is gained by that alone; one that nobody knew is, if it had been left out.
   const takeExcluded = ({ target, namespaces }: Excluded, now: Enforced, born: readonly string[]): string[] => {
-    const view = now.view(target.group, target.resource);
+    const view = viewOf(now, target);
     const isAny = namespaces.size > MAX_EXCLUDED;
     const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.standing(name) === "mine");
     // Beyond the bound all list again, so that none is left out any more.
@@ -119,11 +120,11 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
     },
     noteRanges(target, ranges) {
       const key = keyOf(target.group, target.resource);
-      const before = shown.get(key);
+      const before = listedRanges.get(key);
       if (before?.last === ranges || (before === undefined && !hasRoom())) return;
       const both = before === undefined ? ranges : intersectRanges(before.ranges, ranges);
       const { group, resource } = target;
-      shown.set(key, { target: { group, resource }, ranges: both.length > MAX_RANGES ? [] : both, last: ranges });
+      listedRanges.set(key, { target: { group, resource }, ranges: both.length > MAX_RANGES ? [] : both, last: ranges });
     },
     has: (target, namespace) => overflowed || (notes.get(keyOf(target.group, target.resource))?.since.has(namespace) ?? false),
     settle(now, born) {
@@ -131,24 +132,24 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       overflowed = false;
       const gained = new Map<string, Set<string>>();
       for (const [key, entry] of notes) {
-        const mine = takeSettled(entry, now.view(entry.target.group, entry.target.resource));
+        const mine = takeSettled(entry, viewOf(now, entry.target));
         if (mine.size > 0) gained.set(key, mine);
         if (entry.since.size === 0) notes.delete(key);
       }
       for (const [key, { target, only }] of onlys) {
-        const view = now.view(target.group, target.resource);
+        const view = viewOf(now, target);
         if (!view.whole && view.namespaces().mine.every((namespace) => namespace === only)) continue;
         onlys.delete(key);
         count--;
         const resourceKey = keyOf(target.group, target.resource);
         gained.set(resourceKey, gained.get(resourceKey) ?? new Set());
       }
-      for (const [key, { target, ranges }] of shown) {
-        const view = now.view(target.group, target.resource);
+      for (const [key, { target, ranges }] of listedRanges) {
+        const view = viewOf(now, target);
         // A known namespace that becomes the subset's is gained by that alone.
         const mine = born.filter((namespace) => view.standing(namespace) === "mine");
         if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
-        shown.delete(key);
+        listedRanges.delete(key);
         count--;
         gained.set(key, gained.get(key) ?? new Set());
       }
@@ -164,6 +165,10 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       };
     },
   };
+}
+
+function viewOf(now: Enforced, { group, resource }: GroupResource): ResourceView {
+  return readingOf(now.view(group, resource));
 }
 
 function keyOf(group: string, resource: string): string {

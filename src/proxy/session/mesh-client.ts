@@ -1,11 +1,17 @@
 // Keeps a stream to the leading manager replica for ever: connects, says hello, hands snapshots to the intake, reports,
-// follows redirects, and comes back after any failure with backoff. Invariant: its failures never touch what is in force.
+// follows redirects, and comes back after any failure with backoff. Invariants: its failures never touch what is in force; no
+// replica is waited for without end, and a redirect to one that has just failed is not followed: until the next leader is known,
+// replicas name the last one.
 import type { ChannelCredentials, ServiceDefinition } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { HelloMessage, ManagerMessage, ReportMessage } from "../../wire/messages.ts";
-import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import type { HelloMessage, ReportMessage } from "../../wire/messages.ts";
+import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
+import { createChannels } from "./mesh-channels.ts";
+import { createMeshDialog } from "./mesh-dialog.ts";
+import { type MeshStream, openMeshChannel, openMeshStream } from "./mesh-stream.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotIntake } from "./snapshot-intake.ts";
 
@@ -16,12 +22,16 @@ export interface MeshClientDeps {
   readonly service: ServiceDefinition;
   readonly intake: SnapshotIntake;
   /** What to say first, asked anew for each stream. */
-  hello(): HelloMessage;
+  hello(): Promise<HelloMessage>;
+  /** Promises to follow no leader of a lower epoch, also after a restart; false if it may not be followed. */
+  promise(epoch: number): Promise<boolean>;
   readonly metrics: SessionMetrics;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly backoff?: BackoffOptions;
+  /** Default: gRPC. */
+  readonly network?: { readonly connect: typeof openMeshChannel; readonly open: typeof openMeshStream };
 }
 
 export interface MeshClient {
@@ -31,54 +41,107 @@ export interface MeshClient {
   report(report: ReportMessage): void;
 }
 
-// A thousand proxies that wait for a manager make some 400 tries a second between them: little beside being late by more.
-const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 3_000 };
+// A thousand proxies that wait for a leader make some 700 tries a second between them, and are all there 2 s after it is.
+const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 
-interface Outcome {
-  readonly error: Error | undefined;
-  readonly redirect: string | undefined;
-  /** The manager took the hello: the endpoint is good. */
-  readonly served: boolean;
+/**
+ * How long a replica may take to answer the handshake, and then the hello, in milliseconds; twice as long after each time in a row
+ * that none did, up to `most`: they may be busy with those who gave up. The service may lead to a stopped replica again and again
+ * until its readiness is noticed, so the first is short; a manager answers the handshakes of a thousand proxies within it.
+ */
+const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most: 80_000 } };
+/** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
+const SERVED_MS = 1_000;
+/**
+ * A leader that takes the hello, which carries a whole snapshot, and then fails each stream is come back to this many times more
+ * slowly than others in the end: it is alive, and what is wrong with it hardly goes away in a second.
+ */
+const FAILED_STREAM_FACTOR = 10;
+
+interface StreamOutcome extends Outcome {
+  /** It brought routes, or lasted a while. */
+  readonly isOfUse: boolean;
 }
 
 export function createMeshClient(deps: MeshClientDeps): MeshClient {
+  const { clock, log, metrics } = deps;
+  const { connect, open } = deps.network ?? { connect: openMeshChannel, open: openMeshStream };
+  const channels = createChannels({ service: deps.manager, connect: (to) => connect(to, deps.credentials), clock });
+  const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
   let report: ReportMessage | undefined;
+  const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
-  const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<Outcome> => {
-    let redirect: string | undefined;
-    let served = false;
-    const onMessage = (message: ManagerMessage) => {
-      if ("snapshot" in message && message.snapshot) {
-        deps.intake.take(message.snapshot, answersOn(opened));
-      } else if ("redirect" in message && message.redirect) {
-        redirect = message.redirect.endpoint;
-        opened.close();
-      }
-    };
-    const opened = openMeshStream({
-      endpoint,
-      credentials: deps.credentials,
+  const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
+    const hello = await deps.hello();
+    const dialog = createMeshDialog({ ...deps, endpoint, promised: hello.epoch ?? 0 });
+    let isReached = false;
+    let connectedMs: number | undefined;
+    const opened = open({
+      channel: channels.to(endpoint),
       service: deps.service,
-      hello: { hello: deps.hello() },
-      onConnected() {
-        served = true;
-        deps.metrics.managerConnected.set(1);
+      hello: { hello },
+      onReachable() {
+        deadline.cancel();
+        isReached = true;
+        patience.reach = PATIENCE.reach.ms;
+        if (connectedMs === undefined) deadline = clock.after(patience.answer, () => giveUp("answer"));
       },
-      onMessage,
+      onConnected() {
+        deadline.cancel();
+        channels.served(endpoint);
+        connectedMs = clock.monotonicMs();
+        patience.answer = PATIENCE.answer.ms;
+        metrics.managerConnected.set(1);
+      },
+      onMessage: (message) => dialog.take(message, opened),
     });
+    const giveUp = (doing: keyof typeof patience) => {
+      patience[doing] = Math.min(patience[doing] * 2, PATIENCE[doing].most);
+      opened.close(new MeshError("MANAGER_SILENT", `waiting for ${endpoint} (${doing}): no answer in time`));
+    };
+    let deadline = clock.after(patience.reach, () => giveUp("reach"));
     stream = opened;
     if (report !== undefined) opened.send({ report });
     const stop = () => opened.close();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     try {
-      return { error: await opened.ended, redirect, served };
+      const error = await opened.ended;
+      const { redirect, hasBroughtRoutes } = dialog;
+      const servedMs = connectedMs === undefined ? -1 : clock.monotonicMs() - connectedMs;
+      // A replica that turns a proxy away does so at once.
+      const served = servedMs >= (redirect === undefined ? 0 : SERVED_MS);
+      channels.release(endpoint, isReached && !served && !isMeshError(error, "MANAGER_SILENT"));
+      return { error, redirect, served, isOfUse: hasBroughtRoutes || (served && servedMs >= SERVED_MS) };
     } finally {
+      deadline.cancel();
       signal.removeEventListener("abort", stop);
       stream = undefined;
-      deps.metrics.managerConnected.set(0);
+      metrics.managerConnected.set(0);
     }
+  };
+
+  /** What cannot even be tried, such as an endpoint that is no address, is one more failure. */
+  const connectOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
+    try {
+      return await streamOnce(endpoint, signal);
+    } catch (cause) {
+      channels.release(endpoint, false);
+      const error = new MeshError("MANAGER_UNREACHABLE", `connecting to ${endpoint}: ${errorMessage(cause)}`, { cause });
+      return { error, redirect: undefined, served: false, isOfUse: false };
+    }
+  };
+
+  let tries = 0;
+  let failures = 0;
+  const delayAfter = ({ served, isOfUse, error }: StreamOutcome): number => {
+    // A leader's end is noticed by all of its proxies in one moment: they come back over a second.
+    if (isOfUse || (served && failures++ === 0)) return (deps.random() * backoff.maxMs) / 2;
+    if (served) return backoffMs(failures, { ...backoff, maxMs: backoff.maxMs * FAILED_STREAM_FACTOR }, deps.random);
+    // It was waited for already, and the service may lead to another one now.
+    if (isMeshError(error, "MANAGER_SILENT")) return deps.random() * backoff.baseMs;
+    return backoffMs(tries++, backoff, deps.random);
   };
 
   return {
@@ -87,28 +150,20 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       stream?.send({ report });
     },
     async run(signal) {
-      let endpoint = deps.manager;
-      let attempt = 0;
+      const finder = createLeaderFinder(deps.manager, clock);
       while (!signal.aborted) {
-        const { error, redirect, served } = await connectOnce(endpoint, signal);
-        if (signal.aborted) return;
-        if (served && redirect === undefined) attempt = 0;
-        const isFirstRedirect = redirect !== undefined && attempt === 0;
-        deps.log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
-        // Without a redirect back to the service, which knows the living replicas.
-        endpoint = redirect ?? deps.manager;
-        // One redirect is followed at once; replicas that send each other's proxies around are not hammered.
-        const delayMs = isFirstRedirect ? 0 : backoffMs(attempt, deps.backoff ?? BACKOFF, deps.random);
-        attempt++;
-        if (delayMs > 0) await sleep(deps.clock, delayMs, signal).catch(() => undefined);
+        const { endpoint } = finder;
+        const outcome = await connectOnce(endpoint, signal);
+        if (signal.aborted) break;
+        const { error, redirect, served, isOfUse } = outcome;
+        log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
+        const isFollowed = finder.next(outcome);
+        if (served) tries = 0;
+        else if (isFollowed) continue;
+        if (isOfUse) failures = 0;
+        await sleep(clock, delayAfter(outcome), signal).catch(() => undefined);
       }
+      channels.close();
     },
-  };
-}
-
-function answersOn(stream: MeshStream): Parameters<SnapshotIntake["take"]>[1] {
-  return {
-    ack: (nonce, version) => stream.send({ ack: { nonce, version } }),
-    nack: (nonce, version, problems) => stream.send({ nack: { nonce, version, problems } }),
   };
 }

@@ -11,6 +11,8 @@
 //   same namespace or in all of them, will do. So will, after a minute in which nobody has listed, another resourceVersion
 //   than the refused one: it comes from a client that never lists, and takes versions from objects.
 //
+// All of this goes by what the pod may read (`readingOf`): "mine" below is also what it goes on showing until it is restarted.
+//
 // Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
 //
 // What was not shown (or was, and is no more), and who remembers it, by how a namespace stands before and after a change. "Gone"

@@ -6,6 +6,7 @@ export interface SessionMetrics {
   readonly managerConnected: Gauge;
   readonly snapshotRejected: Counter<"reason">;
   readonly leader: Gauge;
+  readonly promiseUnstored: Gauge;
 }
 
 export function createSessionMetrics(registry: Registry): SessionMetrics {
@@ -28,5 +29,10 @@ export function createSessionMetrics(registry: Registry): SessionMetrics {
       registers,
     }),
     leader: new Gauge({ name: "ctrlmesh_proxy_leader", help: "1 while this pod holds its subset's lock.", registers }),
+    promiseUnstored: new Gauge({
+      name: "ctrlmesh_proxy_promise_unstored",
+      help: "1 while the disk does not take which leader is followed: a restart may wait before it connects.",
+      registers,
+    }),
   };
 }

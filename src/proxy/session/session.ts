@@ -1,6 +1,7 @@
 // What the pipeline needs of the session: the snapshot in force, its changes, and the accounting of writes in flight.
 // Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after every write that it
 // no longer allows has finished.
+import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockReviewMessage } from "../../wire/messages.ts";
 
@@ -28,12 +29,55 @@ export interface Session {
    * Counts a write in a namespace as in flight until the returned function is called (calling it again does nothing). A
    * write of a named resource delays only snapshots that take the namespace away for that resource; without one, all that
    * do for any.
+   * @param reach what it reaches beyond that namespace, which then also has to stay the subset's; default: nothing
    */
-  beginWrite(namespace: string, target?: GroupResource): () => void;
+  beginWrite(namespace: string, target?: GroupResource, reach?: Reach): () => void;
+  /**
+   * Counts a request, or a watch, as waiting for the owner of an unknown namespace until the returned function is called
+   * (calling it again does nothing).
+   */
+  beginHold(namespace: string): () => void;
+}
+
+/** What waits in this proxy, for its reports. Costs grow with the writes under way: to be asked now and then. */
+export interface Backlog {
+  /** Namespaces whose requests or watches wait for their owner. */
+  readonly heldNamespaces: number;
+  /** Writes under way that the snapshot in force would refuse and whose end its acknowledgement waits for. */
+  readonly drainingWrites: number;
+  /** Calls the listener synchronously whenever one of the numbers may have changed. Returns the unsubscription. */
+  onBacklogChange(listener: () => void): () => void;
 }
 
 /** What the API server says about the operator's use of its lock under the name upstream. */
 export type LockReview = LockReviewMessage;
+
+/** The writes of a pod whose lock has another name upstream than before are held up. */
+export interface ClosedGate {
+  /** The lock's name upstream. */
+  readonly lock: string;
+  /** How long the lease of the lock before may last, from the moment when its name was given up. */
+  readonly leaseMs: number;
+}
+
+/** Of which lock the last routes of a process were, and whether its gate was closed. */
+export interface StoredLock {
+  readonly lockName: string;
+  readonly subset: string;
+  readonly closed: ClosedGate | undefined;
+  /** The longest lease that was seen of that lock; undefined if none was. */
+  readonly longestLeaseMs: number | undefined;
+}
+
+/** The part of the session that keeps the gate of the election layer over restarts of the proxy. */
+export interface GateKeeper {
+  /** What the process before this one has left; undefined if there was none. Known before the first routes are told. */
+  readonly lockBefore: StoredLock | undefined;
+  /** Keeps the gate's state. It is stored with the routes, before these are acknowledged. */
+  keepGate(closed: ClosedGate | undefined): void;
+  /** Keeps, likewise, the longest lease that was seen of the lock in force; undefined if none was. */
+  keepLease(longestLeaseMs: number | undefined): void;
+}
 
 /** The part of the session that the election layer tells who leads. */
 export interface LeaderSink {

@@ -4,14 +4,27 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
-import { createSnapshotFile, snapshotFromJson, snapshotToJson } from "./snapshot-file.ts";
+import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
+import { snapshotToJson, storedFromJson } from "./snapshot-json.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const snapshot = routes(7, { blue: ["a", "b"], rest: ["c"], fenced: ["d"] });
 let dir = "";
 let path = "";
-const fileOf = (owner = pod, maxBytes?: number) =>
-  createSnapshotFile({ path, pod: owner, log: silentLogger(), ...(maxBytes === undefined ? {} : { maxBytes }) });
+const fileOf = (owner = pod, maxBytes?: number, lock?: LockMemory) =>
+  createSnapshotFile({
+    path,
+    pod: owner,
+    log: silentLogger(),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(lock === undefined ? {} : { lock }),
+  });
+const closed = { lock: "shop-lock---blue", leaseMs: 40_000 };
+const loadedLock = async (owner = pod) => {
+  const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
+  await fileOf(owner, undefined, lock).load();
+  return lock.before;
+};
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "snapshot-file-"));
@@ -53,7 +66,7 @@ describe("the stored snapshot", () => {
 
   it("cut short at any byte is never half believed", () => {
     const text = snapshotToJson(snapshot, pod);
-    for (let length = 0; length < text.length; length++) expect(() => snapshotFromJson(text.slice(0, length), pod)).toThrow();
+    for (let length = 0; length < text.length; length++) expect(() => storedFromJson(text.slice(0, length), pod)).toThrow();
   });
 
   it("of another pod is not believed: a StatefulSet's pod comes back under the same name", async () => {
@@ -62,7 +75,21 @@ describe("the stored snapshot", () => {
     await fileOf().save(snapshot);
     expect(await fileOf({ ...pod, name: "shop-1" }).load()).toBeUndefined();
     await fileOf().save(snapshot);
+    expect(await fileOf({ ...pod, namespace: "other" }).load()).toBeUndefined();
+  });
+
+  it("of a pod whose uid is not known is not believed by one whose uid is, nor the other way round", async () => {
+    await fileOf().save(snapshot);
+    expect(await fileOf({ ...pod, uid: "" }).load()).toBeUndefined();
+    await fileOf({ ...pod, uid: "" }).save(snapshot);
+    expect(await fileOf().load()).toBeUndefined();
+    await fileOf({ ...pod, uid: "" }).save(snapshot);
     expect(await fileOf({ ...pod, uid: "" }).load()).toEqual(snapshot);
+  });
+
+  it("for a pod of another namespace is not believed, whoever it says that it belongs to", async () => {
+    await fileOf().save({ ...snapshot, podNamespace: "other" });
+    expect(await fileOf().load()).toBeUndefined();
   });
 
   it("over the bound is neither read nor written, and an older one does not stay", async () => {
@@ -74,6 +101,28 @@ describe("the stored snapshot", () => {
     expect(await fileOf().load()).toBeUndefined();
   });
 
+  it("that cannot be replaced is removed before anything newer is acknowledged", async () => {
+    await fileOf().save(snapshot);
+    await mkdir(join(`${path}.tmp`, "in-the-way"), { recursive: true });
+    await fileOf().save(routes(8, {}));
+    expect(await readdir(join(dir, "data"))).toEqual(["snapshot.json.tmp"]);
+  });
+
+  it("that can be neither replaced nor removed is an error, so that nothing newer is acknowledged", async () => {
+    await mkdir(join(path, "in-the-way"), { recursive: true });
+    await expect(fileOf().save(snapshot)).rejects.toThrow("neither replaced nor removed");
+    expect(await readdir(join(dir, "data"))).toEqual(["snapshot.json"]);
+  });
+
+  it("keeps what is shown, and does not take text for a list", async () => {
+    const shown = [{ namespaces: new Set(["x", "y"]), rules: [{ resources: [], visible: true }] }];
+    const showing = { ...snapshot, table: { ...snapshot.table, shown } };
+    await fileOf().save(showing);
+    expect(await fileOf().load()).toEqual(showing);
+    const spoilt = snapshotToJson(showing, pod).replace('"namespaces":["x","y"]', '"namespaces":"xy"');
+    expect(() => storedFromJson(spoilt, pod)).toThrow();
+  });
+
   it("is not read through a planted link, and a planted temporary link is not written through", async () => {
     await mkdir(join(dir, "data"));
     const victim = join(dir, "victim");
@@ -82,5 +131,39 @@ describe("the stored snapshot", () => {
     await fileOf().save(snapshot);
     expect(await readFile(victim, "utf8")).toBe("precious");
     expect(await fileOf().load()).toEqual(snapshot);
+  });
+});
+
+describe("beside the snapshot, the lock's gate", () => {
+  it("comes back closed as it was, for the same pod", async () => {
+    await fileOf(pod, undefined, { before: undefined, closed, longestLeaseMs: 137_000 }).save(snapshot);
+    expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
+    expect(await loadedLock({ ...pod, uid: "uid-2" })).toBeUndefined();
+  });
+
+  it("is known to have been open, under the lock of the snapshot, where nothing else was stored", async () => {
+    await fileOf().save(snapshot);
+    expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
+    const { lock: _, ...older } = JSON.parse(snapshotToJson(snapshot, pod, { closed, longestLeaseMs: undefined }));
+    await writeFile(path, JSON.stringify(older));
+    expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
+  });
+
+  it("stays where the snapshot finds no room", async () => {
+    await fileOf().save(snapshot);
+    await fileOf(pod, 500, { before: undefined, closed, longestLeaseMs: 137_000 }).save(
+      routes(8, { blue: Array.from({ length: 99 }, (_, n) => `n${n}`) }),
+    );
+    expect(await loadedLock()).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
+    expect(await fileOf().load()).toBeUndefined();
+  });
+
+  it("is bounded, and nothing is believed that is no number", async () => {
+    const text = snapshotToJson(snapshot, pod, { closed: { ...closed, leaseMs: 1e12 }, longestLeaseMs: 2e12 });
+    const { lock } = storedFromJson(text, pod);
+    expect([lock?.closed?.leaseMs, lock?.longestLeaseMs]).toEqual([3_600_000, 3_600_000]);
+    for (const number of ["1000000000000", "2000000000000"]) {
+      expect(() => storedFromJson(text.replace(number, '"x"'), pod)).toThrow();
+    }
   });
 });

@@ -3,22 +3,29 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
-import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { shown, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import { isStatus } from "../../kube/status.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { Reply } from "../pipeline/handler.ts";
 import { isolate } from "../pipeline/isolate/isolate.ts";
 import { createEnforcer } from "./enforcer.ts";
 
-/** How n stands: `open` is unnamed while there are no rules, so that whatever is unnamed is ours. */
-type Place = "mine" | "foreign" | "moving" | "unknown" | "open";
+/**
+ * How n stands: `open` is unnamed while there are no rules, so that whatever is unnamed is ours. `shown` is another's, and this
+ * pod goes on showing it; `kept` is about to be ours again, and shown meanwhile.
+ */
+type Place = "mine" | "foreign" | "moving" | "unknown" | "open" | "shown" | "kept";
 
 function routesFor(place: Place, version: number): Snapshot {
   const rules = place === "open" ? [] : [subset("blue")];
   const isNamed = place !== "open" && place !== "unknown";
-  const members = { a: [], c: [], ...(isNamed ? { n: place === "foreign" ? [0] : [] } : {}) };
-  return snapshot(table(rules, members, { fenced: place === "moving" ? ["n"] : [] }), {
+  const isForeign = place === "foreign" || place === "shown";
+  const members = { a: [], c: [], ...(isNamed ? { n: isForeign ? [0] : [] } : {}) };
+  const fenced = place === "moving" || place === "kept" ? ["n"] : [];
+  const more = place === "shown" || place === "kept" ? { fenced, shown: [shown(["n"])] } : { fenced };
+  return snapshot(table(rules, members, more), {
     version,
     digest: `d${version}`,
     subset: "",
@@ -48,7 +55,13 @@ function start(first: Place, path: string, watchType = "application/json") {
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
   const handler = isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })(upstream);
-  const list = async () => textOf(await handler(callOf("GET", path)));
+  // While its one namespace moves, a list is refused and has listed nothing.
+  const list = async () => {
+    const reply = await handler(callOf("GET", path)).catch((error: unknown) => {
+      if (!isStatus(error, "ServiceUnavailable")) throw error;
+    });
+    return reply && textOf(reply);
+  };
   const watch = async () => {
     const asked = handler(callOf("GET", `${path}?watch=1&resourceVersion=100`));
     await clock.advance(2_000); // for the owner of what nobody knows
@@ -88,7 +101,8 @@ const walks = {
   async live([first, ...later]: readonly Place[], path: string) {
     const { move, list, watch, clock } = start(first ?? "mine", path);
     await list();
-    const { source, sink } = await watch();
+    const { source, sink, code } = await watch();
+    if (code === 410) return true;
     source?.write(EVENT);
     await clock.advance(5_000);
     for (const place of later) move(place);
@@ -135,10 +149,30 @@ const CELLS: readonly (readonly [readonly Place[], readonly Walk[]])[] = [
   [["open", "foreign"], EVERY],
   [["open", "moving"], EVERY],
 ];
+const SHOWN_CELLS: typeof CELLS = [
+  [["mine", "shown"], NONE],
+  [["shown", "shown"], NONE],
+  [["shown", "mine"], NONE],
+  [["shown", "kept", "mine"], NONE],
+  [["mine", "shown", "kept", "mine", "shown"], NONE],
+  [["shown", "foreign"], EVERY],
+  [["shown", "moving"], EVERY],
+  [["mine", "shown", "foreign"], EVERY],
+  [["kept", "moving"], EVERY],
+  [["foreign", "shown"], EVERY],
+  [["moving", "kept"], EVERY],
+  [["shown", "unknown"], NONE],
+  [["shown", "unknown", "mine"], NONE],
+  [["shown", "unknown", "shown"], NONE],
+  [["shown", "unknown", "foreign"], EVERY],
+  [["foreign", "unknown", "shown"], EVERY],
+  [["mine", "unknown", "shown"], NONE],
+];
 const UNKNOWN_CELLS: typeof CELLS = [
   [["unknown", "mine"], SEEN],
   [["unknown", "unknown", "mine"], SEEN],
   [["unknown", "foreign"], NONE],
+  [["unknown", "shown"], SEEN],
   [["unknown", "moving"], NONE],
   [["unknown", "unknown"], NONE],
 ];
@@ -150,7 +184,7 @@ const told = async (path: string, places: readonly Place[]) => {
 const named = (cells: typeof CELLS) => cells.map(([places, walk]) => [places.join(" > "), places, walk] as const);
 
 describe("a namespace that comes to stand so makes a client of all namespaces list again", () => {
-  it.each(named([...CELLS, ...UNKNOWN_CELLS]))("%s", async (_, places, expected) => {
+  it.each(named([...CELLS, ...SHOWN_CELLS, ...UNKNOWN_CELLS, [["open", "shown"], EVERY]]))("%s", async (_, places, expected) => {
     expect(await told("/api/v1/pods", places)).toEqual(expected);
   });
 });
@@ -158,11 +192,17 @@ describe("a namespace that comes to stand so makes a client of all namespaces li
 // The end of all rules for unnamed namespaces is no cell of a single one: others' lists of it are held, see isolate.test.ts.
 describe("and a client of the namespace alone", () => {
   const isAlone = ([places]: (typeof CELLS)[number]) => places.join() !== "open,mine";
-  it.each(named(CELLS.filter(isAlone)))("%s", async (_, places, expected) => {
-    expect(await told("/api/v1/namespaces/n/pods", places)).toEqual(expected);
+  // What moves cannot be listed, and no watch can go on from an old list of it. One that is live ends by the table alone.
+  const alone = (places: readonly Place[], expected: readonly Walk[]) => {
+    if (places[0] === "moving") return EVERY;
+    if (places.at(-1) !== "moving") return expected;
+    return EVERY.filter((walk) => walk !== "live" || expected.includes("live"));
+  };
+  it.each(named([...CELLS.filter(isAlone), ...SHOWN_CELLS]))("%s", async (_, places, expected) => {
+    expect(await told("/api/v1/namespaces/n/pods", places)).toEqual(alone(places, expected));
   });
-  it("which is named as ours goes on", async () => {
-    expect(await told("/api/v1/namespaces/n/pods", ["open", "mine"])).toEqual([]);
+  it.each(["mine", "shown"] as const)("which is named as ours goes on: %s", async (place) => {
+    expect(await told("/api/v1/namespaces/n/pods", ["open", place])).toEqual([]);
   });
 });
 

@@ -1,8 +1,9 @@
-// What a new snapshot changes for one resource: did the subset gain or lose namespaces? Pure. The cost for a resource does
-// not depend on the number of namespaces: those that fell into the same class before and after are judged once.
+// What a new snapshot changes for one resource: did the pod gain or lose namespaces that it may read? Pure. What it owned and
+// goes on showing, or has back, is no change. The cost for a resource does not depend on the number of namespaces: those that
+// fell into the same class before and after are judged once.
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
-import { isNamespaces, type Standing } from "../../route/snapshot.ts";
+import { isNamespaces, readingOf, type Standing } from "../../route/snapshot.ts";
 import type { Enforced } from "./session.ts";
 
 /** How a watch is touched by a change. */
@@ -33,8 +34,7 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
 
   const judge = (group: string, resource: string, namespace: string): ViewChange => {
     if (!sameCallers) return { gained: true, lost: true };
-    const old = before.view(group, resource);
-    const next = now.view(group, resource);
+    const [old, next] = [readingOf(before.view(group, resource)), readingOf(now.view(group, resource))];
     // Which objects came and which went depends on their labels, which nobody here knows.
     if (old.objects?.labelSelector !== next.objects?.labelSelector) return { gained: true, lost: true };
     if (namespace !== "" && !isNamespaces({ group, resource })) {
@@ -99,5 +99,7 @@ function sampleNamespaces(before: Enforced, now: Enforced): string[] {
 /** Namespaces of equal keys stand alike for every resource. */
 export function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
   // Not all that is fenced stands alike: what everybody sees does not move, and its class says whether everybody does.
-  return `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
+  const standing = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
+  if (table.shown === undefined) return standing;
+  return `${standing}+${table.shown.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
 }

@@ -1,10 +1,10 @@
 // Judges the events of one watch by the routes in force, and remembers what judging takes: which namespaces have gone while the
 // client knows their objects, whether the first event was seen, what was left out. Invariant: bytes that it gives out hold no
-// object that is not the subset's at that instant. Called by the watch stream, which knows how bytes come and go.
+// object but the subset's at that instant and what the pod goes on showing. Called by the watch stream, which knows how bytes come and go.
 import type { Encoding, ItemMeta } from "../../kube/codec/types.ts";
 import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
-import { governingNamespace, isMine, type ResourceView } from "../../route/snapshot.ts";
+import { governingNamespace, isMine, type ResourceView, readingOf } from "../../route/snapshot.ts";
 import type { Resync } from "../session/resync.ts";
 import type { Enforced, Session } from "../session/session.ts";
 import { judgeEvent } from "./judge-event.ts";
@@ -83,16 +83,21 @@ export class WatchJudge {
     }
   }
 
+  /** The namespaces of a frame of which nobody has said whose they are. */
+  unknownIn(frame: Uint8Array): string[] {
+    const view = this.#view();
+    const { objects } = readFrame(this.#encoding, frame);
+    const names = new Set(objects.map((object) => governingNamespace(view.group, view.resource, object)));
+    return [...names].filter((namespace) => view.standing(namespace) === "unknown");
+  }
+
   /**
    * Its owner is not waited for any more: what the frame holds counts as left out.
    * @returns true if the client knows objects of its namespace, so that only a new list tells what became of them
    */
   giveUp(frame: Uint8Array): boolean {
-    const view = this.#view();
     let isKnown = false;
-    for (const object of readFrame(this.#encoding, frame).objects) {
-      const namespace = governingNamespace(view.group, view.resource, object);
-      if (view.standing(namespace) !== "unknown") continue;
+    for (const namespace of this.unknownIn(frame)) {
       this.#leaveOut([namespace]);
       if (this.#departed.delete(namespace)) isKnown = true;
     }
@@ -103,7 +108,7 @@ export class WatchJudge {
   follow(removed: readonly string[], before: Enforced): void {
     const { group, resource } = this.#scope.collection;
     const view = this.#view();
-    const old = before.view(group, resource);
+    const old = readingOf(before.view(group, resource));
     for (const namespace of removed) if (old.standing(namespace) === "mine") this.#departed.add(namespace);
     for (const namespace of this.#departed) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
   }
@@ -158,6 +163,6 @@ export class WatchJudge {
     const { current } = this.#deps.session;
     const { group, resource } = this.#scope.collection;
     if (current === undefined) throw new Error("watching: there is no snapshot");
-    return current.view(group, resource);
+    return readingOf(current.view(group, resource));
   }
 }

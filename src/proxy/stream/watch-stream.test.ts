@@ -5,15 +5,24 @@ import { envelope, type Field, watchFrame } from "../../../test/support/kube-pro
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import { readingOf } from "../../route/snapshot.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { createResync } from "../session/resync.ts";
+import type { HeldBudget } from "./held-frames.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
 import type { PushedDown } from "./watch-scope.ts";
 import { watchStream } from "./watch-stream.ts";
 
 async function setup(
   first: Routes,
-  options: { pushed?: PushedDown; namespace?: string; continues?: boolean; resource?: string; maxHeldBytes?: number } = {},
+  options: {
+    pushed?: PushedDown;
+    namespace?: string;
+    continues?: boolean;
+    resource?: string;
+    maxHeldBytes?: number;
+    heldBudget?: HeldBudget;
+  } = {},
 ) {
   const clock = createFakeClock();
   const session = createEnforcer();
@@ -30,10 +39,12 @@ async function setup(
     continues = true,
     resource = "pods",
     maxHeldBytes = 4096,
+    heldBudget = { maxBytes: 65_536, bytes: 0 },
   } = options;
   const collection = { group: "", resource, namespace, shape: "all pods" };
   await resync.list(collection, async () => ({ status: 200 }));
-  const deps = { session, resync, clock, random: () => 0.5, metrics: createStreamMetrics(registry), maxHeldBytes };
+  const metrics = createStreamMetrics(registry);
+  const deps = { session, resync, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
   const control = watchStream(source, "json", { collection, pushed, continues }, deps).open(sink);
   return { clock, session, resync, collection, enforce, source, sink, control, registry };
 }
@@ -162,6 +173,42 @@ describe("an event of an unknown namespace", () => {
     expect(resync.mustListAgain(collection)).toBe(true);
   });
 
+  it("is counted among the held namespaces as long as it waits", async () => {
+    const { source, session, enforce, clock } = await setup({ blue: ["a"] });
+    source.write(event("new", "first") + event("other", "second"));
+    expect(session.heldNamespaces).toBe(1);
+    enforce({ blue: ["a", "new"] });
+    expect(session.heldNamespaces).toBe(1); // the other one now
+    await clock.advance(5_000);
+    expect(session.heldNamespaces).toBe(0);
+    source.write(event("third", "x"));
+    expect(session.heldNamespaces).toBe(1);
+    source.end();
+    expect(session.heldNamespaces).toBe(0);
+  });
+
+  it("that waits on after a change of the routes is no news: its count does not flap", async () => {
+    const { source, session, enforce } = await setup({ blue: ["a"] });
+    source.write(event("new", "first"));
+    const told: number[] = [];
+    session.onBacklogChange(() => told.push(session.heldNamespaces));
+    for (const name of ["b", "c", "d"]) enforce({ rest: ["a", name] });
+    expect([told, session.heldNamespaces]).toEqual([[], 1]);
+    source.end();
+    expect(told).toEqual([0]);
+  });
+
+  it("does not fill the memory together with other watches' either", async () => {
+    const heldBudget = { maxBytes: 250, bytes: 0 };
+    const [one, two] = await Promise.all([setup({ blue: ["a"] }, { heldBudget }), setup({ blue: ["a"] }, { heldBudget })]);
+    one.source.write(event("new", "first"));
+    two.source.write(event("new", "second") + event("a", "x".repeat(200)));
+    expect([one.sink.text, two.sink.text.includes("xxx"), two.sink.text.includes("second")]).toEqual(["", true, false]);
+    one.enforce({ blue: ["a", "new"] });
+    expect(one.sink.text).toBe(event("new", "first"));
+    expect(heldBudget.bytes).toBe(0);
+  });
+
   it("does not fill the memory: beyond the bound it is left out at once", async () => {
     const { source, sink } = await setup({ blue: ["a"] }, { maxHeldBytes: 200 });
     source.write(event("new", "first"));
@@ -185,6 +232,13 @@ describe("an event of an unknown namespace", () => {
     expect(sink.text).toBe(event("old", "last", "DELETED"));
     source.write(event("old", "reborn"));
     expect(sink.text).not.toContain("reborn");
+  });
+
+  it("passes as DELETED when the namespace was shown until it vanished", async () => {
+    const { source, sink, enforce } = await setup({ blue: ["a"], rest: ["old"], shown: ["old"] });
+    enforce({ blue: ["a"] });
+    source.write(event("old", "last", "DELETED"));
+    expect(sink.text).toBe(event("old", "last", "DELETED"));
   });
 });
 
@@ -308,7 +362,10 @@ const anyRoutes = fc.record({
   blue: fc.subarray([...namespaceNames]),
   rest: fc.subarray([...namespaceNames]),
   fenced: fc.subarray([...namespaceNames], { maxLength: 1 }),
+  shown: fc.subarray([...namespaceNames], { maxLength: 2 }),
+  own: fc.constantFrom("owned", "shown", "moves back"),
 });
+type AnyRoutes = typeof anyRoutes extends fc.Arbitrary<infer Value> ? Value : never;
 const anyStep = fc.oneof(
   {
     weight: 6,
@@ -318,8 +375,16 @@ const anyStep = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("time" as const), ms: fc.constantFrom(1, 400, 2_000, 6_000) }) },
 );
 
-function disjoint({ blue, rest, fenced }: { blue: string[]; rest: string[]; fenced: string[] }): Routes {
-  return { blue, rest: rest.filter((name) => !blue.includes(name)), fenced };
+function disjoint({ blue, rest, fenced, shown }: AnyRoutes): Routes {
+  return { blue, rest: rest.filter((name) => !blue.includes(name)), fenced, shown };
+}
+
+// The namespace `own` is the subset's, or shown.
+function withOwn(any: AnyRoutes): Routes {
+  const { blue = [], rest = [], fenced = [], shown = [] } = disjoint(any);
+  if (any.own === "owned") return { blue: ["own", ...blue], rest, fenced, shown };
+  const isFenced = any.own === "moves back";
+  return { blue, rest: ["own", ...rest], fenced: isFenced ? ["own", ...fenced] : fenced, shown: ["own", ...shown] };
 }
 
 describe("for any sequence of events and snapshots", () => {
@@ -331,7 +396,7 @@ describe("for any sequence of events and snapshots", () => {
         let count = 0;
         let checked = 0;
         const ownedWhenShown = () => {
-          // Whatever has newly left is, at this instant, the subset's.
+          // Whatever has newly left is, at this instant, the subset's, or shown.
           const text = sink.text;
           const lines = text
             .slice(checked)
@@ -341,8 +406,8 @@ describe("for any sequence of events and snapshots", () => {
           for (const line of lines) {
             const { type, object } = JSON.parse(line);
             if (type === "ERROR") continue;
-            const standing = session.current?.view("", "pods").standing(object.metadata.namespace);
-            expect(standing === "mine").toBe(true);
+            const view = session.current?.view("", "pods");
+            expect(view && readingOf(view).standing(object.metadata.namespace)).toBe("mine");
           }
         };
         for (const step of steps) {
@@ -367,7 +432,7 @@ describe("for any sequence of events and snapshots", () => {
     );
   });
 
-  it("every event of a namespace that stays the subset's is shown", async () => {
+  it("every event of a namespace that stays the subset's, or goes on being shown, is shown", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 30 }), async (steps) => {
         const { source, sink, enforce, clock } = await setup({ blue: ["own"] });
@@ -375,7 +440,7 @@ describe("for any sequence of events and snapshots", () => {
         let count = 0;
         for (const step of steps) {
           if (sink.state !== "open") break;
-          if (step.kind === "routes") enforce({ ...disjoint(step.routes), blue: ["own", ...step.routes.blue] });
+          if (step.kind === "routes") enforce(withOwn(step.routes));
           else if (step.kind === "time") await clock.advance(step.ms);
           else {
             const own = event("own", `n${count++}`);

@@ -1,5 +1,6 @@
 // A watch's body as this subset may see it. Invariants: bytes leave only as whole frames; no byte of a frame with an object
-// that is not the subset's at that instant leaves; own frames leave untouched and in order; bookmarks and errors always pass.
+// that is neither the subset's nor shown on at that instant leaves; own frames leave untouched and in order; bookmarks and
+// errors always pass.
 //
 // An event of an unknown namespace stalls the stream (upstream paused) until a snapshot says who owns it or `holdMs` is over:
 // passing it by would let a later bookmark skip it. When a route change makes what the client has seen incomplete or too
@@ -14,7 +15,7 @@ import { asError } from "../pipeline/tap.ts";
 import type { Collection } from "../session/resync.ts";
 import type { Enforced } from "../session/session.ts";
 import type { ViewChange } from "../session/view-change.ts";
-import { HeldFrames } from "./held-frames.ts";
+import { type HeldBudget, HeldFrames } from "./held-frames.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { WatchJudge, type WatchJudgeDeps } from "./watch-judge.ts";
 import type { WatchScope } from "./watch-scope.ts";
@@ -28,6 +29,8 @@ export interface WatchDeps extends WatchJudgeDeps {
   readonly resyncJitterMs?: number;
   /** Bound of what one stalled watch holds; default 4 MiB. */
   readonly maxHeldBytes?: number;
+  /** Bound of what all of them hold together; default: none. */
+  readonly heldBudget?: HeldBudget;
 }
 
 const EXPIRED = createStatus("Expired", "ctrlmesh: the namespaces of this subset have changed, list again");
@@ -54,6 +57,8 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #unwatch: () => void;
   #received = 0;
   #holdTimer: Timer | undefined;
+  /** Ends the count of the namespaces that are waited for. */
+  #release: () => void = () => undefined;
   #expiry: Timer | undefined;
   #relist: Timer | undefined;
   #sinkFull = false;
@@ -68,7 +73,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#sink = sink;
     this.#out = new SliceWriter(sink);
     this.#splitter = createFrameSplitter(encoding, { maxFrameBytes: MAX_FRAME_BYTES });
-    this.#held = new HeldFrames(deps.maxHeldBytes ?? 4 * 1024 * 1024);
+    this.#held = new HeldFrames(deps.maxHeldBytes ?? 4 * 1024 * 1024, deps.heldBudget);
     this.#unwatch = deps.resync.watching(scope.collection, (change, removed, before, born) =>
       this.#changed(change, removed, before, born),
     );
@@ -125,12 +130,23 @@ class WatchStream implements ByteSink, SourceControl {
   // False if the frame has to wait.
   #pass(frame: Uint8Array): boolean {
     const fate = this.#judge.judge(frame);
+    if (fate === "wait") this.#countHold(frame);
     if (fate === "relist") this.#expireInTurn();
     else if (fate instanceof Uint8Array && !this.#out.add(fate)) this.#sinkFull = true;
     return fate !== "wait";
   }
 
   // Holding.
+
+  #countHold(frame: Uint8Array): void {
+    const { session } = this.#deps;
+    const releaseBefore = this.#release;
+    const ends = this.#judge.unknownIn(frame).map((namespace) => session.beginHold(namespace));
+    this.#release = () => {
+      for (const end of ends) end();
+    };
+    releaseBefore(); // not sooner: what is waited for still is no news
+  }
 
   #armHold(): void {
     const head = this.#held.head;
@@ -157,6 +173,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#holdTimer?.cancel();
     this.#holdTimer = undefined;
     if (this.#over) return;
+    if (this.#held.isEmpty) this.#release();
     this.#flush();
     this.#armHold();
   }
@@ -230,6 +247,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#over = true;
     this.#unwatch();
     this.#holdTimer?.cancel();
+    this.#release();
     this.#expiry?.cancel();
     this.#relist?.cancel();
     this.#held.clear();

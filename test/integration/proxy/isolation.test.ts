@@ -28,6 +28,7 @@ async function setup(script: Script) {
     },
     onChange: session.onChange,
     beginWrite: session.beginWrite,
+    beginHold: session.beginHold,
     setLeader: (value: boolean) => void leader.push(value),
     setLockReview: () => undefined,
   };

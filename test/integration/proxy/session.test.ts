@@ -1,15 +1,19 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/base/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
+import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes.ts";
+import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import type { SnapshotMessage } from "../../../src/wire/messages.ts";
 import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
+import { diffSnapshots } from "../../../src/wire/snapshot-delta.ts";
 import { eventually } from "../../support/eventually.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
 import { routes } from "../../support/test-routes.ts";
 
@@ -31,12 +35,12 @@ async function manager(port?: number): Promise<ScriptedManager> {
   return started;
 }
 
-async function proxy(endpoint: string, more: { podUid?: string } = {}) {
+async function proxy(endpoint: string, more: { podUid?: string } = {}, clock: Clock = systemClock) {
   const registry = createRegistry("proxy", "test");
   const session = createSession({
     config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir, ...more },
     log: silentLogger(),
-    clock: systemClock,
+    clock,
     random: () => 0.5,
     registry,
     proxyVersion: "9.9.9",
@@ -197,7 +201,11 @@ describe("a proxy's session", () => {
     await eventually(() => session.current?.snapshot.version === 5);
     boss.streams.at(-1)?.end();
     await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ version: 5, digest: "digest-5", enforced: null, inDoubt: [] });
+    const { inDoubt = [] } = hellos(boss)[1] ?? {};
+    expect(inDoubt.map(({ version, table }) => [version, table === null])).toEqual([
+      [5, false],
+      [0, true],
+    ]);
   });
 
   it("serves on while the manager is away, and comes back to it", async () => {
@@ -278,6 +286,230 @@ describe("a proxy's session", () => {
     await second.stop();
     const other = await proxy(boss.endpoint, { podUid: "uid-2" });
     expect(other.session.current).toBeUndefined();
+  });
+
+  it("takes a delta, stores the whole, and asks for the whole where a delta does not fit", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    const rest = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const [one, two, three] = [1, 2, 3].map((version) => routes(version, { blue: ["a", `b${version}`], rest }));
+    if (one === undefined || two === undefined || three === undefined) throw new Error("three snapshots were expected");
+    const delta = (from: Snapshot, to: Snapshot, nonce: number) => {
+      const difference = diffSnapshots(from, to);
+      if (difference === undefined) throw new Error("a delta was expected");
+      boss.send({ delta: { ...difference, nonce } });
+    };
+    send(boss, one, 1);
+    delta(one, two, 2);
+    delta(one, three, 3); // its base is not in force any more
+    await eventually(() => nacks(boss).length === 1);
+    expect(nacks(boss)[0]).toMatchObject({ nonce: 3, problems: [], needsSnapshot: true });
+    await eventually(() => acks(boss).includes(2));
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ takesDeltas: true, version: 2, enforced: { digest: "digest-2" }, inDoubt: [] });
+    expect(hellos(boss)[1]?.enforced?.table?.classes.flatMap((row) => row.namespaces)).toHaveLength(52);
+    await first.stop();
+    boss.stop();
+    const second = await proxy(boss.endpoint);
+    expect(second.session.current?.snapshot.version).toBe(2);
+    expect(second.session.current?.view("", "pods").standing("b2")).toBe("mine");
+    expect(second.session.current?.view("", "pods").standing("b1")).toBe("unknown");
+  });
+
+  it("promises to follow a leader that welcomes it, and no older one, over a restart as well", async () => {
+    const boss = await manager();
+    const promises = () =>
+      boss.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise.epoch] : []));
+    const first = await proxy(boss.endpoint);
+    await eventually(() => hellos(boss).length === 1);
+    expect(hellos(boss)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
+    boss.send({ welcome: { epoch: 5 } });
+    await eventually(() => promises().length === 1);
+    await first.stop();
+    await proxy(boss.endpoint);
+    await eventually(() => hellos(boss).length === 2);
+    expect(hellos(boss)[1]).toMatchObject({ epoch: 5 });
+    boss.send({ welcome: { epoch: 4 } });
+    await eventually(() => hellos(boss).length === 3); // it has left
+    boss.send({ welcome: { epoch: 6 } });
+    await eventually(() => promises().length === 2);
+    expect(promises()).toEqual([5, 6]);
+  });
+
+  it("follows a leader although it cannot write its folder, and says so", async () => {
+    await writeFile(join(dataDir, "file"), "");
+    dataDir = join(dataDir, "file");
+    const boss = await manager();
+    const { session, metric } = await proxy(boss.endpoint);
+    await eventually(() => hellos(boss).length === 1);
+    boss.send({ welcome: { epoch: 5 } });
+    await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
+    send(boss, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    expect(session.current?.snapshot.version).toBe(1);
+    expect(await metric("ctrlmesh_proxy_promise_unstored")).toEqual(["ctrlmesh_proxy_promise_unstored 1"]);
+    dataDir = join(dataDir, "..");
+  });
+
+  it("says no hello for a lease, if it holds routes and does not know what was promised", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => hellos(boss).length === 1);
+    boss.send({ welcome: { epoch: 5 } });
+    await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
+    send(boss, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    await first.stop();
+    await rm(join(dataDir, "stream"));
+    const clock = createFakeClock();
+    const { session } = await proxy(boss.endpoint, {}, clock);
+    expect(session.current?.snapshot.version).toBe(1);
+    await clock.advance(LEASE_MS - 1);
+    expect([hellos(boss).length, clock.pending]).toEqual([1, 1]);
+    await clock.advance(1);
+    await eventually(() => hellos(boss).length === 2);
+  });
+
+  it("numbers its streams, over a restart as well", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    boss.streams.at(-1)?.end();
+    await eventually(() => hellos(boss).length === 2);
+    await first.stop();
+    await proxy(boss.endpoint);
+    await eventually(() => hellos(boss).length === 3);
+    const [one = 0, two = 0, three = 0] = hellos(boss).map(({ stream }) => stream ?? 0);
+    expect(one).toBeGreaterThan(1e12);
+    expect(two).toBeGreaterThan(one);
+    expect(three).toBeGreaterThan(two);
+  });
+
+  it("reports what is held, and the writes that its acknowledgement waits for", async () => {
+    const boss = await manager();
+    const { session } = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    const counts = () =>
+      boss.received.flatMap((message) =>
+        "report" in message && message.report ? [[message.report.held, message.report.drainingWrites]] : [],
+      );
+    send(boss, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    const release = session.beginHold("new");
+    await eventually(() => counts().length === 1);
+    const done = session.beginWrite("a", { group: "", resource: "pods" });
+    send(boss, routes(2, { rest: ["a"] }), 2);
+    await eventually(() => counts().length === 2);
+    release();
+    await eventually(() => counts().length === 3);
+    done();
+    await eventually(() => counts().length === 4);
+    expect(counts()).toEqual([
+      [1, 0],
+      [1, 1],
+      [0, 1],
+      [0, 0],
+    ]);
+  });
+
+  it("restarted while the gate of its lock is closed, knows that it is, and after it was opened, that it is not", async () => {
+    const boss = await manager();
+    const first = await proxy(boss.endpoint);
+    await eventually(() => boss.streams.length === 1);
+    const closed = { lock: "shop-lock---blue", leaseMs: 15_000 };
+    first.session.onChange(() => first.session.keepGate(closed));
+    first.session.onChange(() => first.session.keepLease(137_000));
+    send(boss, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(boss).length === 1);
+    await first.stop();
+    const second = await proxy(boss.endpoint);
+    expect(second.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
+    second.session.keepGate(undefined);
+    second.session.keepLease(undefined);
+    await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes('"closed":null'));
+    await second.stop();
+    const third = await proxy(boss.endpoint);
+    expect(third.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
+    expect(third.session.current?.snapshot).toEqual(routes(6, { blue: ["a"] }));
+  });
+
+  describe("restarted, sent a loss", () => {
+    const before = routes(6, { blue: ["a", "b"] });
+    const loss = routes(7, { blue: ["b"], fenced: ["a"] });
+
+    // The process before, which has the namespace a.
+    async function first() {
+      const boss = await manager();
+      const started = await proxy(boss.endpoint);
+      await eventually(() => boss.streams.length === 1);
+      send(boss, before, 1);
+      await eventually(() => acks(boss).length === 1);
+      return { boss, ...started };
+    }
+    async function next(boss: ScriptedManager, hello: number) {
+      const clock = createFakeClock();
+      const started = await proxy(boss.endpoint, {}, clock);
+      await eventually(() => hellos(boss).length === hello);
+      send(boss, loss, hello);
+      await eventually(() => started.session.current?.snapshot.version === 7);
+      return { clock, ...started };
+    }
+    const isStored = async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes("digest-7");
+    // What comes after the loss is answered, and the disk has been written to meanwhile: an ACK at once would be here.
+    const settled = async (boss: ScriptedManager) => {
+      for (const nonce of [91, 92]) {
+        send(boss, loss, nonce, { digest: "", table: null });
+        await eventually(() => nacks(boss).some((nack) => nack.nonce === nonce));
+        await writeFile(join(dataDir, "other"), "", { flush: true });
+      }
+    };
+
+    it("acknowledges it at once if the process before had ended cleanly, whose word is gone then", async () => {
+      const { boss, stop } = await first();
+      await stop();
+      expect(await readdir(dataDir)).toContain("clean-end");
+      await next(boss, 2);
+      await eventually(() => acks(boss).includes(2));
+      expect(await readdir(dataDir)).not.toContain("clean-end");
+    });
+
+    it("acknowledges it once the writes of a killed process are over, and tells until then that it holds what that held", async () => {
+      const { boss } = await first();
+      const { clock } = await next(boss, 2);
+      await settled(boss);
+      expect([acks(boss), await isStored()]).toEqual([[1], false]);
+      expect(hellos(boss)[1]).toMatchObject({ version: 6, enforced: { digest: "digest-6" }, inDoubt: [{ table: null }] });
+      await clock.advance(INHERITED_WRITES_MS);
+      await eventually(() => acks(boss).includes(2));
+      expect(await isStored()).toBe(true);
+    });
+
+    it("does not take an end for clean that left a write under way", async () => {
+      const { boss, session, stop } = await first();
+      session.beginWrite("a", { group: "", resource: "pods" });
+      await stop();
+      await next(boss, 2);
+      await settled(boss);
+      expect(acks(boss)).toEqual([1]);
+    });
+
+    it("does not take an end for clean of a process that waited for the writes of one before it", async () => {
+      const { boss } = await first();
+      const { stop } = await next(boss, 2);
+      await stop();
+      await next(boss, 3);
+      await settled(boss);
+      expect(acks(boss)).toEqual([1]);
+    });
+
+    it("lets nothing through once it has left its word", async () => {
+      const { session, stop } = await first();
+      expect(session.current).toBeDefined();
+      await stop();
+      expect(session.current).toBeUndefined();
+    });
   });
 
   it("restarted with a half-written file, has no routes rather than wrong ones", async () => {

@@ -1,44 +1,81 @@
 import { describe, expect, it } from "vitest";
-import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
-import { appEvents } from "./app-events.ts";
+import type { ConditionType } from "../../../api/conditions.ts";
+import type { LastHandover, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
+import { appEvents, WARNINGS } from "./app-events.ts";
 
-const status = (type: string, is: "True" | "False", reason: string, message = "m", moving = 0): VirtualAppStatus => ({
+const status = (type: ConditionType, is: "True" | "False", reason: string, message = "m"): VirtualAppStatus => ({
   routeVersion: 3,
-  namespaces: { total: 9, moving, held: 0 },
   conditions: [{ type, status: is, reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" }],
 });
+const moved = (more: Partial<LastHandover> = {}): VirtualAppStatus => ({
+  routeVersion: 3,
+  lastHandover: { from: "", to: "canary", namespaces: 2, finishedAt: "2026-01-01T00:00:01.5Z", result: "Moved", ...more },
+});
+/** A status that says what each Warning is about. */
+const SAID: Readonly<Record<string, VirtualAppStatus>> = {
+  ConfigRejected: status("Accepted", "False", "Invalid", "spec.selector: empty"),
+  SnapshotRefused: status("Ready", "False", "SnapshotRefused"),
+  OwnershipConflict: status("Ready", "False", "OwnershipConflict"),
+  ProxyLost: status("Ready", "False", "ProxyLost"),
+  LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
+  InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
+  MoveStuck: status("Stalled", "True", "NotConnected"),
+};
 
-describe("appEvents", () => {
-  it("tells once of a refused spec, and again only when the reason changes", () => {
-    const refused = status("Accepted", "False", "Invalid", "spec.selector: empty");
-    expect(appEvents(undefined, refused)).toEqual([
-      { type: "Warning", reason: "ConfigRejected", message: "spec.selector: empty" },
-    ]);
-    expect(appEvents(refused, refused)).toEqual([]);
-    expect(appEvents(refused, status("Accepted", "False", "Invalid", "other"))).toHaveLength(1);
+describe("every Warning", () => {
+  it.each(WARNINGS)(
+    "$reason stands in the condition $condition, in the same words, and is told once",
+    ({ reason, condition }) => {
+      const said = SAID[reason];
+      if (said === undefined) throw new Error("no status says it");
+      const [row] = said.conditions ?? [];
+      expect(row?.type).toBe(condition);
+      expect(appEvents(undefined, said)).toEqual([{ type: "Warning", reason, message: row?.message }]);
+      expect(appEvents(said, said)).toEqual([]);
+    },
+  );
+
+  it("that is about what to mend is told again when that changes; another is not, whatever its age", () => {
+    for (const { reason, retold } of WARNINGS) {
+      const said = SAID[reason];
+      const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
+      expect(appEvents(said, other as VirtualAppStatus)).toHaveLength(retold ? 1 : 0);
+    }
   });
-  it("tells when namespaces have moved", () => {
-    const moving = status("Ready", "True", "InSync", "m", 2);
-    expect(appEvents(moving, status("Ready", "True", "InSync"))).toEqual([
-      { type: "Normal", reason: "MovedNamespaces", message: "2 namespaces have moved, route 3" },
-    ]);
-    expect(appEvents(moving, moving)).toEqual([]);
+
+  it("for a stall by a refused spec or a denied lock is the Warning that was told at once", () => {
+    expect(appEvents(undefined, status("Stalled", "True", "Invalid"))).toEqual([]);
+    expect(appEvents(undefined, status("Stalled", "True", "LockDenied"))).toEqual([]);
   });
-  it("tells when a subset is denied its lock, again when what is denied changes, and when it is mended", () => {
-    const denied = status("LockPermitted", "False", "LockDenied", "may not get");
-    expect(appEvents(undefined, denied)).toEqual([{ type: "Warning", reason: "LockDenied", message: "may not get" }]);
-    expect(appEvents(denied, denied)).toEqual([]);
-    expect(appEvents(denied, status("LockPermitted", "False", "LockDenied", "may not update"))).toHaveLength(1);
+});
+
+describe("results", () => {
+  it("tells when namespaces have moved, and for how long nobody could write", () => {
+    expect(appEvents(undefined, moved({ noWriterSeconds: 0.0384 }))).toEqual([
+      {
+        type: "Normal",
+        reason: "MovedNamespaces",
+        message:
+          'moved 2 namespaces from the default subset to subset "canary", route 3; nobody could write to them for 38 ms at most',
+      },
+    ]);
+    const [slow] = appEvents(moved(), moved({ finishedAt: "2026-01-01T00:01:00Z", noWriterSeconds: 41.26, namespaces: 1 }));
+    expect(slow?.message).toBe(
+      'moved 1 namespace from the default subset to subset "canary", route 3; nobody could write to them for 41.3 s at most',
+    );
+    expect(appEvents(moved(), moved())).toEqual([]);
+  });
+
+  it("tells when a move was undone", () => {
+    expect(appEvents(undefined, moved({ result: "Undone" }))).toMatchObject([
+      { reason: "MoveUndone", message: 'the move of 2 namespaces from the default subset to subset "canary" was undone' },
+    ]);
+  });
+
+  it("tells when a lock is permitted again", () => {
     const permitted = status("LockPermitted", "True", "Permitted", "may");
+    const denied = status("LockPermitted", "False", "LockDenied", "may not get");
     expect(appEvents(denied, permitted)).toEqual([{ type: "Normal", reason: "LockPermitted", message: "may" }]);
     expect(appEvents(undefined, permitted)).toEqual([]);
-  });
-  it("tells of refused snapshots and of pods without a proxy when they begin", () => {
-    const refused = status("Ready", "False", "SnapshotRefused");
-    expect(appEvents(status("Ready", "True", "InSync"), refused)).toMatchObject([{ reason: "SnapshotRefused" }]);
-    expect(appEvents(refused, refused)).toEqual([]);
-    const bare = status("TrafficIntercepted", "False", "PodsWithoutProxy");
-    expect(appEvents(undefined, bare)).toMatchObject([{ reason: "InjectionMissed" }]);
-    expect(appEvents(bare, bare)).toEqual([]);
   });
 });

@@ -1,7 +1,10 @@
-// Which Kubernetes Events a change of status is worth: results only, on change, never repeated. Pure.
-import type { ConditionType } from "../../../api/conditions.ts";
-import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
+// Which Kubernetes Events a change of status is worth: results only, on change, never repeated. Pure. Invariant: every Warning
+// is the change of a condition, and its message is the condition's, so that nothing is known from Events alone. RestartedPod is told by
+// the restarter, where it happens.
+import type { Condition, ConditionType } from "../../../api/conditions.ts";
+import type { LastHandover, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { EventType } from "../../../runtime/events.ts";
+import { conditionOf, countText, subsetText } from "../../translate/status/facts.ts";
 
 export interface AppEvent {
   readonly type: EventType;
@@ -10,39 +13,81 @@ export interface AppEvent {
   readonly message: string;
 }
 
-/** The events between two statuses. Every warning also stands in a condition. */
+/** A Warning and the state of a condition that it tells of. */
+export interface WarningRule {
+  readonly reason: string;
+  readonly condition: ConditionType;
+  /** The condition says what the Warning is about. */
+  readonly says: (condition: Condition) => boolean;
+  /** Told again when the message changes, since it names what is to be mended; else only when it begins. */
+  readonly retold?: true;
+}
+
+const isFalse = (row: Condition) => row.status === "False";
+const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
+
+/** All Warnings. */
+export const WARNINGS: readonly WarningRule[] = [
+  { reason: "ConfigRejected", condition: "Accepted", says: isFalse, retold: true },
+  { reason: "SnapshotRefused", condition: "Ready", says: isFalseBy("SnapshotRefused") },
+  { reason: "OwnershipConflict", condition: "Ready", says: isFalseBy("OwnershipConflict") },
+  { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
+  { reason: "LockDenied", condition: "LockPermitted", says: isFalse, retold: true },
+  { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
+  // A refused spec and a denied lock have Warnings of their own, told at once.
+  {
+    reason: "MoveStuck",
+    condition: "Stalled",
+    says: ({ status, reason }) => status === "True" && reason !== "Invalid" && reason !== "LockDenied",
+  },
+];
+
+/** The reasons of all Events that are told of a VirtualApp. */
+export const EVENT_REASONS: readonly string[] = [
+  ...WARNINGS.map(({ reason }) => reason),
+  "LockPermitted",
+  "MovedNamespaces",
+  "MoveUndone",
+  "RestartedPod",
+];
+
+/** The events between two statuses. */
 export function appEvents(before: VirtualAppStatus | undefined, now: VirtualAppStatus): AppEvent[] {
-  const events: AppEvent[] = [];
-  const accepted = conditionOf(now, "Accepted");
-  if (accepted?.status === "False" && accepted.message !== conditionOf(before, "Accepted")?.message) {
-    events.push({ type: "Warning", reason: "ConfigRejected", message: accepted.message });
-  }
-  const ready = conditionOf(now, "Ready");
-  if (ready?.reason === "SnapshotRefused" && conditionOf(before, "Ready")?.reason !== ready.reason) {
-    events.push({ type: "Warning", reason: "SnapshotRefused", message: ready.message });
-  }
+  const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
   const lock = conditionOf(now, "LockPermitted");
-  const lockBefore = conditionOf(before, "LockPermitted");
-  if (lock?.status === "False" && lock.message !== lockBefore?.message) {
-    events.push({ type: "Warning", reason: "LockDenied", message: lock.message });
-  } else if (lock?.status === "True" && lockBefore?.status === "False") {
+  if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
     events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
   }
-  const intercepted = conditionOf(now, "TrafficIntercepted");
-  if (intercepted?.status === "False" && conditionOf(before, "TrafficIntercepted")?.status !== "False") {
-    events.push({ type: "Warning", reason: "InjectionMissed", message: intercepted.message });
-  }
-  const moved = before?.namespaces?.moving ?? 0;
-  if (moved > 0 && now.namespaces?.moving === 0) {
-    events.push({
-      type: "Normal",
-      reason: "MovedNamespaces",
-      message: `${moved} namespaces have moved, route ${now.routeVersion}`,
-    });
-  }
+  const last = now.lastHandover;
+  if (last !== undefined && last.finishedAt !== before?.lastHandover?.finishedAt) events.push(movedEvent(last, now));
   return events;
 }
 
-function conditionOf(status: VirtualAppStatus | undefined, type: ConditionType) {
-  return status?.conditions?.find((row) => row.type === type);
+function warning(
+  { reason, condition, says, retold }: WarningRule,
+  before: VirtualAppStatus | undefined,
+  now: VirtualAppStatus,
+): AppEvent[] {
+  const row = conditionOf(now, condition);
+  if (row === undefined || !says(row)) return [];
+  const last = conditionOf(before, condition);
+  const isTold = last !== undefined && says(last) && (retold === undefined || last.message === row.message);
+  return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
+}
+
+function movedEvent(
+  { from, to, namespaces, noWriterSeconds, result }: LastHandover,
+  { routeVersion }: VirtualAppStatus,
+): AppEvent {
+  const what = namespaces === 0 ? "resources" : countText(namespaces, "namespace");
+  const between = `from ${subsetText(from)} to ${subsetText(to)}`;
+  const type = "Normal";
+  if (result === "Undone") return { type, reason: "MoveUndone", message: `the move of ${what} ${between} was undone` };
+  const cost = noWriterSeconds === undefined ? "" : `; nobody could write to them for ${secondsText(noWriterSeconds)} at most`;
+  return { type, reason: "MovedNamespaces", message: `moved ${what} ${between}, route ${routeVersion}${cost}` };
+}
+
+function secondsText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`;
 }

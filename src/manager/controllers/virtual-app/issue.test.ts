@@ -10,8 +10,11 @@ const plan = (digests: Record<string, string>): AppPlan => ({
   wished: routes,
   subsets: Object.keys(digests),
   rules: new Map(Object.entries(digests).map(([subset, digest]) => [subset, { ...snapshot(routes, { subset }), digest }])),
+  rulesFor: ({ name, subset }) => ({ ...snapshot(routes, { subset }), digest: digests[name] ?? digests[subset] ?? "" }),
   digest: "",
   waits: [],
+  kept: 0,
+  isDissolving: false,
 });
 const pods = [
   { namespace: "n", name: "a", subset: "", proxy: "own" },
@@ -26,48 +29,60 @@ const facts = (digest: string | undefined, version: number): ProxyFacts => ({
   version,
   problems: [],
   leader: false,
+  held: 0,
+  drainingWrites: 0,
   lock: null,
 });
 const issue = (before: Issue | undefined, status: number, digests: Record<string, string>, known: Record<string, ProxyFacts>) =>
   nextIssue(before, status, plan(digests), pods, { facts: (pod) => known[pod] });
 
+const versions = ({ snapshots }: Issue) => Object.fromEntries([...snapshots].map(([digest, { version }]) => [digest, version]));
+
 describe("nextIssue", () => {
   it("gives every subset with a proxy a version at first", () => {
     const first = issue(undefined, 0, { "": "d1", canary: "c1" }, { "n/a": facts(undefined, 0), "n/c": facts(undefined, 0) });
     expect(first).toMatchObject({ version: 2 });
-    expect([...first.subsets]).toEqual([
-      ["", { version: 1, digest: "d1" }],
-      ["canary", { version: 2, digest: "c1" }],
-    ]);
+    expect(versions(first)).toEqual({ d1: 1, c1: 2 });
   });
   it("changes nothing when a manager restarts and the proxies enforce what is wished", () => {
     const known = { "n/a": facts("d1", 4), "n/c": facts("c1", 5) };
     const again = issue(undefined, 5, { "": "d1", canary: "c1" }, known);
     expect(again.version).toBe(5);
-    expect(again.subsets.get("")).toEqual({ version: 4, digest: "d1" });
+    expect(versions(again)).toEqual({ d1: 4, c1: 5 });
   });
   it("gives no version to rules that nobody is there to take", () => {
     const before = issue(undefined, 5, { "": "d-fenced", canary: "c1" }, { "n/c": facts("c1", 5) });
     expect(before.version).toBe(5);
-    expect(before.subsets.has("")).toBe(false);
+    expect(versions(before)).toEqual({ c1: 5 });
   });
   it("changes only the subset whose rules changed", () => {
     const known = { "n/a": facts("d1", 4), "n/c": facts("c1", 5) };
     const before = issue(undefined, 5, { "": "d1", canary: "c1" }, known);
     const next = issue(before, 5, { "": "d2", canary: "c1" }, known);
-    expect([...next.subsets]).toEqual([
-      ["", { version: 6, digest: "d2" }],
-      ["canary", { version: 5, digest: "c1" }],
-    ]);
+    expect(versions(next)).toEqual({ d2: 6, c1: 5 });
+    expect(next.snapshots.get("c1")).toBe(before.snapshots.get("c1"));
   });
   it("uses no version again that a proxy is above: it would be refused as stale", () => {
     const known = { "n/a": { ...facts("d1", 4), outstanding: snapshot(routes, { digest: "d2", version: 6 }) } };
     const next = issue(undefined, 6, { "": "d1" }, known);
-    expect(next.subsets.get("")).toEqual({ version: 7, digest: "d1" });
+    expect(versions(next)).toEqual({ d1: 7 });
     const moved = issue(undefined, 6, { "": "d1" }, { "n/a": facts("c1", 6) });
-    expect(moved.subsets.get("")).toEqual({ version: 7, digest: "d1" });
+    expect(versions(moved)).toEqual({ d1: 7 });
   });
   it("goes above what a proxy has heard of from a manager whose status write was lost", () => {
     expect(issue(undefined, 5, { "": "d2" }, { "n/a": facts("d1", 9) }).version).toBe(10);
+  });
+  it("gives pods of one subset that are to show different things versions of their own, and equal ones the same", () => {
+    const three = [
+      { ...pods[0], name: "a" },
+      { ...pods[0], name: "b" },
+      { ...pods[0], name: "d" },
+    ] as AppPod[];
+    const known = { "n/a": facts("d1", 4), "n/b": facts("d1", 4), "n/d": facts(undefined, 0) };
+    const next = nextIssue(undefined, 4, plan({ a: "d2-shown", b: "d2-shown", d: "d2" }), three, {
+      facts: (pod) => known[pod as "n/a"],
+    });
+    expect(versions(next)).toEqual({ "d2-shown": 5, d2: 6 });
+    expect(next.version).toBe(6);
   });
 });

@@ -1,16 +1,24 @@
-// Which version of its rules each subset is handed. Pure but for reading the registry's facts. Invariant: a version is given
-// only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and
-// versions never go back, whatever a proxy has heard from an earlier manager.
+// Which version each set of rules is handed out under. Pure but for reading the registry's facts. Invariant: a version is given
+// only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and versions
+// never go back, whatever a proxy has heard from an earlier manager. What is handed out again is the same object, table included:
+// the registry holds one of it for all pods, and the next plan compares it once.
 import type { Snapshot } from "../../../route/snapshot.ts";
 import type { ProxyFacts, ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "../../translate/app-pods.ts";
 import type { AppPlan } from "../../translate/plan-app.ts";
+import type { Rules } from "../../translate/snapshots.ts";
 
 /** What was last handed out for an app. */
 export interface Issue {
-  /** The highest version of all. */
+  /** The highest version of all; the app's `status.routeVersion`. */
   readonly version: number;
-  readonly subsets: ReadonlyMap<string, { readonly version: number; readonly digest: string }>;
+  /** By digest: what each pod's proxy is to enforce. Rules that nobody is there to take are missing. */
+  readonly snapshots: ReadonlyMap<string, Snapshot>;
+}
+
+interface Taker {
+  readonly facts: ProxyFacts;
+  readonly rules: Rules;
 }
 
 /** @param statusVersion the version in the app's status, for a manager that has just begun to lead */
@@ -21,24 +29,26 @@ export function nextIssue(
   pods: readonly AppPod[],
   registry: Pick<ProxyRegistry, "facts">,
 ): Issue {
-  const facts = pods.flatMap((pod) => {
-    const known = pod.proxy === "own" ? registry.facts(podKey(pod)) : undefined;
-    return known === undefined ? [] : [{ ...known, subset: pod.subset }];
+  const takers = pods.flatMap((pod): Taker[] => {
+    const facts = pod.proxy === "own" ? registry.facts(podKey(pod)) : undefined;
+    return facts === undefined ? [] : [{ facts, rules: plan.rulesFor(pod) }];
   });
-  const heardOf = facts.flatMap((row) => [row.version, ...knownSnapshots(row).map((snapshot) => snapshot.version)]);
-  let version = Math.max(before?.version ?? 0, statusVersion, ...heardOf);
-  const subsets = new Map<string, { version: number; digest: string }>();
-  for (const [subset, { digest }] of plan.rules) {
-    const last = before?.subsets.get(subset);
-    const own = facts.filter((row) => row.connected && row.subset === subset);
-    const same = own.map((row) => row.enforced).find((enforced) => enforced?.digest === digest);
-    const known = last?.digest === digest ? last : same && { version: same.version, digest };
+  let version = Math.max(before?.version ?? 0, statusVersion);
+  for (const { facts } of takers) version = Math.max(version, facts.version, ...knownSnapshots(facts).map((row) => row.version));
+
+  const snapshots = new Map<string, Snapshot>();
+  for (const [digest, group] of Map.groupBy(takers, ({ rules }) => rules.digest)) {
+    const connected = group.flatMap(({ facts }) => (facts.connected ? [facts] : []));
+    const last = before?.snapshots.get(digest);
+    const known = last ?? connected.map(({ enforced }) => enforced).find((enforced) => enforced?.digest === digest);
     // A proxy takes no lower version than it has heard of: a version is used again only if no proxy is above it.
-    const floor = Math.max(0, ...own.map((row) => highestOther(row, digest)));
-    if (known !== undefined && known.version > floor) subsets.set(subset, known);
-    else if (own.length > 0) subsets.set(subset, { version: ++version, digest });
+    const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest)), 0);
+    const [first] = group;
+    if (first === undefined) continue;
+    if (known !== undefined && known.version > floor) snapshots.set(digest, last ?? { ...first.rules, version: known.version });
+    else if (connected.length > 0) snapshots.set(digest, { ...first.rules, version: ++version });
   }
-  return { version, subsets };
+  return { version, snapshots };
 }
 
 // The highest version with other rules that a proxy enforces, has been sent, or has spoken of.

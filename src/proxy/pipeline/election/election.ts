@@ -12,9 +12,9 @@ import { endBySnapshot, endWhen } from "../../stream/end-when.ts";
 import { asSource } from "../byte-source.ts";
 import type { Layer, Reply } from "../handler.ts";
 import { isResourceCall } from "../resource-call.ts";
-import { createLeaderTracker, DEFAULT_LEASE_MS, type LeaderTracker } from "./leader-tracker.ts";
+import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
-import { createLockGate } from "./lock-gate.ts";
+import { createLockGate, type LockGate } from "./lock-gate.ts";
 import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-names.ts";
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
 import { createLockReviewer, type LockReviewer } from "./lock-review.ts";
@@ -23,6 +23,8 @@ export interface ElectionDeps {
   readonly session: Session & LeaderSink;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Shared with layers that let writes wait; default: one of its own, which a restart forgets. */
+  readonly gate?: LockGate;
 }
 
 /** What is known of the lock under one name upstream. */
@@ -33,13 +35,13 @@ interface LockInForce {
 }
 
 /** Makes the layer. */
-export function election({ session, clock, log }: ElectionDeps): Layer {
-  const gate = createLockGate(clock);
+export function election({ session, clock, log, gate = createLockGate(clock) }: ElectionDeps): Layer {
   const leading = {
     setLeader(leads: boolean) {
       if (leads) gate.led();
       session.setLeader(leads);
     },
+    sawLease: gate.sawLease,
   };
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
@@ -50,7 +52,7 @@ export function election({ session, clock, log }: ElectionDeps): Layer {
     return inForce;
   };
   session.onChange(({ snapshot }, before) => {
-    gate.changed(snapshot, before?.snapshot, inForce?.leader.longestLeaseMs ?? DEFAULT_LEASE_MS);
+    gate.changed(snapshot, before?.snapshot);
     if (inForce === undefined || inForce.name === upstreamName(snapshot)) return;
     inForce.leader.end();
     inForce.review?.end();

@@ -19,8 +19,6 @@ export interface LeaderTracker {
   seen(resource: string, got: LockRecord): void;
   /** The pod has another lock now. Nobody leads, and whatever is still under way changes nothing. */
   end(): void;
-  /** The longest time that a renewal was said to hold for; undefined if none said it. */
-  readonly longestLeaseMs: number | undefined;
 }
 
 /** client-go's and controller-runtime's default, for locks that do not say how long a renewal holds. */
@@ -34,11 +32,16 @@ interface Sight {
   readonly timer: Timer;
 }
 
-export function createLeaderTracker(sink: Pick<LeaderSink, "setLeader">, clock: Clock): LeaderTracker {
+/** Whom a tracker tells. */
+export interface LeadSink extends Pick<LeaderSink, "setLeader"> {
+  /** For how long a renewal of the lock was said to hold, by whomever. */
+  sawLease?(leaseMs: number): void;
+}
+
+export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker {
   const sights = new Map<string, Sight>();
   /** What was last read or written of each lock object. */
   const last = new Map<string, LockRecord>();
-  let longestLeaseMs: number | undefined;
   let own = "";
   let over = false;
 
@@ -60,7 +63,7 @@ export function createLeaderTracker(sink: Pick<LeaderSink, "setLeader">, clock: 
   const noteRecord = (resource: string, record: LockRecord) => {
     const { holder, durationMs } = record;
     if (holder !== undefined) last.set(resource, record);
-    if (durationMs !== undefined) longestLeaseMs = Math.max(longestLeaseMs ?? 0, bounded(durationMs));
+    if (durationMs !== undefined && !over) sink.sawLease?.(bounded(durationMs));
   };
   const seen = (resource: string, record: LockRecord) => {
     const { holder, durationMs } = record;
@@ -103,9 +106,6 @@ export function createLeaderTracker(sink: Pick<LeaderSink, "setLeader">, clock: 
       for (const { timer } of sights.values()) timer.cancel();
       sights.clear();
       tell();
-    },
-    get longestLeaseMs() {
-      return longestLeaseMs;
     },
   };
 }

@@ -40,13 +40,18 @@ describe("a pod whose lock has another name now, and whose operator still believ
       ["DELETE", PODS],
       ["POST", CONFIGMAPS], // where a lock might be created, and is not
       ["DELETE", `${CONFIGMAPS}?labelSelector=a`],
+      ["POST", `${PODS}/x/exec?command=rm`],
+      ["GET", `${PODS}/x/exec?command=rm`], // as WebSockets make it
+      ["GET", `${PODS}/x/attach`],
+      ["GET", `${PODS}/x/portforward`],
+      ["GET", `${PODS}/x/proxy/restart`],
     ] as const) {
-      const status = await refusal(method, target, method === "DELETE" ? undefined : pod);
+      const status = await refusal(method, target, method === "DELETE" || method === "GET" ? undefined : pod);
       expect([status.code, status.details?.retryAfterSeconds], `${method} ${target}`).toEqual([503, 1]);
       expect(status.message).toContain('"shop-lock---blue"');
     }
     expect(upstream.calls.length).toBe(before);
-    expect((await send("GET", PODS)).status).toBe(200);
+    for (const read of [PODS, `${PODS}/x`, `${PODS}/x/log`]) expect((await send("GET", read)).status).toBe(200);
   });
 
   it("says so in its record", async () => {

@@ -1,6 +1,7 @@
 // The wait of one request for the owner of a namespace that nobody has heard of. The question to the API server whether it
 // exists runs beside the wait for the manager. Invariant: whichever says something first is followed by a new decision, so that
-// a namespace that has been created meanwhile is its owner's, whatever the answer to the question. Called by admission.
+// a namespace that has been created meanwhile is its owner's, whatever the answer to the question. No more wait at a time than
+// there are places, and no longer than `holdMs`. Called by admission.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import type { Session } from "../../session/session.ts";
@@ -17,6 +18,24 @@ export interface HoldDeps {
   readonly clock: Clock;
   /** How long a request waits for an unknown namespace's owner. */
   readonly holdMs: number;
+  readonly places: HoldPlaces;
+}
+
+/** Bounds how many wait at a time. */
+export interface HoldPlaces {
+  /** Undefined if all are taken; else what gives the place back, to be called once. */
+  take(): (() => void) | undefined;
+}
+
+export function createHoldPlaces(max: number): HoldPlaces {
+  let taken = 0;
+  return {
+    take() {
+      if (taken >= max) return undefined;
+      taken++;
+      return () => taken--;
+    },
+  };
 }
 
 export interface Hold {
@@ -28,11 +47,18 @@ export interface Hold {
   end(): void;
 }
 
-/** Begins to wait, and asks the API server beside it. To be ended once the call has been decided upon. */
-export function beginHold(call: ResourceCall, namespace: string, { session, clock, holdMs, ask }: HoldDeps): Hold {
+/**
+ * Begins to wait, and asks the API server beside it. To be ended once the call has been decided upon.
+ * @returns undefined if too many wait already
+ */
+export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
+  const { session, clock, holdMs, ask } = deps;
+  const leave = deps.places.take();
+  if (leave === undefined) return undefined;
+  const release = session.beginHold(namespace);
   const asking = new AbortController();
   const deadlineMs = clock.monotonicMs() + holdMs;
-  let over = false;
+  let over = false; // nobody takes the API server's answer any more
   let missing: Reply | undefined;
   let wake: () => void = () => undefined;
   void askMissing(call, namespace, asking.signal, ask).then((reply) => {
@@ -59,6 +85,8 @@ export function beginHold(call: ResourceCall, namespace: string, { session, cloc
       call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - startedMs;
     },
     end() {
+      release();
+      leave();
       if (over) return; // the answer is the caller's now
       over = true;
       discardBody(missing?.body ?? null);

@@ -9,6 +9,7 @@ import {
   textOf,
   watchCode,
 } from "../../../../test/support/layer-call.ts";
+import { group, snapshot, subset, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
@@ -283,6 +284,55 @@ describe("a write in flight", () => {
     resolve({ status: 200, headers: {}, body: scriptedSource() }); // which the client never reads
     await reply;
     expect(settled).toBe(true);
+  });
+
+  it.each(["exec", "attach", "portforward", "proxy/restart"])(
+    "is every %s too, also by GET as WebSockets make it",
+    async (subresource) => {
+      for (const method of ["GET", "POST"]) {
+        const { promise, resolve } = Promise.withResolvers<Reply>();
+        const { send, session, enforce } = setup({ blue: ["a"] }, () => promise);
+        const reply = send(method, `/api/v1/namespaces/a/pods/x/${subresource}`);
+        enforce({ rest: ["a"] });
+        let settled = false;
+        session.whenSettled(() => {
+          settled = true;
+        });
+        await Promise.resolve();
+        expect([method, settled]).toEqual([method, false]);
+        resolve(jsonReply({}));
+        await reply;
+        expect([method, settled]).toEqual([method, true]);
+      }
+    },
+  );
+
+  it("by a node's proxy delays a snapshot that takes any namespace away, since it reaches the pods of all", async () => {
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    const { send, session, clock } = setup({}, () => promise);
+    const undivided = snapshot(table([], { a: [] }), { version: 7, digest: "7" });
+    session.enforce(undivided);
+    const reply = send("GET", "/api/v1/nodes/n/proxy/run/x");
+    await clock.flush();
+    session.enforce(snapshot(table([subset("blue", group("", "configmaps"))], { a: [0] }), { version: 8, digest: "8" }));
+    const settled: string[] = [];
+    session.whenSettled(() => settled.push("now"));
+    expect(settled).toEqual([]);
+    resolve(jsonReply({}));
+    await reply;
+    expect(settled).toEqual(["now"]);
+  });
+
+  it("that reads what is stored is none, nor is a review", async () => {
+    for (const [method, target] of [
+      ["GET", "/api/v1/namespaces/a/pods/x"],
+      ["GET", "/api/v1/namespaces/a/pods/x/log?follow=1"],
+      ["POST", "/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews"],
+    ] as const) {
+      const { send, session } = setup({ blue: ["a"] }, () => new Promise<Reply>(() => undefined));
+      void send(method, target);
+      expect([target, session.isQuiet]).toEqual([target, true]);
+    }
   });
 
   it("whose client has gone counts until the API server has answered, since it may still be carried out", async () => {

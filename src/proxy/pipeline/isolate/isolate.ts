@@ -14,12 +14,15 @@ import { endBySnapshot } from "../../stream/end-when.ts";
 import { createStreamMetrics, type StreamMetrics } from "../../stream/stream-metrics.ts";
 import { isLongRunning } from "../../upstream/pools.ts";
 import type { ServerFeatures } from "../../upstream/server-features.ts";
+import type { LockGate } from "../election/lock-gate.ts";
 import { endReply } from "../end-reply.ts";
 import type { Call, Handler, Layer, Reply } from "../handler.ts";
 import { whenReplyDone } from "../reply-done.ts";
 import { isResourceCall, type ResourceCall } from "../resource-call.ts";
 import { admit, enforcedNow } from "./admission.ts";
+import { continuesFromList } from "./continues-from-list.ts";
 import { expiredWatch } from "./expired-watch.ts";
+import { createHoldPlaces } from "./hold.ts";
 import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
@@ -38,22 +41,36 @@ export interface IsolateDeps {
   readonly features?: ServerFeatures;
   /** Where plans are noted for `/debug/plans`. */
   readonly plans?: PlanLog;
+  /** Asked again about writes that have waited here. */
+  readonly gate?: Pick<LockGate, "check">;
   /** How long a request waits for the owner of an unknown namespace; default 2,000. */
   readonly holdMs?: number;
+  /** Requests that wait so at a time; the next ones are answered as if time were over. Default 256. */
+  readonly maxHeld?: number;
   /** How long an event of an unknown namespace may stall a watch; default 5,000. */
   readonly watchHoldMs?: number;
+  /** Bound of what all stalled watches together hold; default 32 MiB. */
+  readonly maxAllHeldBytes?: number;
   /** Watches that a route change ends are spread over this time; default 1,000. */
   readonly resyncJitterMs?: number;
 }
+
+/** What a held request has sent of its body waits in its socket: some 64 KiB each, 16 MiB together. */
+const MAX_HELD = 256;
+const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
   const { session, clock } = deps;
   const resync = createResync(session, clock);
   const pages = createPages(clock);
-  const streams: NarrowDeps = { ...deps, resync, pages, metrics: deps.metrics ?? createStreamMetrics(deps.registry) };
+  const metrics = deps.metrics ?? createStreamMetrics(deps.registry);
+  const heldBudget = { maxBytes: deps.maxAllHeldBytes ?? MAX_ALL_HELD_BYTES, bytes: 0 };
+  const streams: NarrowDeps = { ...deps, resync, pages, metrics, heldBudget };
   const narrow = createNarrow(streams);
   const plan = createPlanner();
+  const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
+  const holdMs = deps.holdMs ?? 2_000;
 
   const allowRead = async (call: ResourceCall, next: Handler): Promise<Reply> => {
     if (call.info.verb !== "list" && call.info.verb !== "watch") return next(call);
@@ -88,7 +105,12 @@ export function isolate(deps: IsolateDeps): Layer {
   };
 
   const judge = async (call: ResourceCall, view: ResourceView, done: (() => void) | undefined, next: Handler) => {
-    const send = () => guardObject(call, view, next);
+    // It looks at the object, or reads the body, first: what it sends then is judged by the lock's gate again.
+    const checked: Handler = (sent) => {
+      deps.gate?.check(sent);
+      return next(sent);
+    };
+    const send = () => guardObject(call, view, checked);
     const reply = done === undefined ? await send() : await countedWrite(call, send, done);
     return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session, view.objects) : reply;
   };
@@ -97,8 +119,9 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await scopeOf(call) : "unknown";
-    return admit(call, scope, { session, clock, ask: next, holdMs: deps.holdMs ?? 2_000, plan }, async (admitted) => {
+    return admit(call, scope, { session, clock, ask: next, holdMs, places, plan, gate: deps.gate }, async (admitted) => {
       if (admitted.kind === "missing") return admitted.reply;
+      if (admitted.kind === "expired") return expiredWatch(call);
       if (admitted.kind === "narrow") {
         const { plan, unknown } = admitted;
         return sendCollection(call, (collection) => {
@@ -164,11 +187,4 @@ function collectionOf({ info }: ResourceCall): Collection {
 
 function scopeOfWatch(call: ResourceCall, collection: Collection) {
   return { collection, continues: call.info.verb === "watch" && continuesFromList(call.info.query) };
-}
-
-// Without a resourceVersion, or with "0", or as a WatchList, a watch sends the whole state first.
-function continuesFromList(query: URLSearchParams): boolean {
-  const version = query.get("resourceVersion") ?? "";
-  const sendsState = (query.get("sendInitialEvents") ?? "false").toLowerCase();
-  return version !== "" && version !== "0" && (sendsState === "false" || sendsState === "0");
 }

@@ -60,6 +60,7 @@ export function ownsNothing(session: Session): Session {
     },
     onChange: (listener) => session.onChange((now, before) => listener(nothing(now), before && nothing(before))),
     beginWrite: session.beginWrite,
+    beginHold: session.beginHold,
   };
 }
 

@@ -4,8 +4,9 @@ import { createListFilter } from "../../../kube/codec/list-filter.ts";
 import { narrowAccept } from "../../../kube/codec/media-type.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
+import { RESOURCE_MOVES } from "../../../route/decide.ts";
 import { isHiddenBy, type QueryPlan } from "../../../route/plan-query.ts";
-import { governingNamespace, isMine } from "../../../route/snapshot.ts";
+import { governingNamespace, isMine, readingOf } from "../../../route/snapshot.ts";
 import { type End, endWhen } from "../../stream/end-when.ts";
 import { failWhen } from "../../stream/fail-when.ts";
 import { listStream } from "../../stream/list-stream.ts";
@@ -19,7 +20,7 @@ import { discardBody } from "../discard-body.ts";
 import type { Call, Handler, Reply } from "../handler.ts";
 import { withParameter } from "../query.ts";
 import { readableEncoding } from "../readable-encoding.ts";
-import { enforcedNow } from "./admission.ts";
+import { enforcedNow, handoverRunning } from "./admission.ts";
 import { createPages, type Pages } from "./pages.ts";
 import { createPlanLog, type PlanLog } from "./plan-log.ts";
 import { createPushDown, type Sent } from "./push-down.ts";
@@ -75,7 +76,8 @@ export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): 
         hasLost ||= lost;
         listener();
       }),
-    isOver: () => hasLost || isTakenAway(enforcedNow(deps.session).view(collection.group, collection.resource), collection),
+    isOver: () =>
+      hasLost || isTakenAway(readingOf(enforcedNow(deps.session).view(collection.group, collection.resource)), collection),
   };
   return { ...reply, headers, body: endWhen(body, end, "break") };
 }
@@ -104,7 +106,7 @@ function filterReply({ reply }: Sent, call: Call, scope: WatchScope, deps: Narro
     discardBody(reply.body);
     call.record.decision = "fenced";
     call.record.reason = "moving";
-    throw movingMeanwhile();
+    throw movesMeanwhile();
   }
   const body = asSource(reply.body);
   const isWatch = call.info.verb === "watch";
@@ -119,14 +121,14 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
   const { collection, pushed, plan = "none" } = scope;
   const { group, resource } = collection;
   let enforced = enforcedNow(deps.session);
-  let view = enforced.view(group, resource);
+  let view = readingOf(enforced.view(group, resource));
   let suspect = hidesNamespaces(pushed) ? scope.onIgnored : undefined;
   const keep = (meta: ItemMeta) => {
     // The view of the instant: what is lost while the list runs is not shown any more.
     const now = enforcedNow(deps.session);
     if (now !== enforced) {
       enforced = now;
-      view = now.view(group, resource);
+      view = readingOf(now.view(group, resource));
     }
     if (isMine(view, meta)) return true;
     const namespace = governingNamespace(group, resource, meta);
@@ -142,7 +144,7 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
   const filter = failWhen(
     createListFilter(encoding, keep, { labels: view.objects !== undefined }),
     () => view.isMoving === true,
-    movingMeanwhile,
+    movesMeanwhile,
   );
   const served = deps.metrics.servedBy(plan);
   const listen = (head: Uint8Array) => {
@@ -157,9 +159,8 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
   });
 }
 
-function movingMeanwhile(): StatusError {
-  const message = "ctrlmesh: the resource is moving between subsets; try again";
-  return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
+function movesMeanwhile(): StatusError {
+  return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
 }
 
 function notReadable(message: string): StatusError {

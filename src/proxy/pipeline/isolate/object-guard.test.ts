@@ -292,13 +292,16 @@ describe("while the rules change", () => {
     const list = Promise.withResolvers<Reply>();
     const first = setup({ answer: () => list.promise });
     const early = first.refusal("GET", ALL);
+    await first.clock.flush();
     first.enforce(objects("gold", "tier=gold", FOOS), fence(FOOS));
     list.resolve(jsonReply({ kind: "FooList", items: [foo("x", GOLD)] }));
-    expect((await early).code).toBe(503);
+    const { code, message, details } = await early;
+    expect([code, message]).toEqual([503, "ctrlmesh: a handover runs: the resource moves between subsets; try again in 1 s"]);
+    expect(details).toMatchObject({ causes: [{ reason: "HandoverRunning" }], retryAfterSeconds: 1 });
     const second = setup({ answer: () => jsonReply({ kind: "FooList", items: [foo("x", GOLD)] }) });
     const reply = await second.send("GET", ALL);
     second.enforce(objects("gold", "tier=gold", FOOS), fence(FOOS));
-    await expect(textOf(reply)).rejects.toThrow("moving between subsets"); // its body breaks off
+    await expect(textOf(reply)).rejects.toThrow("moves between subsets"); // its body breaks off
   });
   it("a watch that is on its way shows nothing more, no bookmark either, and ends", async () => {
     const source = scriptedSource();

@@ -10,6 +10,7 @@ import {
   planQuery,
   type QueryPlan,
 } from "../../../route/plan-query.ts";
+import { readingOf } from "../../../route/snapshot.ts";
 import type { Collection, Resync } from "../../session/resync.ts";
 import type { Session } from "../../session/session.ts";
 import type { StreamMetrics } from "../../stream/stream-metrics.ts";
@@ -52,7 +53,7 @@ export function createPushDown({ session, resync, metrics, features, plans, page
   };
 
   return async (asked, collection, wished, next) => {
-    const view = enforcedNow(session).view(collection.group, collection.resource);
+    const view = readingOf(enforcedNow(session).view(collection.group, collection.resource));
     const scope = wished.namespaces === undefined ? "unknown" : "namespaced";
     const replan = (capabilities: Capabilities) => planQuery(view, scope, capabilities);
     const without = () => (wished.only === undefined ? wished : replan({ oneNamespace: false }));

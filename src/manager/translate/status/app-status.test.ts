@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "./app-pods.ts";
-import { appStatus, rejectedStatus, type StatusFacts } from "./app-status.ts";
-import type { AppPlan } from "./plan-app.ts";
+import { group, objects, snapshot, subset, table } from "../../../../test/support/route-table.ts";
+import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
+import type { AppPod } from "../app-pods.ts";
+import type { AppPlan } from "../plan-app.ts";
+import { appStatus, rejectedStatus } from "./app-status.ts";
+import type { StatusFacts } from "./facts.ts";
 
 const wished = table([subset("canary")], { prod: [], pilot: [0] });
 const rules = (name: string, digest: string) => ({ ...snapshot(wished, { subset: name }), digest });
@@ -16,15 +17,26 @@ const plan: AppPlan = {
   ]),
   digest: "d",
   waits: [],
+  rulesFor: ({ subset }) => {
+    const own = plan.rules.get(subset);
+    if (own === undefined) throw new Error(`no rules of ${subset}`);
+    return own;
+  },
+  kept: 0,
+  isDissolving: false,
 };
+const wait = { namespaces: ["pilot"], pod: "a", subset: "", to: ["canary"] };
 const pod = (name: string, of: string, more: Partial<AppPod> = {}): AppPod => ({
   namespace: "shop",
   name,
+  uid: `uid-${name}`,
   subset: of,
   proxy: "own",
   ended: false,
   running: true,
   ready: true,
+  terminating: false,
+  controlled: true,
   ...more,
 });
 const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
@@ -36,6 +48,8 @@ const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
   version: 1,
   problems: [],
   leader: false,
+  held: 0,
+  drainingWrites: 0,
   lock: null,
   ...more,
 });
@@ -80,7 +94,7 @@ describe("appStatus", () => {
   });
   it("says which namespace waits for which pod, and counts a healthy handover as ready", () => {
     const result = status(
-      { plan: { ...plan, waits: [{ namespace: "pilot", pod: "a", cause: "holds" }] } },
+      { plan: { ...plan, waits: [{ ...wait, cause: "holds" }] } },
       { "shop/a": proxy("old", { outstanding: snapshot(wished) }) },
     );
     expect(ofType(result, "Converged")).toMatchObject({
@@ -99,7 +113,7 @@ describe("appStatus", () => {
     expect(result.namespaces?.moving).toBe(1);
   });
   it("is not ready while a proxy is behind or away, whatever moves", () => {
-    const moving = { ...plan, waits: [{ namespace: "pilot", pod: "a", cause: "holds" as const }] };
+    const moving = { ...plan, waits: [{ ...wait, cause: "holds" as const }] };
     expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { enforced: undefined }) }), "Ready")).toMatchObject({
       status: "False",
       message: expect.stringContaining("pod c is behind"),
@@ -111,7 +125,7 @@ describe("appStatus", () => {
   });
   it("says which pod resources that move as a whole wait for, and moves no namespace", () => {
     const divided = { ...wished, rules: [...wished.rules, objects("canary", "tier=gold", group("", "secrets"))] };
-    const waits = [{ namespace: "", pod: "a", cause: "holds" as const }];
+    const waits = [{ ...wait, namespaces: [], cause: "holds" as const }];
     const result = status({ plan: { ...plan, wished: divided, waits } });
     expect(ofType(result, "Converged")).toMatchObject({
       reason: "Moving",
@@ -129,10 +143,25 @@ describe("appStatus", () => {
     });
   });
   it("reports no move while a pod has only not reported yet", () => {
-    const result = status({ plan: { ...plan, waits: [{ namespace: "pilot", pod: "late", cause: "unreported" }] } });
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "late", subset: undefined, cause: "unreported" }] } });
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
-    expect(ofType(result, "Converged")).toMatchObject({ status: "False", reason: "Rebuilding" });
+    expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
+  });
+  it("names a pod that is gone and may write all the same", () => {
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "gone", cause: "pod-gone" }] } });
+    expect(result.handover).toMatchObject({ phase: "Draining", waitingOn: [{ pod: "gone", reason: "PodGone" }] });
+    expect(ofType(result, "Converged")?.message).toContain("was deleted before its containers were seen to end");
+  });
+  it("reports no move while a new manager does not know who was deleted just before it led", () => {
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "", subset: undefined, cause: "just-listed" }] } });
+    expect(result.namespaces?.moving).toBe(0);
+    expect(result.handover).toBeUndefined();
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "Unknown",
+      reason: "Rebuilding",
+      message: expect.stringContaining("which pods were deleted"),
+    });
   });
   it("names a pod that carries another app's proxy", () => {
     expect(
@@ -141,6 +170,57 @@ describe("appStatus", () => {
       reason: "OwnershipConflict",
       message: expect.stringContaining("pod x"),
     });
+  });
+  it("shows an app that is being deleted, until every pod has the whole view back", () => {
+    const dissolving: AppPlan = {
+      ...plan,
+      isDissolving: true,
+      waits: [{ ...wait, subset: "canary", to: [""], pod: "c", cause: "holds" }],
+    };
+    const result = status({ plan: dissolving }, { "shop/c": proxy("d-canary", { drainingWrites: 2 }) });
+    expect(result.handover).toMatchObject({
+      from: "canary",
+      to: "",
+      phase: "Dissolving",
+      done: 1,
+      total: 2,
+      waitingOn: [{ namespace: "pilot", pod: "c", reason: "WriteInFlight" }],
+    });
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Dissolving",
+      message: "being deleted: 1 of 2 pods have the whole view back; pilot waits for pod c: 2 writes in flight",
+    });
+  });
+  it("names the pod that a deletion waits for, also one that has never started", () => {
+    const pods = [pod("a", ""), pod("c", "canary"), pod("x", "canary", { running: false, ready: false })];
+    const result = status({ plan: { ...plan, isDissolving: true, waits: [] }, pods });
+    expect(result.handover).toMatchObject({ phase: "Dissolving", done: 2, total: 3 });
+    expect(result.handover?.waitingOn).toMatchObject([{ pod: "x", reason: "NotStarted" }]);
+    expect(ofType(result, "Converged")?.message).toBe(
+      "being deleted: 2 of 3 pods have the whole view back; waiting for pod x: its proxy has not started, and would never be told its routes without the app",
+    );
+  });
+  it("shows the most namespaces that one proxy holds requests of", () => {
+    expect(status({}, { "shop/c": proxy("d-canary", { held: 3 }) }).namespaces).toMatchObject({ held: 3 });
+  });
+  it("has all conditions from the first write, each of this generation", () => {
+    const said = status().conditions ?? [];
+    expect(said.map(({ type }) => type)).toEqual([
+      ...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"],
+    ]);
+    expect(new Set(said.map(({ observedGeneration }) => observedGeneration))).toEqual(new Set([4]));
+    const refused = rejectedStatus({
+      generation: 1,
+      previous: undefined,
+      now: "2026-01-01T00:00:00Z",
+      reason: "Invalid",
+      message: "m",
+    });
+    expect(refused.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
+      ...["Ready False", "Accepted False", "Converged False"],
+      ...["LockPermitted Unknown", "TrafficIntercepted Unknown", "Stalled True"],
+    ]);
   });
   it("names what has no effect in this version", () => {
     expect(ofType(status({ idle: ["spec.configuration.webhook"] }), "Accepted")).toMatchObject({

@@ -1,17 +1,20 @@
 import { describe, expect, it } from "vitest";
-import type { LockReviewMessage } from "../../wire/messages.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "./app-pods.ts";
+import type { LockReviewMessage } from "../../../wire/messages.ts";
+import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
+import type { AppPod } from "../app-pods.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
 const pod = (name: string, subset: string, more: Partial<AppPod> = {}): AppPod => ({
   namespace: "shop",
   name,
+  uid: `uid-${name}`,
   subset,
   proxy: "own",
   running: true,
   ended: false,
   ready: true,
+  terminating: false,
+  controlled: true,
   ...more,
 });
 const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockReviewMessage> = {}): LockReviewMessage => ({
@@ -30,6 +33,8 @@ const proxy = (lock: LockReviewMessage | null, leader = false): ProxyFacts => ({
   version: 1,
   problems: [],
   leader,
+  held: 0,
+  drainingWrites: 0,
   lock,
 });
 const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>

@@ -1,12 +1,12 @@
 // The condition LockPermitted: whether the pods of every subset may use their lock under its name upstream, by what their
-// proxies were told by the API server. Pure. Called by app-status. RBAC that is pinned to the lock's name by resourceNames
+// proxies were told by the API server. Pure. Called by app-status.ts. RBAC that is pinned to the lock's name by resourceNames
 // knows NAME only: without this, users would find that out by a canary that never leads.
-import type { Condition } from "../../api/conditions.ts";
-import { lockNameFor } from "../../route/lock.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
-import type { LockReviewMessage } from "../../wire/messages.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import { type AppPod, podKey } from "./app-pods.ts";
+import { lockNameFor } from "../../../route/lock.ts";
+import { DEFAULT_SUBSET } from "../../../route/table.ts";
+import type { LockReviewMessage } from "../../../wire/messages.ts";
+import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
+import { type AppPod, podKey } from "../app-pods.ts";
+import type { Verdict } from "./facts.ts";
 
 export interface LockFacts {
   readonly pods: readonly AppPod[];
@@ -17,7 +17,7 @@ export interface LockFacts {
   readonly before?: LockVerdict | undefined;
 }
 
-type LockVerdict = Pick<Condition, "status" | "reason" | "message">;
+type LockVerdict = Verdict<"LockPermitted">;
 
 /** What is known about one subset whose lock is renamed and that has pods. */
 interface SubsetLock {

@@ -1,0 +1,156 @@
+// `node bench/proxies.ts`: what a manager bears. Simulated proxies with real gRPC streams on one manager: how long until all have what
+// a namespace's birth or relabel changes, how long all are back after the manager's restart, and after its leader's kill -9 with two
+// replicas. Prints a table, or JSON with --json. Options: --proxies N (default 1000), --namespaces N (default 10000), --apps N
+// (default 1), --rounds N (default 5), --processes N (default 2), --real (the real control plane; default localkube), --only
+// changes,restart,failover (default all).
+import { parseArgs } from "node:util";
+import { LEASES, NAMESPACES } from "../src/kube/client/resources.ts";
+import type { Child } from "../test/support/child-process.ts";
+import { eventually } from "../test/support/eventually.ts";
+import { type FleetWorld, namespaceOf, startFleetWorld } from "../test/support/fleet/fleet-world.ts";
+import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
+
+const { values } = parseArgs({
+  options: {
+    proxies: { type: "string", default: "1000" },
+    namespaces: { type: "string", default: "10000" },
+    apps: { type: "string", default: "1" },
+    rounds: { type: "string", default: "5" },
+    processes: { type: "string", default: "2" },
+    real: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    only: { type: "string", default: "changes,restart,failover" },
+  },
+});
+const number = (text: string, name: string): number => {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1) return value;
+  process.stderr.write(`bench: --${name} must be a positive integer\n`);
+  process.exit(64);
+};
+const [proxies, namespaces, apps] = [
+  number(values.proxies, "proxies"),
+  number(values.namespaces, "namespaces"),
+  number(values.apps, "apps"),
+];
+const [rounds, processes] = [number(values.rounds, "rounds"), number(values.processes, "processes")];
+const sections = values.only.split(",");
+const note = (text: string) => process.stderr.write(`bench: ${text}\n`);
+
+interface Row {
+  readonly name: string;
+  /** Seconds. */
+  readonly values: readonly number[];
+  readonly atMost?: number;
+}
+const rows: Row[] = [];
+const facts: Record<string, number | string> = {};
+
+const wallMs = () => performance.timeOrigin + performance.now();
+const median = (all: readonly number[]) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
+
+const beganMs = wallMs();
+const world = await startFleetWorld({ proxies, namespaces, apps, processes, real: values.real, note });
+try {
+  const madeMs = wallMs();
+  note(`world made in ${((madeMs - beganMs) / 1000).toFixed(1)} s; waiting for all proxies`);
+  let manager = await world.leader().then((child) => child ?? eventually(() => led(world), 60_000));
+  rows.push({
+    name: "first service of all, after the last pod was made",
+    values: [((await world.fleet.served()) - madeMs) / 1000],
+  });
+  usage("idle after the start", manager);
+  if (sections.includes("changes")) await changes(world, manager);
+  if (sections.includes("restart")) manager = await restart(world, manager);
+  if (sections.includes("failover")) await failover(world, manager);
+  const counts = await world.fleet.counts();
+  Object.assign(facts, {
+    "snapshots sent whole": counts.wholes,
+    "sent as deltas": counts.deltas,
+    hellos: counts.hellos,
+    "MB to the proxies": Math.round(counts.bytes / 1e6),
+  });
+} finally {
+  await world.stop();
+}
+process.stdout.write(values.json ? `${JSON.stringify({ rows, facts })}\n` : report());
+
+async function led(from: FleetWorld): Promise<Child | false> {
+  return (await from.leader()) ?? false;
+}
+
+async function changes({ fleet, client, relabel }: FleetWorld, manager: Child): Promise<void> {
+  note("births and relabels of namespaces");
+  const births: number[] = [];
+  const moves: number[] = [];
+  const cpuBefore = cpuSecondsOf(manager.pid);
+  for (let round = 0; round < rounds; round++) {
+    const name = `born-${round}`;
+    births.push(await timed(() => client.create(NAMESPACES, { metadata: { name } }), fleet.ownerKnown(name, "")));
+    const moved = namespaceOf(round * 10 + 1);
+    moves.push(await timed(() => relabel(moved, "canary"), fleet.ownerKnown(moved, "canary")));
+    moves.push(await timed(() => relabel(moved, null), fleet.ownerKnown(moved, "")));
+  }
+  const cpu = cpuSecondsOf(manager.pid) - cpuBefore;
+  rows.push({ name: "a namespace's birth to all proxies", values: births, atMost: 2 });
+  rows.push({ name: "a namespace's relabel to all proxies, handover done", values: moves, atMost: 2 });
+  facts["manager CPU, seconds a change"] = (cpu / (rounds * 3)).toFixed(2);
+  usage("after the changes", manager);
+}
+
+async function timed(change: () => Promise<unknown>, known: Promise<number>): Promise<number> {
+  const startMs = wallMs();
+  await change();
+  return ((await known) - startMs) / 1000;
+}
+
+async function restart({ fleet, addManager, leader }: FleetWorld, old: Child): Promise<Child> {
+  note("restart of the only manager");
+  const { epoch } = await fleet.counts();
+  await old.stop();
+  const startMs = wallMs();
+  const next = await addManager();
+  const readyMs = wallMs();
+  const servedMs = await fleet.served(epoch + 1);
+  await eventually(leader);
+  rows.push({ name: "all proxies back after a manager's restart, from its ready line", values: [(servedMs - readyMs) / 1000] });
+  rows.push({ name: "the same, from the start of its process", values: [(servedMs - startMs) / 1000] });
+  facts["manager CPU, seconds of start and storm"] = cpuSecondsOf(next.pid).toFixed(1);
+  usage("after the storm", next);
+  return next;
+}
+
+async function failover({ fleet, addManager, client, kill, relabel }: FleetWorld, old: Child): Promise<void> {
+  note("kill -9 of the leader of two");
+  const { epoch } = await fleet.counts();
+  const next = await addManager();
+  await eventually(async () => (await fetch(`${String(next.ready.health)}/readyz`)).ok);
+  const lease = await client.get(LEASES, { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" });
+  facts["lease duration, s"] = lease.spec?.leaseDurationSeconds ?? 0;
+  const moved = namespaceOf(7);
+  const startMs = wallMs();
+  await kill(old);
+  // Full service is a handover done, which needs every live proxy to have reported to the new leader.
+  const [servedMs, movedMs] = await Promise.all([
+    fleet.served(epoch + 1),
+    relabel(moved, "canary").then(() => fleet.ownerKnown(moved, "canary")),
+  ]);
+  rows.push({ name: "leader's kill -9 to all proxies served", values: [(servedMs - startMs) / 1000], atMost: 20 });
+  rows.push({ name: "leader's kill -9 to a handover done", values: [(movedMs - startMs) / 1000], atMost: 20 });
+  usage("after the failover", next);
+}
+
+function usage(when: string, { pid }: Child): void {
+  const { rssMb, peakMb } = memoryOf(pid);
+  facts[`manager RSS MB (peak) ${when}`] = `${rssMb} (${peakMb})`;
+}
+
+function report(): string {
+  const lines = rows.map(({ name, values: all, atMost }) => {
+    const worst = Math.max(...all);
+    const mark = atMost === undefined ? "" : ` mark <= ${atMost} s: ${worst <= atMost ? "met" : "MISSED"}`;
+    return `${name}: ${median(all).toFixed(2)} s${all.length > 1 ? ` (worst of ${all.length}: ${worst.toFixed(2)})` : ""}${mark}`;
+  });
+  const what = `${proxies} proxies of ${apps} app(s), ${namespaces} namespaces, ${values.real ? "real control plane" : "localkube"}`;
+  return `${[what, ...lines, ...Object.entries(facts).map(([name, value]) => `${name}: ${value}`)].join("\n")}\n`;
+}

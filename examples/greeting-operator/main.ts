@@ -1,0 +1,80 @@
+// The example operator: everything that an operator on the controller runtime needs, and nothing else. Each replica keeps its
+// stores warm; the controller runs in the one that leads. At SIGTERM it finishes what runs, releases the lease and ends with
+// 0; a replica that loses the lease ends with 1 and is started again.
+import { randomUUID } from "node:crypto";
+import { systemClock, systemRandom } from "../../src/base/clock.ts";
+import { processEnv } from "../../src/base/env.ts";
+import { MeshError } from "../../src/base/errors.ts";
+import { createHealthServer } from "../../src/base/health-server.ts";
+import { type Runnable, runGroups } from "../../src/base/lifecycle.ts";
+import { createLogger } from "../../src/base/log.ts";
+import { createRegistry } from "../../src/base/metrics.ts";
+import { type RunOptions, runMain } from "../../src/base/run-main.ts";
+import { VERSION } from "../../src/base/version.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
+import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
+import { createEventRecorder } from "../../src/runtime/events.ts";
+import { createInformers } from "../../src/runtime/informers.ts";
+import { loadConnection } from "../../src/runtime/kubeconfig.ts";
+import { createLeaderElector } from "../../src/runtime/leader-election.ts";
+import { addGreetingController } from "./add.ts";
+import { GREETINGS } from "./greeting.ts";
+import { type OperatorConfig, operatorCommandLine } from "./settings.ts";
+
+const NAME = "greeting-operator";
+
+async function run(config: OperatorConfig, { signal, onReady }: RunOptions): Promise<void> {
+  const { namespace, podName, leaseDurationMs, healthListen } = config;
+  const log = createLogger({ name: NAME, level: config.logLevel });
+  const common = { clock: systemClock, random: systemRandom, log };
+  const registry = createRegistry(NAME, VERSION);
+  const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
+  const client = createKubeClient(
+    await loadConnection({ env: processEnv(), userAgent: `${NAME}/${VERSION} ${podName}`, ...kubeconfig }),
+  );
+  const informers = createInformers({ client, ...common });
+  const events = createEventRecorder({ client, component: NAME, instance: podName, ...common });
+  const metrics = createControllerMetrics(registry);
+  const controller = addGreetingController({ client, informers, events, metrics, clock: systemClock, log, podName, namespace });
+  const greetings = informers.store(GREETINGS);
+  const notReady = () => (greetings.hasSynced ? undefined : "Greetings have not been listed yet");
+  const health = createHealthServer({ listen: healthListen, registry, notReady });
+
+  const lost = new AbortController();
+  const elector = createLeaderElector({
+    client,
+    namespace,
+    name: NAME,
+    identity: `${podName}_${randomUUID()}`,
+    leaseDurationMs,
+    renewDeadlineMs: (leaseDurationMs * 2) / 3,
+    retryPeriodMs: (leaseDurationMs * 2) / 15,
+    callbacks: {
+      onStartedLeading: (leading) => runGroups([[controller]], { signal: leading, log }),
+      // A controller runs once. Whoever has lost the lease begins anew, with nothing left of what it believed.
+      onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
+    },
+    ...common,
+  });
+  const connection: Runnable = { name: "client", start: async () => undefined, stop: () => client.close() };
+  const ready: Runnable = {
+    name: "ready",
+    start: async () => onReady({ health: `http://127.0.0.1:${health.port}` }),
+    stop: async () => undefined,
+  };
+  // Stopped in reverse: the controller with its lease, then the events that tell of it, the connection last.
+  await runGroups(
+    [
+      [connection, health],
+      [informers, events],
+      [elector, ready],
+    ],
+    {
+      signal: AbortSignal.any([signal, lost.signal]),
+      log,
+    },
+  );
+  if (!signal.aborted) throw lost.signal.reason;
+}
+
+await runMain(operatorCommandLine, process.argv.slice(2), processEnv(), run);

@@ -1,0 +1,32 @@
+// The settings of the example operator. See src/base/settings.ts for how they are read.
+import { z } from "zod";
+import { type CommandLine, listenAddress, logLevel, requiredText } from "../../src/base/settings.ts";
+
+const schema = z.object({
+  kubeconfig: z.string(),
+  namespace: requiredText,
+  podName: requiredText,
+  healthListen: listenAddress,
+  leaseDurationMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(1_000).max(3_600_000),
+  logLevel,
+});
+
+export type OperatorConfig = z.output<typeof schema>;
+
+export const operatorCommandLine: CommandLine<typeof schema> = {
+  title: "greeting-operator: keeps a ConfigMap for each Greeting, on the controller runtime of Controller Mesh",
+  schema,
+  settings: {
+    kubeconfig: { flag: "kubeconfig", env: "GREETING_KUBECONFIG", fallback: "", help: "file; empty: KUBECONFIG or in-cluster" },
+    namespace: { flag: "namespace", env: "POD_NAMESPACE", fallback: "default", help: "of the lease, the words, the directory" },
+    podName: { flag: "pod-name", env: "POD_NAME", fallback: "greeting-operator-0", help: "name of this replica" },
+    healthListen: {
+      flag: "health-listen",
+      env: "HEALTH_LISTEN",
+      fallback: "127.0.0.1:8085",
+      help: "host:port for /readyz, /metrics",
+    },
+    leaseDurationMs: { flag: "lease-duration-ms", env: "LEASE_DURATION_MS", fallback: "15000", help: "of the leader's lease" },
+    logLevel: { flag: "log-level", env: "LOG_LEVEL", fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
+  },
+};

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { snapshot, table } from "../../test/support/route-table.ts";
+import type { VirtualApp } from "../api/virtual-app.ts";
+import type { Pod } from "../kube/client/resources.ts";
+import { createStore } from "../runtime/store.ts";
+import type { SnapshotMessage } from "../wire/messages.ts";
+import { snapshotToWire } from "../wire/snapshot-codec.ts";
+import { createAdmission } from "./admission.ts";
+import { INJECTED_LABEL } from "./translate/app-pods.ts";
+
+const fail = (error: unknown) => {
+  throw error;
+};
+const app: VirtualApp = {
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { namespace: "shop", name: "app" },
+  spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
+};
+const pod: Pod = { metadata: { namespace: "shop", name: "p", uid: "uid-1", labels: { [INJECTED_LABEL]: "app" } } };
+
+function admissionWith({
+  pods = [pod],
+  apps = [app],
+  leader,
+}: {
+  pods?: Pod[] | null;
+  apps?: VirtualApp[];
+  leader?: string;
+} = {}) {
+  const appStore = createStore<VirtualApp>(fail);
+  appStore.replace(apps);
+  const podStore = createStore<Pod>(fail);
+  podStore.replace(pods ?? []);
+  const listed = { list: (namespace: string) => (pods === null ? undefined : podStore.list(namespace)), get: podStore.get };
+  const admit = createAdmission({ pods: listed, apps: appStore, leaderElsewhere: () => leader });
+  return (said: { name?: string; uid?: string; namespace?: string } | null = {}, enforced: SnapshotMessage | null = null) =>
+    admit({
+      pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
+      version: 0,
+      digest: "",
+      proxyVersion: "",
+      enforced,
+      inDoubt: [],
+    });
+}
+
+describe("which proxies are served", () => {
+  it("are those of pods that exist and carry the proxy of an app that exists", () => {
+    expect(admissionWith()()).toEqual({ kind: "serve" });
+    expect(admissionWith()({ uid: "" })).toEqual({ kind: "serve" });
+    expect(admissionWith()({ name: "q" })).toEqual({ kind: "refuse", message: "there is no pod shop/q" });
+    expect(admissionWith()({ uid: "uid-2" })).toMatchObject({ kind: "refuse" });
+    expect(admissionWith()(null)).toMatchObject({ kind: "refuse" });
+    expect(admissionWith({ apps: [{ ...app, metadata: { namespace: "shop", name: "other" } }] })()).toEqual({
+      kind: "refuse",
+      message: "there is no VirtualApp shop/app",
+    });
+  });
+  it("are those that enforce something already, whatever their pods' labels say by now: what they hold has to be known", () => {
+    const stripped = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: {} } }] });
+    const renamed = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: { [INJECTED_LABEL]: "gone" } } }] });
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    expect([stripped().kind, renamed().kind]).toEqual(["refuse", "refuse"]);
+    expect([stripped({}, held).kind, renamed({}, held).kind]).toEqual(["serve", "serve"]);
+    expect(stripped({ uid: "uid-2" }, held).kind).toBe("refuse");
+    expect(admissionWith({ apps: [] })({}, held).kind).toBe("refuse");
+  });
+  it("come back while the pods of their namespace have not been listed: that none is known says nothing then", () => {
+    expect(admissionWith({ pods: null })()).toMatchObject({ kind: "wait" });
+    expect(admissionWith({ pods: null, apps: [] })()).toMatchObject({ kind: "refuse" });
+  });
+  it("are sent to the leader by a replica that does not lead", () => {
+    expect(admissionWith({ leader: "10.0.0.1:5447" })()).toEqual({ kind: "redirect", endpoint: "10.0.0.1:5447" });
+    expect(admissionWith({ leader: "" })({ name: "q" })).toEqual({ kind: "redirect", endpoint: "" });
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
+import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import type { LastHandover, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
+import { VIRTUAL_APPS } from "../../resources.ts";
+import { createStatusFeed } from "./status-feed.ts";
+
+const REF = { namespace: "ops", name: "shop" };
+const signal = new AbortController().signal;
+const last: LastHandover = { from: "", to: "v2", namespaces: 3, finishedAt: "2026-01-01T00:00:00.000Z", result: "Moved" };
+
+function setup() {
+  const client = createFakeKubeClient();
+  const told: string[] = [];
+  const observed: [VirtualAppStatus | undefined, VirtualAppStatus][] = [];
+  const sample = sampleVirtualApp() as unknown as VirtualApp;
+  const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
+  const feed = createStatusFeed({
+    client,
+    events: { event: (_object, _type, reason) => void told.push(reason) },
+    clock: createFakeClock(),
+    observed: { statusWritten: (before, after) => void observed.push([before, after]) },
+  });
+  const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
+  /** As the watch brings it. */
+  const put = (change: object, status?: VirtualAppStatus) => {
+    const now = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
+    return client.put(VIRTUAL_APPS, {
+      ...now,
+      metadata: { ...now.metadata, ...change },
+      ...(status === undefined ? {} : { status }),
+    });
+  };
+  return { client, feed, told, observed, object, written, put };
+}
+
+describe("a status", () => {
+  it("is written with its Events and its measures, once; and what follows it sees it before the watch does", async () => {
+    const { feed, told, observed, object, written } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+    expect(feed.previous(object)).toEqual(written());
+    await feed.write(object, make, signal);
+    expect(told).toEqual(["MovedNamespaces"]);
+    expect(observed.map(([before]) => before?.observedGeneration)).toEqual([undefined, 1]);
+  });
+
+  it("says when it has to be looked at again", async () => {
+    const { feed, object } = setup();
+    const awaySince = "2026-01-01T00:00:00Z";
+    const make = () => ({ proxies: { total: 1, connected: 0, synced: 0, awaySince } });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true, requeueAfterMs: 60_000 });
+  });
+
+  it("of an older spec is not written over a newer one", async () => {
+    const { feed, told, object, written, put } = setup();
+    put({ generation: 2 }, { observedGeneration: 2 });
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: false });
+    expect(written()).toEqual({ observedGeneration: 2 });
+    expect(told).toEqual([]);
+  });
+
+  it("follows the one that another manager has written meanwhile, and loses nothing of it", async () => {
+    const { feed, object, written, put } = setup();
+    const restart = { subset: "", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
+    put({}, { restart });
+    const make = (previous: VirtualAppStatus | undefined) => ({ ...previous, routeVersion: 4 });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual({ restart, routeVersion: 4 });
+  });
+
+  it("of an app that is gone, or made anew under its name, is written nowhere", async () => {
+    const { client, feed, object, written } = setup();
+    client.remove(VIRTUAL_APPS, REF);
+    expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });
+    const { resourceVersion: _, ...metadata } = object.metadata;
+    client.put(VIRTUAL_APPS, { ...object, metadata: { ...metadata, uid: "u2" } });
+    expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });
+    expect(written()).toBeUndefined();
+  });
+});

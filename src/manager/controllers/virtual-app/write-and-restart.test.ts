@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
+import type { RestartStep } from "../../restart/restart-plan.ts";
+import type { StatusFeed } from "./status-feed.ts";
+import { writeAndRestart } from "./write-and-restart.ts";
+
+const NOW = "2026-01-01T00:00:00Z";
+const APP = { metadata: { namespace: "ops", name: "shop" } } as VirtualApp;
+const record = (pod: string): RestartStatus => ({ subset: "", pod, uid: `uid-${pod}`, since: NOW, left: 1, reason: "Evicting" });
+
+/** One turn. `stored` is what the status has when it is written, `previous` what was known when the step was planned. */
+async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; isWritten?: boolean; requeueAfterMs?: number }) {
+  const done: string[] = [];
+  const step: RestartStep = { kind: "evict", record: record("b") };
+  const of = (restart: RestartStatus | undefined): VirtualAppStatus => (restart === undefined ? {} : { restart });
+  const statuses: StatusFeed = {
+    previous: () => of(feed.previous),
+    async write(_app, make) {
+      const { isWritten = true, requeueAfterMs } = feed;
+      done.push(`write ${make(of(feed.stored), NOW).restart?.pod ?? "none"}`);
+      return { isWritten, ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }) };
+    },
+    forget() {},
+  };
+  const restarter = {
+    next: async () => step,
+    carryOut() {
+      done.push("evict b");
+      return { requeueAfterMs: 50 };
+    },
+    forget() {},
+  };
+  const facts = {
+    ...{ app: { namespace: "ops", name: "shop" }, pods: [], factsOf: () => undefined, isPaused: false, hasLock: true },
+    plan: { subsets: [""], isDissolving: false, rulesFor: () => expect.fail() },
+  };
+  const makeStatus = (_previous: unknown, _now: string, restart: RestartStatus | undefined) => of(restart);
+  const result = await writeAndRestart({ app: APP, facts, restarter, statuses, makeStatus }, new AbortController().signal);
+  return { done, result };
+}
+
+describe("writeAndRestart", () => {
+  it("writes the record, then evicts, and looks again when the first of both is due", async () => {
+    expect(await turn({})).toEqual({ done: ["write b", "evict b"], result: { requeueAfterMs: 50 } });
+    expect(await turn({ requeueAfterMs: 20 })).toMatchObject({ result: { requeueAfterMs: 20 } });
+  });
+  it("evicts nobody when the record could not be written", async () => {
+    expect(await turn({ isWritten: false })).toEqual({ done: ["write b"], result: {} });
+  });
+  it("leaves another manager's record where it is, and evicts nobody beside it", async () => {
+    const other = await turn({ previous: record("a"), stored: record("c") });
+    expect(other).toEqual({ done: ["write c"], result: { requeueAfterMs: 1_000 } });
+  });
+});

@@ -1,0 +1,48 @@
+// Write-ahead: the status with the restart's record first, then the eviction. Invariant: nobody is evicted whose record is not in
+// the status, or beside a record that another manager has put there meanwhile. Called by the reconciler, as its last step.
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
+import type { Result } from "../../../runtime/reconciler.ts";
+import type { AppRestartFacts, Restarter } from "../../restart/restarter.ts";
+import type { StatusFeed } from "./status-feed.ts";
+
+export interface RestartTurn {
+  readonly app: VirtualApp;
+  readonly facts: Omit<AppRestartFacts, "previous">;
+  readonly restarter: Restarter;
+  readonly statuses: StatusFeed;
+  readonly makeStatus: (
+    previous: VirtualAppStatus | undefined,
+    now: string,
+    restart: RestartStatus | undefined,
+  ) => VirtualAppStatus;
+}
+
+// What another manager wrote arrives by the watch.
+const AGAIN_MS = 1_000;
+
+export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): Promise<Result> {
+  const { app, restarter, statuses, makeStatus } = turn;
+  const before = statuses.previous(app)?.restart;
+  const step = await restarter.next({ ...turn.facts, previous: before }, signal);
+  const record = step.kind === "none" ? undefined : step.record;
+  let isOurs = true;
+  const make = (previous: VirtualAppStatus | undefined, now: string) => {
+    isOurs = isSame(previous?.restart, before);
+    return makeStatus(previous, now, isOurs ? record : previous?.restart);
+  };
+  const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
+  if (!isWritten) return soonest(requeueAfterMs); // the object that took its place is reconciled
+  if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
+  const after = restarter.carryOut(app, step, signal);
+  return soonest(requeueAfterMs, after.requeueAfterMs);
+}
+
+function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boolean {
+  return a?.uid === b?.uid && a?.expected === b?.expected && a?.reason === b?.reason;
+}
+
+function soonest(...times: (number | undefined)[]): Result {
+  const known = times.filter((ms) => ms !== undefined);
+  return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
+}

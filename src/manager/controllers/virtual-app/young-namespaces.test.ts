@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { youngAt } from "./young-namespaces.ts";
+
+const born = Date.parse("2026-01-01T00:00:00Z");
+const namespaces = {
+  get: (name: string) => (name === "fresh" ? { metadata: { name, creationTimestamp: "2026-01-01T00:00:00Z" } } : undefined),
+};
+
+it("a namespace is young for ten seconds, also by a clock that is behind", () => {
+  expect(youngAt(namespaces, born + 9_999)("fresh")).toBe(true);
+  expect(youngAt(namespaces, born - 5_000)("fresh")).toBe(true);
+  expect(youngAt(namespaces, born + 10_000)("fresh")).toBe(false);
+});
+it("one that is not known is not, nor is the scope of the cluster", () => {
+  expect(youngAt(namespaces, born)("other")).toBe(false);
+  expect(youngAt(namespaces, born)("")).toBe(false);
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { subset, table } from "../../../test/support/route-table.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
+import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
+import type { AppPod } from "../translate/app-pods.ts";
+import { goneClaims, podClaims } from "./pod-claims.ts";
+
+const APP = { namespace: "shop", name: "app" };
+const routes = table([subset("canary")], { pilot: [0] });
+const snapshot: Snapshot = {
+  ...{ app: APP, version: 1, digest: "d", subset: "canary", podNamespace: "shop", lockName: "", callers: NO_CALLER_POLICY },
+  table: routes,
+};
+const pod: AppPod = {
+  ...{ namespace: "shop", name: "p", uid: "u", subset: "canary", proxy: "own", controlled: true },
+  ...{ running: false, ended: true, ready: false, terminating: true },
+};
+const facts: ProxyFacts = {
+  ...{ connected: false, enforced: snapshot, outstanding: undefined, inDoubt: [], unresolved: false, version: 1 },
+  ...{ problems: [], leader: false, held: 0, drainingWrites: 0, lock: null },
+};
+
+describe("the claims of a pod that is gone", () => {
+  it("are what was known of its proxy, whatever its status said last", () => {
+    expect(podClaims(APP, [pod], () => facts)).toEqual([]);
+    expect(goneClaims(APP, [{ pod, facts }])).toEqual([
+      { kind: "table", pod: "p", subset: "canary", table: routes, enforced: true, isGone: true },
+    ]);
+    expect(goneClaims(APP, [{ pod, facts: { ...facts, enforced: undefined } }])).toEqual([]);
+  });
+  it("are everything if nothing was known of it, or it had no proxy", () => {
+    const everything = { kind: "everything", pod: "p", isGone: true };
+    expect(goneClaims(APP, [{ pod, facts: undefined }])).toEqual([{ ...everything, subset: undefined }]);
+    expect(goneClaims(APP, [{ pod: { ...pod, proxy: "none" }, facts: undefined }])).toEqual([{ ...everything, subset: "" }]);
+  });
+  it("are everything of nobody knows whom, while it is not known who is gone", () => {
+    expect(goneClaims(APP, ["unknown"])).toEqual([{ kind: "everything", pod: "", subset: undefined, isGone: true }]);
+  });
+});

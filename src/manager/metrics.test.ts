@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { snapshot, table } from "../../test/support/route-table.ts";
+import type { VirtualApp } from "../api/virtual-app.ts";
+import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
+import { createRegistry } from "../base/metrics.ts";
+import { createManagerMetrics } from "./metrics.ts";
+import type { ProxyFacts } from "./snapshot-server/proxy-registry.ts";
+
+const facts = (more: Partial<ProxyFacts>): ProxyFacts => ({
+  connected: true,
+  enforced: snapshot(table([], {}), { subset: "canary" }),
+  outstanding: undefined,
+  inDoubt: [],
+  unresolved: false,
+  version: 1,
+  problems: [],
+  leader: false,
+  held: 0,
+  drainingWrites: 0,
+  lock: null,
+  ...more,
+});
+const proxies: Record<string, ProxyFacts> = {
+  "shop/a": facts({}),
+  "shop/b": facts({ connected: false }),
+  "shop/c": facts({ outstanding: snapshot(table([], {})) }),
+  "shop/d": facts({ problems: ["no"] }),
+};
+const status: VirtualAppStatus = {
+  namespaces: { total: 3, moving: 0, held: 0, conflicting: 2 },
+  subsets: [
+    { name: "", namespaces: 2, readyPods: 1 },
+    { name: "canary", namespaces: 1, readyPods: 1 },
+  ],
+};
+
+function setup(isLeader = true) {
+  const metricsRegistry = createRegistry("manager", "0");
+  const metrics = createManagerMetrics({ metricsRegistry });
+  metrics.readFrom({
+    registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
+    apps: { list: () => [{ metadata: { namespace: "shop", name: "app" }, status } as VirtualApp] },
+    isLeader: () => isLeader,
+  });
+  const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));
+  return { metrics, lines, metricsRegistry };
+}
+
+describe("the manager's gauges", () => {
+  it("count proxies by app, subset and state", async () => {
+    const { lines } = setup();
+    const label = (state: string) => `ctrlmesh_manager_proxies{virtualapp="shop/app",subset="canary",state="${state}"} 1`;
+    expect(await lines("ctrlmesh_manager_proxies")).toEqual(["synced", "disconnected", "pending", "rejected"].map(label));
+  });
+
+  it("tell what the status says, from the replica that leads alone", async () => {
+    const leader = setup();
+    expect(await leader.lines("ctrlmesh_manager_owned_namespaces")).toEqual([
+      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset=""} 2',
+      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset="canary"} 1',
+    ]);
+    expect(await leader.lines("ctrlmesh_manager_conflicting_namespaces")).toEqual([
+      'ctrlmesh_manager_conflicting_namespaces{virtualapp="shop/app"} 2',
+    ]);
+    expect(await leader.lines("ctrlmesh_manager_leader")).toEqual(["ctrlmesh_manager_leader 1"]);
+    const other = setup(false);
+    expect(await other.lines("ctrlmesh_manager_owned_namespaces")).toEqual([]);
+    expect(await other.lines("ctrlmesh_manager_leader")).toEqual(["ctrlmesh_manager_leader 0"]);
+  });
+});
+
+describe("a handover", () => {
+  const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
+  const running = (phase: string, since: string): VirtualAppStatus => ({ handover: { phase, since, done: 0, total: 1 } });
+  const finished: VirtualAppStatus = {
+    lastHandover: { from: "", to: "canary", namespaces: 1, finishedAt: at(3), noWriterSeconds: 2.5, result: "Moved" },
+  };
+
+  it("is measured by its phases, its result and the time without a writer, each once", async () => {
+    const { metrics, lines } = setup();
+    const [draining, granting] = [running("Draining", at(0)), running("Granting", at(2))];
+    metrics.statusWritten(undefined, draining, Date.parse(at(0)));
+    metrics.statusWritten(draining, draining, Date.parse(at(1)));
+    metrics.statusWritten(draining, granting, Date.parse(at(2)));
+    metrics.statusWritten(granting, finished, Date.parse(at(3)));
+    metrics.statusWritten(finished, finished, Date.parse(at(9)));
+    expect(await lines("ctrlmesh_manager_handover_phase_seconds_sum")).toEqual([
+      'ctrlmesh_manager_handover_phase_seconds_sum{phase="Draining"} 2',
+      'ctrlmesh_manager_handover_phase_seconds_sum{phase="Granting"} 1',
+    ]);
+    expect(await lines("ctrlmesh_manager_handovers_total")).toEqual([
+      'ctrlmesh_manager_handovers_total{result="moved"} 1',
+      'ctrlmesh_manager_handovers_total{result="undone"} 0',
+    ]);
+    expect(await lines("ctrlmesh_manager_no_writer_seconds_sum")).toEqual(["ctrlmesh_manager_no_writer_seconds_sum 2.5"]);
+    expect(await lines("ctrlmesh_manager_no_writer_seconds_count")).toEqual(["ctrlmesh_manager_no_writer_seconds_count 1"]);
+  });
+
+  it("without anybody to take the namespaces measures no time", async () => {
+    const { metrics, lines } = setup();
+    const { noWriterSeconds: _, ...nobody } = finished.lastHandover ?? {
+      from: "",
+      to: "",
+      namespaces: 0,
+      finishedAt: at(0),
+      result: "Moved" as const,
+    };
+    metrics.statusWritten(undefined, { lastHandover: nobody }, 0);
+    expect(await lines("ctrlmesh_manager_no_writer_seconds_count")).toEqual(["ctrlmesh_manager_no_writer_seconds_count 0"]);
+  });
+
+  it("labels name no tenant and no pod", async () => {
+    const { metrics, metricsRegistry } = setup();
+    metrics.snapshotAcknowledged(0.1);
+    metrics.statusWritten(running("Draining", at(0)), finished, Date.parse(at(1)));
+    const labels = new Set([...(await metricsRegistry.metrics()).matchAll(/[{,]([a-z_]+)="/g)].map(([, name]) => name));
+    expect([...labels].sort()).toEqual(["component", "le", "phase", "result", "state", "subset", "version", "virtualapp"]);
+  });
+});

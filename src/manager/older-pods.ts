@@ -1,0 +1,36 @@
+// Pods that an older leader may have served so recently that their status does not say so yet: a kubelet writes only afterwards that a
+// proxy has had its first snapshot, and the operator runs by then. Of such a pod "has never started" is not believed. What this manager
+// serves itself it knows from its own registry. Filled by the VirtualApp controller from what it lists first.
+//
+//   (not known) => Older    the pod is in the first list of its namespace since this manager leads
+//   Older => (believed)     when a kubelet has had its time to write the status
+import type { Clock } from "../base/clock.ts";
+import type { Pod } from "../kube/client/resources.ts";
+
+/** A kubelet writes a changed status at once, and again within 10 s if that failed. */
+const STATUS_LAG_MS = 30_000;
+
+export interface OlderPods {
+  has(pod: Pod): boolean;
+  /** The pods of the namespace have been listed. */
+  listed(namespace: string, pods: readonly Pod[]): void;
+  /** Calls the handler with the namespace of which the statuses are believed from now on. */
+  onOver(handler: (namespace: string) => void): void;
+}
+
+export function createOlderPods({ clock }: { readonly clock: Clock }): OlderPods {
+  const uids = new Map<string, ReadonlySet<string | undefined>>();
+  const overHandlers: ((namespace: string) => void)[] = [];
+  return {
+    has: ({ metadata }) => uids.get(metadata.namespace ?? "")?.has(metadata.uid) ?? false,
+    listed(namespace, pods) {
+      const listed = new Set(pods.map(({ metadata }) => metadata.uid));
+      uids.set(namespace, listed);
+      clock.after(STATUS_LAG_MS, () => {
+        if (uids.get(namespace) === listed) uids.delete(namespace);
+        for (const handler of overHandlers) handler(namespace);
+      });
+    },
+    onOver: (handler) => void overHandlers.push(handler),
+  };
+}

@@ -1,0 +1,95 @@
+// One call of the eviction API (policy/v1), by which PodDisruptionBudgets have their say. Invariant: the pod that is evicted is
+// the one with this uid, never another of its name; the answer is returned, not thrown, unless the caller itself gave up.
+import { errorMessage } from "../../base/errors.ts";
+import { PODS } from "../../kube/client/resources.ts";
+import { retryAfterMs } from "../../kube/client/response-error.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { Refusal } from "./restart-record.ts";
+
+export interface EvictedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export type Eviction =
+  /** The pod is ending. */
+  | { readonly kind: "accepted" }
+  /** There is no such pod any more. */
+  | { readonly kind: "gone" }
+  /** No answer came: the pod may be ending. */
+  | { readonly kind: "unknown"; readonly message: string }
+  | {
+      readonly kind: "refused";
+      readonly reason: Refusal["reason"];
+      readonly message: string;
+      readonly retryAfterMs: number | undefined;
+    };
+
+// A reconcile waits for the answer, and all else of its app with it.
+const TIMEOUT_MS = 5_000;
+// A status with a longer one would be refused by its schema.
+const MAX_MESSAGE_LENGTH = 1024;
+
+/** Evicts the pod. @throws the signal's reason if it fires */
+export async function evict(
+  client: Pick<KubeClient, "createSubresource">,
+  { namespace, name, uid }: EvictedPod,
+  signal: AbortSignal,
+): Promise<Eviction> {
+  const body = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { namespace, name },
+    deleteOptions: { preconditions: { uid } },
+  };
+  try {
+    // No retry here: a budget may say no for hours, and the status is to say so at once.
+    await client.createSubresource(PODS, { namespace, name }, "eviction", body, { signal, timeoutMs: TIMEOUT_MS, maxRetries: 0 });
+    return { kind: "accepted" };
+  } catch (error) {
+    signal.throwIfAborted();
+    return evictionOf(error, { namespace, name });
+  }
+}
+
+function evictionOf(error: unknown, { namespace, name }: Pick<EvictedPod, "namespace" | "name">): Eviction {
+  if (!(error instanceof StatusError)) return unknown(`it is not known whether pod ${name} is evicted: ${errorMessage(error)}`);
+  const { code, message, details } = error.status;
+  switch (code) {
+    case 404:
+      if (details?.kind === PODS.resource) return { kind: "gone" };
+      return refused("EvictionFailed", `pod ${name} cannot be evicted: the API server knows no eviction: ${message}`);
+    case 409: // the precondition: another pod has the name now
+      return { kind: "gone" };
+    case 504:
+      return unknown(`it is not known whether pod ${name} is evicted: ${message}`);
+    case 429:
+      return {
+        ...refused("PodDisruptionBudget", `pod ${name} may not be evicted now: ${message}${budgetsText(error)}`),
+        retryAfterMs: retryAfterMs(error),
+      };
+    case 403:
+      return refused(
+        "EvictionForbidden",
+        `pod ${name} cannot be restarted: the manager may not evict pods: allow it to create pods/eviction in namespace ${namespace} (${message})`,
+      );
+    default:
+      return refused("EvictionFailed", `pod ${name} cannot be evicted: ${message}`);
+  }
+}
+
+// The API server names the budget in a cause: "The disruption budget shop needs 2 healthy pods and has 2 currently".
+function budgetsText({ status }: StatusError): string {
+  const causes = (status.details?.causes ?? []).flatMap(({ message }) => (message === undefined ? [] : [message]));
+  return causes.length === 0 ? "" : ` (${causes.join("; ")})`;
+}
+
+function unknown(message: string): Eviction {
+  return { kind: "unknown", message: message.slice(0, MAX_MESSAGE_LENGTH) };
+}
+
+function refused(reason: Refusal["reason"], message: string): Eviction & { readonly kind: "refused" } {
+  return { kind: "refused", reason, message: message.slice(0, MAX_MESSAGE_LENGTH), retryAfterMs: undefined };
+}

@@ -1,0 +1,294 @@
+import { describe, expect, it } from "vitest";
+import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
+import type { RestartPod } from "./restart-pods.ts";
+import type { Refusal, RestartRecord } from "./restart-record.ts";
+
+const NOW = "2026-01-01T00:00:00Z";
+const LATER = "2026-01-01T00:01:00Z";
+
+/** A ready pod that shows what its subset has lost. */
+const loser = (name: string, more: Partial<RestartPod> = {}): RestartPod => ({
+  namespace: "ops",
+  name,
+  uid: `uid-${name}`,
+  subset: "",
+  proxy: "own",
+  running: true,
+  ended: false,
+  ready: true,
+  terminating: false,
+  controlled: true,
+  connected: true,
+  leader: false,
+  shows: true,
+  ...more,
+});
+/** A ready pod that needs nothing. */
+const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { shows: false, ...more });
+const leader = (name: string, more: Partial<RestartPod> = {}) => loser(name, { leader: true, ...more });
+
+const plan = (pods: readonly RestartPod[], more: Partial<RestartFacts> = {}): RestartStep =>
+  planRestart({
+    pods,
+    subsets: ["", "canary"],
+    previous: undefined,
+    isPaused: false,
+    isDissolving: false,
+    hasLock: true,
+    refusalOf: () => undefined,
+    settleMs: 0,
+    recentRestarts: () => 0,
+    nowMs: Date.parse(NOW),
+    ...more,
+  });
+
+const record = (pod: string, more: Partial<RestartRecord> = {}): RestartRecord => ({
+  subset: "",
+  pod,
+  uid: `uid-${pod}`,
+  since: NOW,
+  expected: 3,
+  left: 1,
+  reason: "Evicting",
+  message: "m",
+  ...more,
+});
+
+/** The step in one line: what is done, to whom, why, and how many are left. */
+const line = (step: RestartStep) =>
+  step.kind === "none" ? "none" : `${step.kind} ${step.record.pod} ${step.record.reason} ${step.record.left}`;
+
+describe("planRestart chooses", () => {
+  it("nobody where nothing is shown: what gains never restarts", () => {
+    expect(plan([other("a"), other("b", { leader: true })])).toEqual({ kind: "none" });
+  });
+  it("a pod that does not lead, with the number of ready pods before", () => {
+    expect(plan([leader("a"), loser("b"), loser("c")])).toEqual({
+      kind: "evict",
+      record: {
+        subset: "",
+        pod: "b",
+        uid: "uid-b",
+        since: NOW,
+        expected: 3,
+        left: 3,
+        reason: "Evicting",
+        message: "pod b is being evicted: it shows namespaces that the default subset has lost",
+      },
+    });
+  });
+  it("the leader when it is the last", () => {
+    expect(line(plan([leader("a"), other("b"), other("c")]))).toBe("evict a Evicting 1");
+  });
+  it("one subset after the other, by the spec's order, and the one that was begun first", () => {
+    const pods = [
+      loser("c", { subset: "canary" }),
+      leader("d", { subset: "canary" }),
+      loser("a"),
+      leader("b"),
+      loser("x", { subset: "removed" }),
+      leader("y", { subset: "removed" }),
+    ];
+    expect(line(plan(pods))).toBe("evict x Evicting 6");
+    expect(line(plan(pods.slice(0, 4)))).toBe("evict a Evicting 4");
+    const previous = record("gone", { subset: "canary", expected: 2 });
+    expect(line(plan(pods.slice(0, 4), { previous }))).toBe("evict c Evicting 4");
+  });
+  it("no pod that nobody makes anew, that has another app's proxy, that has ended or is ending", () => {
+    const pods = [loser("a", { controlled: false }), loser("b", { proxy: "foreign" }), loser("c", { ended: true })];
+    expect(line(plan(pods))).toBe("none");
+    expect(line(plan([loser("d", { terminating: true })]))).toBe("none");
+  });
+  it("a pod that is not ready before those that are: it is not made less so", () => {
+    expect(line(plan([leader("a"), loser("b"), loser("c", { ready: false })]))).toBe("evict c Evicting 3");
+  });
+  it("nobody of an app that is being deleted", () => {
+    expect(plan([loser("a")], { isDissolving: true, previous: record("a") })).toEqual({ kind: "none" });
+  });
+});
+
+describe("planRestart waits", () => {
+  const three = [leader("a"), loser("b"), loser("c")];
+
+  it("while it is paused", () => {
+    expect(line(plan(three, { isPaused: true }))).toBe("wait b Paused 3");
+  });
+  it("while a pod of the app, of whichever subset, is not ready for another reason", () => {
+    const step = plan([...three, other("d", { subset: "canary", ready: false })]);
+    expect(line(step)).toBe("wait b NotReady 3");
+    expect(step).toMatchObject({ record: { message: "pod b waits for its restart: pod d is not ready" } });
+    expect(line(plan([...three, other("d", { ready: false, ended: true })]))).toBe("evict b Evicting 3");
+  });
+  it("while somebody else replaces a pod of the app", () => {
+    expect(line(plan([...three, other("d", { terminating: true })]))).toBe("wait b NotReady 3");
+  });
+  it("with a ready pod while the leader is not ready, and not with one that is not ready either", () => {
+    const unready = leader("a", { ready: false });
+    expect(line(plan([unready, loser("b"), loser("c")]))).toBe("wait b NotReady 3");
+    expect(line(plan([unready, loser("b", { ready: false })]))).toBe("evict b Evicting 2");
+    expect(line(plan([unready, other("b")]))).toBe("evict a Evicting 1");
+  });
+  it("while a proxy of the subset has not reported: its pod may lead", () => {
+    expect(line(plan([loser("a", { connected: false, shows: false }), loser("b"), loser("c")]))).toBe("wait b NotReported 2");
+  });
+  it("half a minute for a leader to be known, if the order depends on it", () => {
+    const leaderless = [loser("a"), loser("b")];
+    const step = plan(leaderless);
+    expect(step).toMatchObject({ kind: "wait", record: { reason: "LeaderUnknown" }, recheckMs: 30_000 });
+    const previous = step.kind === "none" ? undefined : step.record;
+    expect(line(plan(leaderless, { previous, nowMs: Date.parse(NOW) + 29_000 }))).toBe("wait a LeaderUnknown 2");
+    expect(line(plan(leaderless, { previous, nowMs: Date.parse(NOW) + 30_000 }))).toBe("evict a Evicting 2");
+    expect(line(plan(leaderless, { hasLock: false }))).toBe("evict a Evicting 2");
+    expect(line(plan([loser("a"), other("b")]))).toBe("evict a Evicting 1");
+  });
+  it("as long as the API server says after a refusal, with the refusal's reason, then asks again", () => {
+    const refusalOf = () => ({ reason: "PodDisruptionBudget" as const, message: "no", retryAtMs: Date.parse(NOW) + 4_000 });
+    const refused = plan(three, { previous: record("b"), refusalOf, nowMs: Date.parse(NOW) + 1_000 });
+    expect(refused).toMatchObject({
+      kind: "wait",
+      recheckMs: 3_000,
+      record: { reason: "PodDisruptionBudget", expected: 3, since: NOW, message: "no" },
+    });
+    const previous = refused.kind === "none" ? undefined : refused.record;
+    const again = plan(three, { previous, refusalOf, nowMs: Date.parse(NOW) + 4_000 });
+    expect(line(again)).toBe("evict b PodDisruptionBudget 3");
+    expect(again).toMatchObject({ record: { since: NOW } });
+  });
+  it("for the budget that refuses, and says so since when it waits, also where no leader is known", () => {
+    const leaderless = [loser("a"), loser("b")];
+    let nowMs = Date.parse(NOW);
+    let refusal: Refusal | undefined;
+    let previous: RestartRecord | undefined;
+    const seen = new Set<string>();
+    for (let asked = 0; asked < 10; ) {
+      const step = plan(leaderless, { previous, refusalOf: () => refusal, nowMs });
+      if (step.kind === "none") expect.fail();
+      previous = step.record;
+      seen.add(`${step.record.reason} ${step.record.since}`);
+      nowMs += step.kind === "wait" ? (step.recheckMs ?? 1_000) : 1;
+      if (step.kind !== "evict") continue;
+      refusal = { reason: "PodDisruptionBudget", message: "no", retryAtMs: nowMs + 15_000 };
+      asked++;
+    }
+    expect([...seen]).toEqual([`LeaderUnknown ${NOW}`, `Evicting ${NOW}`, `PodDisruptionBudget ${NOW}`]);
+  });
+  it("until the need has lasted, whichever pod is the next, and not while it is paused", () => {
+    const first = plan(three, { settleMs: 20_000 });
+    expect(first).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", since: NOW }, recheckMs: 20_000 });
+    const previous = first.kind === "none" ? undefined : first.record;
+    const moved = [loser("a"), leader("b"), loser("c")];
+    const later = plan(moved, { settleMs: 20_000, previous, nowMs: Date.parse(NOW) + 5_000 });
+    expect(later).toMatchObject({ record: { pod: "a", reason: "Settling", since: NOW }, recheckMs: 15_000 });
+    expect(line(plan(three, { settleMs: 20_000, previous, nowMs: Date.parse(NOW) + 20_000 }))).toBe("evict b Evicting 3");
+    expect(line(plan(three, { settleMs: 20_000, previous, isPaused: true }))).toBe("wait b Paused 3");
+  });
+  it("for that anew when the edit was undone and others need it now", () => {
+    const others = [other("b"), loser("c", { subset: "canary" })];
+    expect(line(plan(others, { settleMs: 20_000, previous: record("b") }))).toBe("wait c Settling 1");
+    const hindered: RestartRecord = { subset: "", pod: "b", uid: "uid-b", since: NOW, left: 1, reason: "NotReady" };
+    expect(line(plan(others, { settleMs: 20_000, previous: hindered }))).toBe("wait c Settling 1");
+    const settling = { ...hindered, reason: "Settling" };
+    const step = plan(others, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) });
+    expect(step).toMatchObject({ record: { since: LATER }, recheckMs: 20_000 });
+  });
+  it("for that after a pause, also with what was asked for before: the undo may come by another watch than the pause's end", () => {
+    const previous = record("b", { reason: "Paused" });
+    const step = plan(three, { settleMs: 20_000, previous });
+    expect(step).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", expected: 3 }, recheckMs: 20_000 });
+    const settling = record("b", { reason: "Settling" });
+    expect(line(plan(three, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) }))).toBe("evict b Evicting 3");
+  });
+  it("for that once in a roll, not before each pod", () => {
+    const previous = record("gone", { expected: 2 });
+    expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 1 }))).toBe("evict b Evicting 3");
+    expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 3 }))).toBe("wait b Settling 3");
+    expect(line(plan(three, { settleMs: 20_000, previous: record("b") }))).toBe("evict b Evicting 3");
+  });
+});
+
+describe("planRestart goes on from its record", () => {
+  const rest = [leader("a"), loser("c")];
+
+  it("waits while the evicted pod is ending, however long and whatever else changes", () => {
+    const ending = loser("b", { terminating: true, shows: false });
+    expect(line(plan([...rest, ending], { previous: record("b") }))).toBe("wait b Evicting 3");
+    expect(line(plan([...rest, ending], { previous: record("b"), isPaused: true }))).toBe("wait b Evicting 3");
+    expect(line(plan([other("a"), ending], { previous: record("b") }))).toBe("wait b Evicting 1");
+  });
+  it("waits for as many ready pods as before, of the same subset, for ever, and says what for", () => {
+    const step = plan([...rest, other("b2", { ready: false }), other("d", { subset: "canary" })], {
+      previous: record("b"),
+      nowMs: Date.parse(LATER),
+    });
+    expect(step).toMatchObject({
+      kind: "wait",
+      isShort: false,
+      record: {
+        pod: "b",
+        uid: "uid-b",
+        expected: 3,
+        left: 2,
+        since: LATER,
+        reason: "NotReady",
+        message: "pod b is gone and 2 of 3 pods of the default subset are ready: pod b2 is not ready",
+      },
+    });
+    const missing = plan(rest, { previous: record("b") });
+    expect(missing).toMatchObject({ isShort: true, record: { message: expect.stringContaining("no new pod was made yet") } });
+  });
+  it("takes a pod of the same name for another one", () => {
+    const previous = record("b");
+    expect(line(plan([...rest, other("b", { uid: "uid-new", ready: false })], { previous }))).toBe("wait b NotReady 2");
+    const step = plan([...rest, other("b", { uid: "uid-new" })], { previous });
+    expect(line(step)).toBe("evict c Evicting 2");
+    expect(step.finished).toEqual({ ...previous, left: 2 });
+  });
+  it("is done when the last one's successor is ready", () => {
+    const previous = record("a");
+    expect(line(plan([other("a2", { ready: false }), other("b"), other("c")], { previous }))).toBe("wait a NotReady 0");
+    expect(plan([other("a2"), other("b"), other("c")], { previous })).toEqual({
+      kind: "none",
+      finished: { ...previous, left: 0 },
+    });
+  });
+  it("goes on with fewer pods once the workload is known to want no more", () => {
+    expect(line(plan(rest, { previous: record("b"), hasAllWanted: true }))).toBe("evict c Evicting 2");
+  });
+  it("is short where the spec has the subset no more: its new pods are in another one", () => {
+    const step = plan([...rest, other("b2", { ready: false })], { previous: record("b", { subset: "gone" }) });
+    expect(step).toMatchObject({ kind: "wait", isShort: true });
+  });
+  it("evicts the recorded pod, also if it has come to lead since: somebody may have asked for its end", () => {
+    const step = plan([leader("a"), loser("b")], { previous: record("a", { expected: 2 }) });
+    expect(line(step)).toBe("evict a Evicting 2");
+  });
+  it("keeps in mind that an eviction may have been asked for, whatever hinders it now", () => {
+    const previous = record("b");
+    const unready = [leader("a"), loser("b"), loser("c"), other("d", { ready: false })];
+    expect(plan(unready, { previous })).toMatchObject({ kind: "wait", record: { pod: "b", reason: "NotReady", expected: 3 } });
+    expect(plan(unready, { previous, isPaused: true })).toMatchObject({ record: { reason: "Paused", expected: 3 } });
+  });
+  it("asks again for a pod that is still there: nobody knows whether its eviction was asked for", () => {
+    const step = plan([leader("a"), loser("b"), loser("c")], {
+      previous: record("b", { expected: 2 }),
+      nowMs: Date.parse(LATER),
+    });
+    expect(step).toMatchObject({ kind: "evict", record: { pod: "b", since: NOW, expected: 3 } });
+  });
+  it("leaves a pod alone that shows nothing any more, and everybody if the edit was undone", () => {
+    expect(line(plan([leader("a"), other("b"), loser("c")], { previous: record("b") }))).toBe("evict c Evicting 2");
+    expect(plan([other("a"), other("b")], { previous: record("b") })).toEqual({ kind: "none" });
+  });
+  it("gives no weight to a record that only says what was waited for", () => {
+    const waiting: RestartRecord = { subset: "", pod: "b", uid: "uid-b", since: NOW, left: 3, reason: "Paused" };
+    expect(plan([other("a")], { previous: waiting })).toEqual({ kind: "none" });
+    expect(line(plan(rest, { previous: waiting }))).toBe("evict c Evicting 2");
+  });
+  it("expects no more than were ready: a pod that was not ready before needs no ready successor", () => {
+    const pods = [other("a", { leader: true }), loser("b", { ready: false })];
+    const step = plan(pods);
+    expect(step).toMatchObject({ kind: "evict", record: { pod: "b", expected: 1 } });
+    const previous = step.kind === "none" ? undefined : step.record;
+    expect(line(plan([other("a"), other("b2", { ready: false })], { previous }))).toBe("none");
+  });
+});

@@ -1,0 +1,380 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import { createLogger } from "../../base/log.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { RouteTable } from "../../route/table.ts";
+import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
+import type { AppPod } from "../translate/app-pods.ts";
+import type { RestartStep } from "./restart-plan.ts";
+import type { RestartRecord } from "./restart-record.ts";
+import { createRestarter } from "./restarter.ts";
+
+const APP = { namespace: "ops", name: "shop" };
+const showing: RouteTable = { ...table([], {}), shown: [{ namespaces: new Set(["lost"]), rules: [] }] };
+
+const pod = (name: string, more: Partial<AppPod> = {}): AppPod => ({
+  ...{ namespace: "ops", name, uid: `uid-${name}`, subset: "", proxy: "own", running: true, ended: false, ready: true },
+  ...{ terminating: false, controlled: true, ...more },
+});
+const known = (routes: RouteTable, leader = false): ProxyFacts => ({
+  ...{ connected: true, enforced: snapshot(routes), outstanding: undefined, inDoubt: [], unresolved: false, version: 1 },
+  ...{ problems: [], leader, held: 0, drainingWrites: 0, lock: null },
+});
+
+/** A restarter of three pods of which "a" leads, against an API server that a test scripts. */
+function setUp({ settleMs = 0 } = {}) {
+  const clock = createFakeClock();
+  const told: string[] = [];
+  const evicted: string[] = [];
+  const answered: string[] = [];
+  const world = {
+    pods: [pod("a"), pod("b"), pod("c")],
+    wished: showing,
+    answer: (): unknown => undefined,
+    scale: (): unknown => ({ spec: { replicas: 2 } }),
+    leader: "a",
+    isLeading: true,
+    subsets: [""],
+  };
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "rs", uid: "u", controller: true };
+  const restarter = createRestarter({
+    client: {
+      async createSubresource(_resource, { name }) {
+        evicted.push(name);
+        return world.answer();
+      },
+      request: async () => world.scale(),
+    },
+    pods: { get: (name) => ({ metadata: { namespace: "ops", name, ownerReferences: [owner] } }) as Pod },
+    events: { event: (_object, _type, reason, message) => void told.push(`${reason}: ${message}`) },
+    isLeader: () => world.isLeading,
+    onAnswer: ({ name }) => void answered.push(name),
+    settleMs,
+    clock,
+    random: () => 0,
+    log: createLogger({ name: "test", level: "silent" }),
+  });
+  const { signal } = new AbortController();
+  let previous: RestartRecord | undefined;
+  const next = async (): Promise<RestartStep> => {
+    const step = await restarter.next(
+      {
+        app: APP,
+        pods: world.pods,
+        factsOf: (key) => known(showing, key === `ops/${world.leader}`),
+        plan: { rulesFor: () => snapshot(world.wished), subsets: world.subsets, isDissolving: false },
+        previous,
+        isPaused: false,
+        hasLock: true,
+      },
+      signal,
+    );
+    previous = step.kind === "none" ? undefined : step.record;
+    return step;
+  };
+  const turn = async () => {
+    const result = restarter.carryOut({ metadata: APP }, await next(), signal);
+    await clock.flush(); // the eviction is answered beside
+    return result;
+  };
+  const put = (record: RestartRecord) => {
+    previous = record;
+  };
+  return { world, clock, told, evicted, answered, restarter, next, turn, put, record: () => previous };
+}
+
+describe("a restarter", () => {
+  it("evicts one pod, and nobody beside it before the watch has shown its end", async () => {
+    const { world, turn, evicted, record } = setUp();
+    expect(await turn()).toEqual({});
+    expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
+    expect(evicted).toEqual(["b"]);
+    expect(record()).toMatchObject({ pod: "b", reason: "Evicting", left: 3 });
+    world.pods = [pod("a"), pod("b", { terminating: true }), pod("c")];
+    await turn();
+    expect(evicted).toEqual(["b"]);
+  });
+  it("evicts nobody else when the edit is undone while the watch lags", async () => {
+    const { world, next, turn, evicted } = setUp();
+    await turn();
+    world.wished = table([], {});
+    expect(await next()).toMatchObject({ kind: "wait", record: { pod: "b" } });
+    expect(evicted).toEqual(["b"]);
+  });
+  it("goes on when the new pod is ready, and tells of the restart that is over", async () => {
+    const { world, turn, evicted, told } = setUp();
+    await turn();
+    world.pods = [pod("a"), pod("b2", { ready: false, controlled: false }), pod("c")];
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    expect(told).toEqual([]);
+    world.pods = [pod("a"), pod("b2", { controlled: false }), pod("c")];
+    await turn();
+    expect(evicted).toEqual(["b", "c"]);
+    expect(told).toEqual([
+      "RestartedPod: restarted pod b of the default subset, which showed namespaces that it has lost; 2 left",
+    ]);
+  });
+  it("shows a refusal at once, and asks again with backoff until it is accepted", async () => {
+    const { world, clock, turn, evicted, record } = setUp();
+    world.answer = () => {
+      throw new StatusError("TooManyRequests", "the budget says no");
+    };
+    expect(await turn()).toEqual({});
+    expect(await turn()).toEqual({ requeueAfterMs: 500 });
+    expect(record()).toMatchObject({ reason: "PodDisruptionBudget", message: expect.stringContaining("the budget says no") });
+    await clock.advance(500);
+    expect(await turn()).toEqual({});
+    expect(await turn()).toEqual({ requeueAfterMs: 1_000 });
+    world.answer = () => undefined;
+    await clock.advance(1_000);
+    expect(await turn()).toEqual({});
+    await turn();
+    expect(evicted).toEqual(["b", "b", "b"]);
+    expect(record()).toMatchObject({ reason: "Evicting" });
+  });
+  it("never waits longer than 15 seconds between two refusals, unless the server asks for more", async () => {
+    const { world, clock, turn } = setUp();
+    world.answer = () => {
+      throw new StatusError("TooManyRequests", "no");
+    };
+    for (let attempt = 0; attempt < 8; attempt++) {
+      await turn();
+      await clock.advance(15_000);
+    }
+    await turn();
+    expect(await turn()).toEqual({ requeueAfterMs: 7_500 });
+    await clock.advance(7_500);
+    world.answer = () => {
+      throw new StatusError("TooManyRequests", "no", { retryAfterSeconds: 60 });
+    };
+    await turn();
+    expect(await turn()).toEqual({ requeueAfterMs: 60_000 });
+  });
+  it("goes on when the workload was scaled down meanwhile, as its scale says, and waits when that is not known", async () => {
+    const { world, clock, turn, evicted } = setUp();
+    await turn();
+    world.pods = [pod("a"), pod("c")];
+    expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
+    await clock.advance(10_000);
+    world.scale = () => {
+      throw new StatusError("Forbidden", "no");
+    };
+    expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
+    world.scale = () => ({ spec: { replicas: 3 } });
+    expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
+    expect(evicted).toEqual(["b"]);
+    world.scale = () => ({ spec: { replicas: 2 } });
+    await turn();
+    expect(evicted).toEqual(["b", "c"]);
+  });
+  it("a new one, after a failover, goes on from the record", async () => {
+    const first = setUp();
+    await first.turn();
+    const { restarter, told } = setUp();
+    const facts = {
+      app: APP,
+      factsOf: (key: string) => known(showing, key === "ops/a"),
+      plan: { rulesFor: () => snapshot(showing), subsets: [""], isDissolving: false },
+      previous: first.record(),
+      isPaused: false,
+      hasLock: true,
+    };
+    const { signal } = new AbortController();
+    const gone = await restarter.next({ ...facts, pods: [pod("a"), pod("c")] }, signal);
+    expect(gone).toMatchObject({ kind: "wait", record: { pod: "b", reason: "NotReady", expected: 3 } });
+    const still = await restarter.next({ ...facts, pods: [pod("a"), pod("b"), pod("c")] }, signal);
+    expect(still).toMatchObject({ kind: "evict", record: { pod: "b" } });
+    expect(told).toEqual([]);
+  });
+});
+
+describe("a restarter whose eviction went astray", () => {
+  it("keeps to the pod whose eviction timed out, though the order has changed: it may be ending unseen", async () => {
+    const { world, clock, turn, evicted, record } = setUp();
+    world.leader = "c";
+    world.answer = () => {
+      world.answer = () => undefined;
+      throw new Error("timeout");
+    };
+    await turn();
+    world.leader = "a";
+    await turn();
+    expect(record()).toMatchObject({ pod: "a", reason: "EvictionFailed", message: expect.stringContaining("timeout") });
+    expect(evicted).toEqual(["a"]);
+    await clock.advance(5_000);
+    await turn();
+    expect(evicted).toEqual(["a", "a"]);
+  });
+  it("evicts nobody else after a timeout when another edit comes at once", async () => {
+    const { world, clock, turn, evicted } = setUp();
+    world.answer = () => {
+      throw new Error("timeout");
+    };
+    await turn();
+    world.pods = [pod("a"), pod("b", { controlled: false }), pod("c")]; // "b" needs none any more
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    await clock.advance(5_000);
+    await turn();
+    expect(evicted).toEqual(["b", "c"]);
+  });
+  it.each(["accepted", "Conflict"] as const)("asks again after a while for a pod that goes on living (%s)", async (how) => {
+    const { world, clock, turn, evicted } = setUp();
+    world.answer = () => {
+      if (how !== "accepted") throw new StatusError(how, "precondition failed");
+    };
+    await turn();
+    await turn();
+    await clock.advance(9_999);
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    await clock.advance(1);
+    await turn();
+    expect(evicted).toEqual(["b", "b"]);
+  });
+  it("asks again when there is no such API, and says so", async () => {
+    const { world, clock, turn, evicted, record } = setUp();
+    world.answer = () => {
+      throw new StatusError("NotFound", "the server could not find the requested resource");
+    };
+    await turn();
+    await turn();
+    expect(record()).toMatchObject({ reason: "EvictionFailed" });
+    await clock.advance(1_000);
+    await turn();
+    expect(evicted).toEqual(["b", "b"]);
+  });
+  it("holds nobody up while the API server takes its time, and asks for nothing else meanwhile", async () => {
+    const { world, turn, evicted, answered } = setUp();
+    let answer = () => {};
+    world.answer = () => new Promise<void>((resolve) => (answer = resolve));
+    expect(await turn()).toEqual({});
+    world.leader = "b";
+    expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
+    expect(evicted).toEqual(["b"]);
+    expect(answered).toEqual([]);
+    answer();
+    await turn();
+    expect(answered).toEqual(["shop"]);
+    expect(evicted).toEqual(["b"]);
+  });
+  it("says of a pod that was refused and ends by another's hand that it ends", async () => {
+    const { world, turn, record } = setUp();
+    world.answer = () => {
+      throw new StatusError("TooManyRequests", "no");
+    };
+    await turn();
+    world.pods = [pod("a"), pod("b", { terminating: true }), pod("c")];
+    await turn();
+    expect(record()).toMatchObject({ pod: "b", reason: "Evicting" });
+  });
+  it("evicts nobody once it leads no more, as after a stop between the record and the eviction", async () => {
+    const { world, turn, evicted } = setUp();
+    world.isLeading = false;
+    await turn();
+    expect(evicted).toEqual([]);
+  });
+});
+
+describe("a restarter whose evicted pod has no successor in its subset", () => {
+  const ofCanary: RestartRecord = {
+    ...{ subset: "canary", pod: "x", uid: "uid-x", since: "2026-01-01T00:00:00Z" },
+    ...{ expected: 1, left: 3, reason: "Evicting" },
+  };
+  it("goes on after a minute when nobody knows by whom it was made: it was labelled into it by hand", async () => {
+    const { world, clock, turn, evicted, put } = setUp();
+    world.subsets = ["", "canary"];
+    put(ofCanary);
+    await turn();
+    await clock.advance(59_999);
+    await turn();
+    expect(evicted).toEqual([]);
+    await clock.advance(1);
+    await turn();
+    expect(evicted).toEqual(["b"]);
+  });
+  it("asks the workload that made it, if it evicted it itself: deleted, scaled to none, or short by one", async () => {
+    const { world, clock, turn, evicted } = setUp();
+    world.subsets = ["canary", ""];
+    world.pods = [pod("a"), pod("b", { subset: "canary" }), pod("c")];
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    world.pods = [pod("a"), pod("c")];
+    world.scale = () => ({ spec: { replicas: 3 } });
+    await turn();
+    for (let minute = 0; minute < 10; minute++) {
+      await clock.advance(60_000);
+      await turn();
+    }
+    expect(evicted).toEqual(["b"]);
+    world.scale = () => {
+      throw new StatusError("NotFound", "gone", { kind: "replicasets", name: "rs" });
+    };
+    world.pods = [];
+    await clock.advance(10_000);
+    expect(await turn()).toEqual({});
+  });
+  it("counts the workload's pods in whichever subset they are", async () => {
+    const { world, clock, turn, evicted } = setUp();
+    world.subsets = ["canary", ""];
+    world.scale = () => ({ spec: { replicas: 4 } });
+    world.pods = [pod("a"), pod("b", { subset: "canary" }), pod("c"), pod("d", { subset: "canary", ready: true })];
+    world.leader = "d";
+    await turn();
+    world.pods = [pod("a"), pod("b2"), pod("c"), pod("d", { subset: "canary" })];
+    await turn();
+    expect(evicted).toEqual(["b"]);
+    await clock.advance(10_000);
+    await turn();
+    expect(evicted).toEqual(["b", "d"]);
+  });
+  it("goes on after ten seconds when the spec has the subset no more", async () => {
+    const { clock, turn, evicted, put } = setUp();
+    put(ofCanary);
+    await turn();
+    expect(evicted).toEqual([]);
+    await clock.advance(10_000);
+    await turn();
+    expect(evicted).toEqual(["b"]);
+  });
+});
+
+describe("a restarter that lets things settle", () => {
+  it("evicts nobody before the need has lasted, and begins anew when it was gone meanwhile", async () => {
+    const { world, clock, turn, evicted, record } = setUp({ settleMs: 20_000 });
+    expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
+    expect(record()).toMatchObject({ reason: "Settling", left: 3 });
+    await clock.advance(19_000);
+    world.wished = table([], {});
+    await turn();
+    expect(record()).toBeUndefined();
+    world.wished = showing;
+    expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
+    await clock.advance(20_000);
+    await turn();
+    expect(evicted).toEqual(["b"]);
+  });
+  it("waits longer with every roll of a subset in the last half an hour, so that a label that flaps does not roll it without end", async () => {
+    const { world, clock, turn, evicted, record } = setUp({ settleMs: 20_000 });
+    const waits: number[] = [];
+    world.pods = [pod("a-0")];
+    for (let roll = 1; roll <= 6; roll++) {
+      const { requeueAfterMs = 0 } = await turn();
+      expect(record()).toMatchObject({ reason: "Settling" });
+      waits.push(requeueAfterMs / 1_000);
+      await clock.advance(requeueAfterMs);
+      await turn();
+      expect(evicted).toHaveLength(roll);
+      world.pods = [pod(`a-${roll}`)]; // and it shows something again
+    }
+    expect(waits).toEqual([20, 40, 80, 160, 240, 240]);
+    await clock.advance(1_800_000);
+    world.wished = table([], {});
+    await turn();
+    world.wished = showing;
+    expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
+  });
+});

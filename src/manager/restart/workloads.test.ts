@@ -1,0 +1,49 @@
+import { expect, it } from "vitest";
+import { StatusError } from "../../kube/status.ts";
+import { haveAllWanted } from "./workloads.ts";
+
+const pod = (owner: string | undefined) => ({
+  metadata: {
+    namespace: "ops",
+    ...(owner === undefined
+      ? {}
+      : { ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: owner, uid: "u", controller: true }] }),
+  },
+});
+const asked = (
+  makers: ReturnType<typeof pod>[],
+  pods: ReturnType<typeof pod>[],
+  replicas: Record<string, number | "deleted" | "no scale">,
+) => {
+  const request = async ({ path }: { readonly path: string }) => {
+    const name = path.split("/").at(-2) ?? "";
+    expect(path).toBe(`/apis/apps/v1/namespaces/ops/replicasets/${name}/scale`);
+    const wanted = replicas[name];
+    if (wanted === undefined) throw new StatusError("Forbidden", "no");
+    if (wanted === "deleted") throw new StatusError("NotFound", "not found", { kind: "replicasets", name });
+    if (wanted === "no scale") throw new StatusError("NotFound", "the server could not find the requested resource");
+    return { spec: { replicas: wanted } };
+  };
+  return haveAllWanted({ request }, makers, pods, new AbortController().signal);
+};
+
+it("is yes when every workload has the pods that its scale asks for", async () => {
+  const pods = [pod("a"), pod("a"), pod("b")];
+  expect(await asked(pods, pods, { a: 2, b: 1 })).toBe("yes");
+});
+it("asks the workloads of some pods only, and counts all their pods", async () => {
+  const pods = [pod("a"), pod("a"), pod("b"), pod(undefined)];
+  expect(await asked([pod("a")], pods, { a: 2 })).toBe("yes");
+  expect(await asked([pod("a")], pods, { a: 3 })).toBe("no");
+});
+it("is yes for a workload that is gone with its pods", async () => {
+  expect(await asked([pod("a")], [], { a: "deleted" })).toBe("yes");
+  expect(await asked([pod("a")], [pod("a")], { a: "deleted" })).toBe("no");
+});
+it("is unknown when a scale cannot be read, and when no workload is known", async () => {
+  const pods = [pod("a"), pod("b")];
+  expect(await asked(pods, pods, { a: 1 })).toBe("unknown");
+  expect(await asked(pods, pods, { a: 1, b: "no scale" })).toBe("unknown");
+  expect(await asked([pod(undefined)], pods, {})).toBe("unknown");
+  expect(await asked([], pods, {})).toBe("unknown");
+});

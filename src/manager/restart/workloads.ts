@@ -1,0 +1,74 @@
+// Whether the controllers of some pods (ReplicaSets, StatefulSets, whatever has a scale subresource) have as many pods as they
+// ask for. Read only when fewer pods are ready than before a restart and nothing is on its way: a workload that was scaled down
+// or deleted meanwhile will never have them again.
+
+import type { KubeClient } from "../../kube/client/types.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
+
+const TIMEOUT_MS = 5_000;
+
+interface Owner {
+  readonly namespace: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+/**
+ * Whether the controllers of the pods `of` have as many of `pods` as their scales ask for. Unknown: there is none, or one does not
+ * tell.
+ */
+export async function haveAllWanted(
+  client: Pick<KubeClient, "request">,
+  of: readonly KubeObject[],
+  pods: readonly KubeObject[],
+  signal: AbortSignal,
+): Promise<"yes" | "no" | "unknown"> {
+  const paths = [...new Set(of.map(scalePathOf))];
+  const counts = pods.map(scalePathOf);
+  const answers = await Promise.all(
+    paths.map(async (path) => {
+      const wanted = path === undefined ? undefined : await readReplicas(client, path, signal);
+      if (wanted === undefined) return "unknown";
+      return counts.filter((other) => other === path).length === wanted ? "yes" : "no";
+    }),
+  );
+  if (answers.includes("no")) return "no";
+  return answers.length === 0 || answers.includes("unknown") ? "unknown" : "yes";
+}
+
+function scalePathOf(pod: KubeObject): string | undefined {
+  const owner = controllerOf(pod);
+  return owner && scalePath(owner);
+}
+
+function controllerOf({ metadata }: KubeObject): Owner | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner && { namespace: metadata.namespace ?? "", ...owner };
+}
+
+// The plural of a kind is a convention, as it is in kubectl before discovery; where it does not hold, the answer is 404.
+function scalePath({ namespace, apiVersion, kind, name }: Owner): string {
+  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = `${kind.toLowerCase()}s`;
+  return `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}/scale`;
+}
+
+async function readReplicas(client: Pick<KubeClient, "request">, path: string, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const scale = await client.request({
+      method: "GET",
+      path,
+      signal,
+      timeoutMs: TIMEOUT_MS,
+      doing: "reading a workload's scale",
+    });
+    return (scale as { readonly spec?: { readonly replicas?: number } } | undefined)?.spec?.replicas ?? 0;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const { code, details } = error.status;
+    // The object is named where it is that which is missing, and not the subresource of its kind.
+    return code === 404 && details?.name !== undefined ? 0 : undefined; // else no such subresource, or not allowed
+  }
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { routes } from "../../../test/support/test-routes.ts";
+import { silentLogger } from "../../base/log.ts";
+import { Registry } from "../../base/metrics.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import { snapshotToWire } from "../../wire/snapshot-codec.ts";
+import { createEnforcer } from "./enforcer.ts";
+import { INHERITED_WRITES_MS } from "./inherited-writes.ts";
+import { createSessionMetrics } from "./session-metrics.ts";
+import { createSnapshotIntake } from "./snapshot-intake.ts";
+
+const rest = Array.from({ length: 20 }, (_, index) => `n${index}`);
+const stored = routes(1, { blue: ["a", "b"], rest });
+const loss = routes(2, { blue: ["b"], rest, fenced: ["a"] });
+const gain = routes(2, { blue: ["a", "b", "new"], rest });
+
+/** An intake after a start with a stored snapshot. */
+async function start({ endedCleanly = false, hasStored = true, hasPromised = false } = {}) {
+  const clock = createFakeClock();
+  const enforcer = createEnforcer();
+  const saved: string[] = [];
+  const acks: number[] = [];
+  const stop = new AbortController();
+  const file = {
+    load: async () => (hasStored ? stored : undefined),
+    save: async (snapshot: Snapshot) => void saved.push(snapshot.digest),
+  };
+  const intake = createSnapshotIntake({
+    pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
+    enforcer,
+    file,
+    metrics: createSessionMetrics(new Registry()),
+    clock,
+    log: silentLogger(),
+    signal: stop.signal,
+  });
+  await intake.restore(endedCleanly, hasPromised);
+  const answers = { ack: (nonce: number) => void acks.push(nonce), nack: () => undefined };
+  const take = async (snapshot: Snapshot, nonce: number) => {
+    intake.take(snapshotToWire(snapshot, nonce), answers);
+    await clock.flush();
+  };
+  return { clock, enforcer, intake, saved, acks, stop, take };
+}
+
+describe("after a process that did not end cleanly", () => {
+  it("a loss is enforced at once, and acknowledged only when its last writes are over", async () => {
+    const { clock, enforcer, saved, acks, take } = await start();
+    await take(loss, 1);
+    expect(enforcer.current?.view("", "pods").standing("a")).toBe("moving");
+    await clock.advance(INHERITED_WRITES_MS - 1);
+    expect(acks).toEqual([]);
+    await clock.advance(1);
+    expect([acks, saved]).toEqual([[1], ["digest-2"]]);
+  });
+
+  it("a hello tells the stored snapshot as held meanwhile, and so would the next process: nothing newer is stored", async () => {
+    const { clock, intake, saved, take } = await start();
+    await take(loss, 1);
+    await clock.advance(INHERITED_WRITES_MS - 1);
+    expect(intake.held.acknowledged).toEqual(stored);
+    expect(intake.held.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
+    expect(saved).toEqual([]);
+    await clock.advance(1);
+    expect([intake.held.acknowledged?.digest, intake.held.inDoubt]).toEqual(["digest-2", []]);
+  });
+
+  it("what was stored is not acknowledged sooner: more than that may have been let through, which an ACK would deny", async () => {
+    for (const next of [stored, gain]) {
+      const { clock, acks, intake, take } = await start();
+      await take(next, 1);
+      await clock.advance(INHERITED_WRITES_MS - 1);
+      expect([acks, intake.held.mayHoldMore]).toEqual([[], true]);
+      await clock.advance(1);
+      expect([acks, intake.held.mayHoldMore]).toEqual([[1], false]);
+    }
+  });
+
+  it("a process that finds nothing stored waits as well, if one before it has followed a leader", async () => {
+    const { clock, acks, intake, take } = await start({ hasStored: false, hasPromised: true });
+    expect(intake.held).toEqual({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
+    await take(stored, 1);
+    await clock.advance(INHERITED_WRITES_MS - 1);
+    expect(acks).toEqual([]);
+    await clock.advance(1);
+    expect(acks).toEqual([1]);
+  });
+
+  it("only the newest of those that wait is acknowledged", async () => {
+    const { clock, acks, take } = await start();
+    await take(loss, 1);
+    await clock.advance(4_000);
+    await take({ ...loss, version: 3, digest: "digest-3" }, 2);
+    await clock.advance(INHERITED_WRITES_MS - 4_000);
+    expect(acks).toEqual([2]);
+  });
+
+  it("a write of this process is waited for as ever, and the wait is not begun anew after it", async () => {
+    const { clock, enforcer, acks, take } = await start();
+    const done = enforcer.beginWrite("a", { group: "", resource: "pods" });
+    await take(loss, 1);
+    await clock.advance(INHERITED_WRITES_MS);
+    expect(acks).toEqual([]);
+    done();
+    await clock.flush();
+    expect(acks).toEqual([1]);
+  });
+
+  it("once they are over, nothing waits any more", async () => {
+    const { clock, acks, take, intake } = await start();
+    expect(intake.isSettled).toBe(false);
+    await clock.advance(INHERITED_WRITES_MS);
+    expect(intake.isSettled).toBe(true);
+    await take(loss, 1);
+    expect(acks).toEqual([1]);
+  });
+
+  it("a process that ends while it waits stores and acknowledges nothing", async () => {
+    const { clock, acks, saved, stop, take } = await start();
+    await take(loss, 1);
+    stop.abort();
+    await clock.advance(INHERITED_WRITES_MS);
+    expect([acks, saved, clock.pending]).toEqual([[], [], 0]);
+  });
+});
+
+it("after a clean end, or where nothing is stored, nothing waits", async () => {
+  for (const options of [{ endedCleanly: true }, { hasStored: false }]) {
+    const { acks, take, intake } = await start(options);
+    expect(intake.isSettled).toBe(true);
+    await take(loss, 1);
+    expect(acks).toEqual([1]);
+  }
+});

@@ -1,0 +1,279 @@
+// How a proxy finds the leading replica, with replicas by script and fake time.
+import { createHash } from "node:crypto";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { silentLogger } from "../../base/log.ts";
+import { Registry } from "../../base/metrics.ts";
+import type { HelloMessage, SnapshotMessage } from "../../wire/messages.ts";
+import { createMeshClient } from "./mesh-client.ts";
+import { KEEPALIVE, type MeshChannel, type MeshStream, type MeshStreamOptions } from "./mesh-stream.ts";
+import { createSessionMetrics } from "./session-metrics.ts";
+
+/**
+ * What is at an endpoint: the leader; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
+ * fails once it has the hello; something that is no address; or the name of another.
+ */
+type Place = "leads" | "gone" | "stopped" | "mute" | "none leads" | "fails" | "no address" | { readonly to: string };
+
+const hello: HelloMessage = {
+  pod: { namespace: "shop", name: "shop-0", uid: "" },
+  version: 0,
+  digest: "",
+  proxyVersion: "",
+  enforced: null,
+  inDoubt: [],
+};
+
+interface FakeChannel {
+  readonly endpoint: string;
+  at(): Place;
+  close(): void;
+}
+
+/** @param replicaOf which replica the endpoint leads to; default itself */
+function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = (endpoint: string) => endpoint) {
+  const clock = createFakeClock();
+  const tries: string[] = [];
+  /** Versions of the snapshots that came in. */
+  const taken: number[] = [];
+  const said = { hello, canPromise: true };
+  const open: { readonly options: MeshStreamOptions; readonly stream: MeshStream; readonly isServed: boolean }[] = [];
+  const channels = new Set<FakeChannel>();
+  // Where a connection to the service leads is decided when it is opened.
+  const connect = (endpoint: string): MeshChannel => {
+    const replica = replicaOf(endpoint);
+    if (places[replica] === "no address") throw new Error("invalid target");
+    const channel: FakeChannel = { endpoint, at: () => places[replica] ?? "gone", close: () => void channels.delete(channel) };
+    channels.add(channel);
+    return channel as unknown as MeshChannel;
+  };
+  const openStream = (options: MeshStreamOptions): MeshStream => {
+    const { endpoint, at } = options.channel as unknown as FakeChannel;
+    tries.push(endpoint);
+    const { promise: ended, resolve } = Promise.withResolvers<Error | undefined>();
+    const stream: MeshStream = { send: () => undefined, close: resolve, ended };
+    const place = at();
+    const entry = { options, stream, isServed: place === "leads" };
+    open.push(entry);
+    void ended.then(() => open.splice(open.indexOf(entry), 1));
+    queueMicrotask(() => {
+      if (place === "gone") return resolve(new Error("refused"));
+      if (place === "stopped") return;
+      options.onReachable();
+      if (place === "mute") return;
+      if (place === "none leads") return resolve(new Error("no replica leads yet"));
+      options.onConnected();
+      if (place === "fails") return resolve(new Error("RESOURCE_EXHAUSTED: larger than max"));
+      if (typeof place === "object") options.onMessage({ redirect: { endpoint: place.to } });
+    });
+    return stream;
+  };
+  const stop = new AbortController();
+  const client = createMeshClient({
+    manager: "service",
+    credentials: {} as never,
+    service: {},
+    intake: { take: ({ version }: SnapshotMessage) => taken.push(version) } as never,
+    hello: async () => said.hello,
+    promise: async () => said.canPromise,
+    metrics: createSessionMetrics(new Registry()),
+    clock,
+    random,
+    log: silentLogger(),
+    network: { connect, open: openStream },
+  });
+  void client.run(stop.signal);
+  /** Milliseconds until the proxy is served; undefined if it is not within the time. */
+  const servedAfter = async (withinMs: number) => {
+    const startMs = clock.monotonicMs();
+    while (clock.monotonicMs() - startMs <= withinMs) {
+      if (open.some(({ isServed }) => isServed)) return clock.monotonicMs() - startMs;
+      await clock.advance(50);
+    }
+    return undefined;
+  };
+  return { clock, tries, taken, said, open, channels, places, stop, servedAfter };
+}
+
+it("follows a redirect at once", async () => {
+  const { clock, tries, open } = setup({ service: { to: "leader" }, leader: "leads" });
+  await clock.flush();
+  expect([tries, open.length]).toEqual([["service", "leader"], 1]);
+});
+
+it("does not run in circles: replicas that name each other are left for the service, ever more slowly", async () => {
+  const { clock, tries } = setup({ service: { to: "a" }, a: { to: "b" }, b: { to: "a" } });
+  await clock.advance(30_000);
+  expect(tries.slice(0, 6)).toEqual(["service", "a", "b", "service", "a", "b"]);
+  expect(tries.length).toBeLessThan(80);
+});
+
+it("goes back to the service when a leader is gone, and not to that leader again while replicas still name it", async () => {
+  const { clock, tries, places } = setup({ service: { to: "old" }, old: "gone" });
+  await clock.advance(9_000);
+  expect(tries.filter((endpoint) => endpoint === "old")).toHaveLength(1);
+  expect(tries.length).toBeGreaterThan(6);
+  places.old = "leads"; // it was cut off, and is the leader still
+  const seen = tries.length;
+  await clock.advance(4_000);
+  expect(tries.slice(seen)).toContain("old");
+});
+
+it("gives a stopped process 1 s to answer the handshake, and a busy one 10 s to answer the hello", async () => {
+  for (const [place, ms] of [
+    ["stopped", 1_000],
+    ["mute", 10_000],
+  ] as const) {
+    const { clock, tries } = setup({ service: place });
+    await clock.advance(ms - 1);
+    expect(tries).toHaveLength(1);
+    await clock.advance(250);
+    expect(tries).toHaveLength(2);
+    // Twice as long the next time: it may be busy with those who gave up.
+    await clock.advance(2 * ms - 500);
+    expect(tries).toHaveLength(2);
+    await clock.advance(1_000);
+    expect(tries).toHaveLength(3);
+  }
+});
+
+it("is served within 3 s of a new leader, however long there was none", async () => {
+  for (const waitMs of [0, 400, 5_000, 60_000, 60_777, 3_600_000]) {
+    const { clock, places, servedAfter } = setup({ service: "none leads", next: "leads" });
+    await clock.advance(waitMs);
+    places.service = { to: "next" };
+    expect(await servedAfter(60_000)).toBeLessThanOrEqual(3_000);
+  }
+});
+
+it("is served within 20 s of a leader that stops without a word, by the default times of leases", async () => {
+  // The service leads to one of three replicas by chance, to the stopped one as well. The lease of the leader is over after 15 s,
+  // another takes it within its retry period. That the leader is gone is noticed by keepalive, at the latest after 10 s.
+  const ELECTED_MS = 17_000;
+  const late: number[] = [];
+  for (let seed = 1; seed <= 300; seed++) {
+    const random = chance(seed);
+    const toAny = (endpoint: string) =>
+      endpoint === "service" ? (["old", "next", "third"][Math.floor(random() * 3)] ?? "") : endpoint;
+    const all: Record<string, Place> = { old: "leads", next: { to: "old" }, third: { to: "old" } };
+    const { clock, open, places, servedAfter } = setup(all, random, toAny);
+    await servedAfter(60_000);
+    places.old = "stopped";
+    await clock.advance(KEEPALIVE.everyMs + KEEPALIVE.timeoutMs);
+    for (const { stream } of [...open]) stream.close(new Error("keepalive"));
+    await clock.advance(ELECTED_MS - KEEPALIVE.everyMs - KEEPALIVE.timeoutMs);
+    Object.assign(places, { next: "leads", third: { to: "next" } });
+    late.push(ELECTED_MS + ((await servedAfter(60_000)) ?? Number.POSITIVE_INFINITY));
+  }
+  late.sort((a, b) => a - b);
+  // The rest has only met the stopped replica until then.
+  expect(late.filter((ms) => ms <= 20_000).length).toBeGreaterThanOrEqual(late.length * 0.98);
+  expect(late.at(-1)).toBeLessThan(30_000);
+});
+
+/** Numbers in [0, 1) by a seed: the head of SHA-256 in counter mode, since neighbouring draws must not hang together. */
+function chance(seed: number): () => number {
+  let count = 0;
+  return () => createHash("sha256").update(`${seed}/${count++}`).digest().readUInt32BE() / 2 ** 32;
+}
+
+it("comes back over a second when a leader that served goes, so that a thousand proxies do not come at once", async () => {
+  for (const share of [0, 0.5, 0.99]) {
+    let chance = 0;
+    const { clock, tries, open, places } = setup({ service: "leads" }, () => chance);
+    await clock.flush();
+    chance = share;
+    places.service = "gone";
+    open[0]?.stream.close(new Error("reset"));
+    await clock.flush();
+    await clock.advance(Math.max(0, share * 1_000 - 1));
+    expect(tries.length).toBe(share === 0 ? 2 : 1);
+    await clock.advance(2);
+    expect(tries.length).toBe(2);
+  }
+});
+
+it("stops at once, wherever it is", async () => {
+  for (const place of ["stopped", "mute", "gone", "leads"] as const) {
+    const { clock, tries, stop, open } = setup({ service: place });
+    await clock.flush();
+    stop.abort();
+    await clock.flush();
+    const seen = tries.length;
+    await clock.advance(60_000);
+    expect([tries.length, open.length, clock.pending]).toEqual([seen, 0, 0]);
+  }
+});
+
+it("holds one connection while it is served, and asks a replica that knows no leader again over the one that it has", async () => {
+  const { clock, channels, places } = setup({ service: "none leads", leader: "leads" });
+  await clock.advance(1_000);
+  const [first] = channels;
+  await clock.advance(5_000);
+  expect([...channels]).toEqual([first]);
+  await clock.advance(20_000); // one that never hears who leads may be cut off: another one is asked
+  expect([...channels]).not.toEqual([first]);
+  places.service = { to: "leader" };
+  await clock.advance(3_000);
+  expect([...channels].map(({ endpoint }) => endpoint)).toEqual(["leader"]);
+});
+
+it("goes on after an endpoint that cannot be connected to at all, which a redirect may name", async () => {
+  const { clock, tries, places, servedAfter } = setup({ service: { to: "nonsense" }, nonsense: "no address", leader: "leads" });
+  await clock.advance(10_000);
+  expect(tries.length).toBeGreaterThan(5);
+  places.service = { to: "leader" };
+  expect(await servedAfter(3_000)).toBeLessThanOrEqual(3_000);
+});
+
+it("takes a redirect to nowhere for no redirect", async () => {
+  const { clock, tries, places, servedAfter } = setup({ service: { to: "" }, "": "no address", leader: "leads" });
+  await clock.advance(30_000);
+  expect(new Set(tries)).toEqual(new Set(["service"]));
+  expect(tries.length).toBeLessThan(40);
+  places.service = { to: "leader" };
+  expect(await servedAfter(30_000)).toBeLessThanOrEqual(30_000);
+});
+
+it("comes back ever more slowly to a leader that takes its hello and then fails each stream", async () => {
+  const { clock, tries, open, places } = setup({ service: "fails" }, () => 0.5);
+  await clock.advance(60_000);
+  expect(tries.length).toBeLessThan(12);
+  // Once a stream was of use, all is well again.
+  places.service = "leads";
+  await clock.advance(20_000);
+  open[0]?.options.onMessage(snapshotOf(1));
+  open[0]?.stream.close(new Error("reset"));
+  await clock.flush();
+  const seen = tries.length;
+  await clock.advance(1_000);
+  expect(tries.length).toBe(seen + 1);
+});
+
+it("takes no snapshot on a stream on which it has promised nothing, if it has promised something before", async () => {
+  const { clock, taken, said, open } = setup({ service: "leads" });
+  await clock.advance(2_000);
+  said.hello = { ...hello, epoch: 7 };
+  open[0]?.stream.close(new Error("reset"));
+  await clock.advance(1_000);
+  open[0]?.options.onMessage(snapshotOf(1)); // from a replica that knows no epochs, or has not asked for the promise
+  expect(taken).toEqual([]);
+  open[0]?.options.onMessage({ welcome: { epoch: 8 } });
+  open[0]?.options.onMessage(snapshotOf(2));
+  await clock.flush();
+  open[0]?.options.onMessage(snapshotOf(3));
+  expect(taken).toEqual([3]);
+});
+
+it("takes snapshots of a manager that knows no epochs, unless it has promised something", async () => {
+  const { clock, taken, said, open } = setup({ service: "leads" });
+  await clock.flush();
+  open[0]?.options.onMessage(snapshotOf(1));
+  expect(taken).toEqual([1]);
+  said.canPromise = false;
+  open[0]?.options.onMessage({ welcome: { epoch: 8 } });
+  open[0]?.options.onMessage(snapshotOf(2));
+  expect(taken).toEqual([1]);
+});
+
+const snapshotOf = (version: number) => ({ snapshot: { version } as SnapshotMessage });

@@ -1,0 +1,134 @@
+// What the proxy remembers of its streams, over restarts: their numbers, by which a manager tells a hello that comes late, over an older
+// connection, from a newer one; and the epoch of the newest leader that it has promised to follow, which keeps it from an older one
+// that was stopped and believes that it still leads. Invariants: a later stream has a higher number, also after a restart and after
+// the clock was set back, as long as the disk takes a few bytes (without that the clock alone must not go back); what is stored says
+// no lower epoch than was promised, or nothing; a proxy that serves and finds nothing stored waits until older leaders are over. So a
+// promise needs no disk. Called by the session and mesh-client.
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { isMissing, readBounded, removeFile, replaceFile } from "./durable-file.ts";
+
+export interface StreamLedger {
+  /** Reads what the process before has left; to be called once, before anything else. */
+  open(): Promise<void>;
+  /**
+   * For a process that holds routes of the one before, which has promised something therefore. Where it is not known what, resolves
+   * only when no leader from before that promise can believe any more that it leads, or the signal fires.
+   */
+  outlastOlderLeaders(signal: AbortSignal): Promise<void>;
+  /** The number of the next stream. */
+  next(): Promise<number>;
+  /** The highest epoch that was promised; 0 if none. */
+  readonly epoch: number;
+  /** Promises to follow no leader of a lower epoch. False if a newer one was promised already. */
+  promise(epoch: number): Promise<boolean>;
+}
+
+export interface StreamLedgerOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told whether the disk lags behind what was promised. */
+  readonly unstored: { set(value: 0 | 1): void };
+}
+
+interface Entry {
+  /** A bound that is some way ahead of what was used, so that proxies that wait for a manager do not write with every try. */
+  readonly bound: number;
+  readonly epoch: number;
+}
+
+/** What a manager's lease lasts by default, in milliseconds: a leader that was followed by another is over after it. */
+export const LEASE_MS = 15_000;
+// Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file is late by no more
+// than this for each restart.
+const RESERVED = 10_000;
+const MAX_BYTES = 64;
+
+export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerOptions): StreamLedger {
+  let last = 0;
+  let now: Entry = { bound: 0, epoch: 0 };
+  /** The least that may be on the disk; undefined if that is nothing. */
+  let stored: Entry | undefined;
+  let isStored = false;
+  let hasFailed = false;
+  let saving: Promise<void> = Promise.resolve();
+
+  const forget = async () => {
+    try {
+      await removeFile(path);
+      stored = undefined;
+    } catch {
+      // A disk that takes nothing at all does not take the first number of the next process either: that one waits as well.
+    }
+  };
+  const write = async (next: Entry) => {
+    try {
+      await replaceFile(path, `${next.bound} ${next.epoch}\n`);
+      stored = next;
+      isStored = true;
+      hasFailed = false;
+    } catch (error) {
+      isStored = false;
+      if (!hasFailed) log.warn({ err: error, path }, "streams and promises not stored: a restart may wait before it connects");
+      hasFailed = true;
+      // The next process waits if it finds nothing; by an older promise it would follow whom this one does not.
+      if (stored === undefined || stored.epoch < next.epoch) await forget();
+    }
+    unstored.set(hasFailed ? 1 : 0);
+  };
+  // One after the other, and always what holds by then: an older number or promise must not come after a newer one.
+  const save = (): Promise<void> => {
+    saving = saving.then(async () => {
+      const isSame = isStored && stored?.bound === now.bound && stored.epoch === now.epoch;
+      if (!isSame) await write(now);
+    });
+    return saving;
+  };
+  const reserve = () => {
+    now = { ...now, bound: Math.max(last, clock.now()) + RESERVED };
+    return save();
+  };
+  return {
+    async open() {
+      stored = await load(path, log);
+      if (stored !== undefined) {
+        now = stored;
+        last = stored.bound;
+        await reserve(); // a disk that does not take this may not have taken the last promise
+      }
+    },
+    async outlastOlderLeaders(signal) {
+      if (isStored) return;
+      log.warn({ waitMs: LEASE_MS }, "it is not known which leader was followed: waiting until older ones are over");
+      await sleep(clock, LEASE_MS, signal).catch(() => undefined);
+    },
+    async next() {
+      last = Math.max(last + 1, clock.now());
+      if (last > now.bound) await reserve();
+      return last;
+    },
+    get epoch() {
+      return now.epoch;
+    },
+    async promise(epoch) {
+      if (epoch < now.epoch) return false;
+      now = { ...now, epoch };
+      await save();
+      return epoch === now.epoch;
+    },
+  };
+}
+
+async function load(path: string, log: Logger): Promise<Entry | undefined> {
+  try {
+    const [, bound, epoch] = (/^(\d+) (\d+)\n$/.exec(await readBounded(path, MAX_BYTES)) ?? []).map(Number);
+    if (Number.isSafeInteger(epoch) && bound !== undefined && epoch !== undefined && bound < Number.MAX_SAFE_INTEGER / 2) {
+      return { bound, epoch };
+    }
+    log.warn({ path }, "stored numbers of streams ignored: not readable");
+  } catch (error) {
+    if (!isMissing(error)) log.warn({ err: error, path }, "stored numbers of streams ignored");
+  }
+  return undefined;
+}

@@ -1,0 +1,58 @@
+// One call of a reconciler, and how it ended. Invariant: whatever the reconciler does, throw at once, reject, or hang, the
+// result is an Outcome, and a call that hangs costs no worker. Called by running-controller.ts.
+import type { Clock } from "../base/clock.ts";
+import { MeshError } from "../base/errors.ts";
+import type { Reconciler, Request } from "./reconciler.ts";
+import { TerminalError } from "./reconciler.ts";
+
+/** How a reconcile ended. `result` is its label in the metrics. */
+export type Outcome =
+  | { readonly result: "success" }
+  | { readonly result: "requeue_after"; readonly afterMs: number }
+  | { readonly result: "error"; readonly error: unknown; readonly terminal: boolean }
+  /** It was told to give up and did: nobody is to blame, nothing is retried. */
+  | { readonly result: "canceled" };
+
+export interface AttemptOptions {
+  readonly reconciler: Reconciler;
+  readonly request: Request;
+  /** Fires when the work must end at once. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** See ControllerOptions. */
+  readonly timeoutMs: number | undefined;
+  /** The time is over, and the reconciler's signal has fired. */
+  onTimeout(): void;
+  /** A while after that the reconciler still goes on. */
+  onStuck(): void;
+}
+
+// What a reconciler that heeds its signal needs to end.
+const STUCK_AFTER_MS = 1_000;
+
+/** Reconciles once; never rejects. */
+export async function attemptReconcile(options: AttemptOptions): Promise<Outcome> {
+  const { reconciler, request, signal } = options;
+  if (signal.aborted) return { result: "canceled" }; // taken from the queue on the way down
+  const limit = options.timeoutMs === undefined ? undefined : startLimit(options, options.timeoutMs);
+  try {
+    const { requeueAfterMs } = await reconciler.reconcile(request, limit?.signal ?? signal);
+    return requeueAfterMs === undefined ? { result: "success" } : { result: "requeue_after", afterMs: requeueAfterMs };
+  } catch (error) {
+    if (signal.aborted) return { result: "canceled" };
+    return { result: "error", error, terminal: error instanceof TerminalError };
+  } finally {
+    limit?.end();
+  }
+}
+
+/** A signal that fires with the given one, or when the time is over. */
+function startLimit({ clock, signal, onTimeout, onStuck }: AttemptOptions, timeoutMs: number) {
+  const expired = new AbortController();
+  let timer = clock.after(timeoutMs, () => {
+    expired.abort(new MeshError("RECONCILE_TIMEOUT", `reconciling: not done after ${timeoutMs} ms`));
+    onTimeout();
+    timer = clock.after(STUCK_AFTER_MS, onStuck);
+  });
+  return { signal: AbortSignal.any([signal, expired.signal]), end: () => timer.cancel() };
+}

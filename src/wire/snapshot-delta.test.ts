@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { budget } from "../../test/support/fuzz.ts";
+import { group, limit, snapshot, subset, table } from "../../test/support/route-table.ts";
+import type { Snapshot } from "../route/snapshot.ts";
+import { loadMeshService } from "./load-proto.ts";
+import { SnapshotInvalidError, snapshotToWire, tableToWire } from "./snapshot-codec.ts";
+import { applyDelta, diffSnapshots, type SnapshotDelta } from "./snapshot-delta.ts";
+
+const RULES = [limit(), subset("canary"), subset("blue", group("apps"))];
+const of = (version: number, members: Record<string, number[]>, fenced: string[] = []): Snapshot =>
+  snapshot(table(RULES, members, { fenced }), { version, digest: `d${version}` });
+
+/** What a snapshot rules, however its classes are numbered. */
+function meaning({ table: routes, ...rest }: Snapshot) {
+  const { classes, ...wire } = tableToWire(routes);
+  const members = classes.flatMap((row) => row.namespaces.map((name) => [name, row.rules.join()]));
+  return { ...rest, ...wire, members: members.sort() };
+}
+
+/** The snapshot with its classes numbered otherwise, and one that nobody is in: what another replica may have made of it. */
+function renumbered(before: Snapshot): Snapshot {
+  const { classes, classOf } = before.table;
+  const members = [...classOf].map(([name, index]) => [name, classes.length - index] as const);
+  return { ...before, table: { ...before.table, classes: [[0, 2], ...[...classes].reverse()], classOf: new Map(members) } };
+}
+
+function problemsWith(base: Snapshot, delta: SnapshotDelta): readonly string[] {
+  try {
+    applyDelta(base, delta);
+    return [];
+  } catch (error) {
+    if (error instanceof SnapshotInvalidError) return error.problems;
+    throw error;
+  }
+}
+
+const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`ns-${index}`, [index % 3]]));
+
+describe("the difference between two snapshots", () => {
+  it("leads from the one to the other, for any two tables, however the base numbers its classes", () => {
+    const name = fc.constantFrom(..."abcdefghijklmnopqrst");
+    const classes = fc.subarray([0, 1, 2]);
+    const names = fc.uniqueArray(name, { maxLength: 5 });
+    const routes = fc.record({ members: fc.dictionary(name, classes, { minKeys: 8 }), fenced: names });
+    const edit = fc.record({ members: fc.dictionary(name, classes, { maxKeys: 5 }), removed: names, fenced: names });
+    let deltas = 0;
+    fc.assert(
+      fc.property(routes, edit, (one, { members, removed, fenced }) => {
+        const edited = Object.entries({ ...one.members, ...members }).filter(([key]) => !removed.includes(key));
+        const [base, next] = [of(1, one.members, one.fenced), of(2, Object.fromEntries(edited), fenced)];
+        const delta = diffSnapshots(base, next);
+        if (delta === undefined) return;
+        deltas++;
+        for (const start of [base, renumbered(base)]) {
+          const result = applyDelta(start, delta);
+          expect(meaning(result)).toEqual(meaning(next));
+        }
+      }),
+      budget(1_000),
+    );
+    expect(deltas).toBeGreaterThan(0);
+  });
+
+  it("of one namespace among 10,000 is a few dozen bytes, and shares all else with its base", () => {
+    const [base, next] = [of(1, many), of(2, { ...many, "ns-5": [1] })];
+    const delta = diffSnapshots(base, next);
+    expect(delta).toEqual({
+      version: 2,
+      baseDigest: "d1",
+      digest: "d2",
+      classes: [{ rules: [1], namespaces: ["ns-5"] }],
+      removed: [],
+      fenced: [],
+      unfenced: [],
+    });
+    if (delta === undefined) return;
+    const bytes = loadMeshService().Connect?.responseSerialize({ delta: { ...delta, nonce: 9 } });
+    expect(bytes?.length).toBeLessThan(64);
+    const after = applyDelta(base, delta);
+    expect(after.table.rules).toBe(base.table.rules);
+    expect(after.table.fenced).toBe(base.table.fenced);
+    expect(after.table.publicResources).toBe(base.table.publicResources);
+    const fence = diffSnapshots(base, { ...base, version: 3, table: { ...base.table, fenced: new Set(["ns-1"]) } });
+    expect(fence && applyDelta(base, fence).table.classOf).toBe(base.table.classOf);
+  });
+
+  it("survives the bytes of the contract", () => {
+    const delta = diffSnapshots(of(1, many), of(2, { ...many, "ns-5": [0, 1], new: [] }, ["ns-7"]));
+    const method = loadMeshService().Connect;
+    const bytes = method?.responseSerialize({ delta: { ...delta, nonce: 9 } });
+    expect(method?.responseDeserialize(bytes ?? Buffer.alloc(0))).toEqual({ message: "delta", delta: { ...delta, nonce: 9 } });
+  });
+
+  it.each<[string, Partial<Snapshot>]>([
+    ["the subset", { subset: "canary" }],
+    ["the pod's namespace", { podNamespace: "other" }],
+    ["the app", { app: { namespace: "shop", name: "other" } }],
+    ["the lock", { lockName: "" }],
+    ["the callers", { callers: { userAgent: "x", defaultOnlyUserAgents: [], stripManagedFields: false } }],
+    ["the rules", { table: { ...of(2, many).table, rules: [...RULES].reverse() } }],
+    ["what is public", { table: { ...of(2, many).table, publicResources: [group("")] } }],
+    ["what is shown", { table: { ...of(2, many).table, shown: [{ namespaces: new Set(["x"]), rules: [] }] } }],
+  ])("cannot say that %s has changed", (_, change) => {
+    expect(diffSnapshots(of(1, many), { ...of(2, many), ...change })).toBeUndefined();
+  });
+
+  it("takes equal parts that are other objects for equal", () => {
+    const shown = () => [{ namespaces: new Set(["y", "x"]), rules: [{ resources: [group("")], visible: true }] }];
+    const copy = () => {
+      const { table: routes, ...rest } = of(1, many);
+      return { ...rest, table: { ...routes, rules: [limit(), subset("canary"), subset("blue", group("apps"))], shown: shown() } };
+    };
+    expect(diffSnapshots(copy(), copy())).toMatchObject({ classes: [], removed: [], fenced: [], unfenced: [] });
+  });
+
+  it("is none where the whole is as short", () => {
+    expect(diffSnapshots(of(1, { a: [0], b: [1] }), of(2, { c: [0], d: [1] }))).toBeUndefined();
+    expect(diffSnapshots(of(1, {}), of(2, { c: [0] }))).toBeUndefined();
+  });
+
+  it("that does not fit its base is refused, with every field that does not", () => {
+    const base = of(1, { a: [0], b: [1] }, ["a"]);
+    const nothing: SnapshotDelta = {
+      version: 2,
+      baseDigest: "d1",
+      digest: "d2",
+      classes: [],
+      removed: [],
+      fenced: [],
+      unfenced: [],
+    };
+    expect(problemsWith(base, nothing)).toEqual([]);
+    expect(
+      problemsWith(base, {
+        version: 0,
+        baseDigest: "d0",
+        digest: "",
+        classes: [
+          { rules: [3], namespaces: ["c", "b"] },
+          { rules: [], namespaces: ["c"] },
+        ],
+        removed: ["b", "z"],
+        fenced: ["a", "b", "b"],
+        unfenced: ["b", "c"],
+      }),
+    ).toEqual([
+      "version: 0 is not positive",
+      "baseDigest: d0 is not d1, which is in force",
+      "digest: missing",
+      "classes[0].rules: 3 is no rule, there are 3",
+      'classes[1].namespaces: "c" is named twice',
+      'removed: "b" is named twice',
+      'removed: "z" is not known',
+      'fenced: "a" is fenced already',
+      'fenced: "b" is named twice',
+      'unfenced: "b" is named twice',
+      'unfenced: "c" is not fenced',
+    ]);
+  });
+
+  it("costs no rows for classes that came and went", () => {
+    let base = of(1, many);
+    for (let version = 2; version < 10; version++) {
+      const members = version % 2 === 0 ? { ...many, extra: [0, 1] } : many;
+      const delta = diffSnapshots(base, of(version, members));
+      if (delta === undefined) throw new Error("a delta was expected");
+      base = applyDelta(base, delta);
+    }
+    expect(base.table.classes.length).toBe(3);
+    expect(snapshotToWire(base, 0).table?.classes.map((row) => row.namespaces.length)).toEqual([3334, 3333, 3333]);
+  });
+});

@@ -1,0 +1,49 @@
+// docs/status.md says what every word of a status means and what to do: each has a heading there, so that the command line and
+// alerts can link to it.
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { virtualAppKind } from "../../src/api/virtual-app.ts";
+import { createRegistry } from "../../src/base/metrics.ts";
+import { EVENT_REASONS } from "../../src/manager/controllers/virtual-app/app-events.ts";
+import { createManagerMetrics } from "../../src/manager/metrics.ts";
+import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/translate/status/reasons.ts";
+import { anchorsOf } from "../support/tree-map.ts";
+
+const TEXT = readFileSync(new URL("../../docs/status.md", import.meta.url), "utf8");
+const anchors = anchorsOf(TEXT);
+const missing = (words: readonly string[]) => words.filter((word) => !anchors.has(word.toLowerCase()));
+
+describe("docs/status.md", () => {
+  it("has a heading for every condition and every reason that one may give", () => {
+    expect(missing(Object.keys(CONDITION_REASONS))).toEqual([]);
+    expect(missing(Object.values(CONDITION_REASONS).flat())).toEqual([]);
+  });
+
+  it("has a heading for every phase, every wait and every Event", () => {
+    expect(missing([...PHASES, ...WAIT_REASONS, ...EVENT_REASONS])).toEqual([]);
+  });
+
+  it("has no heading of a word that nothing says", () => {
+    const said = [...Object.keys(CONDITION_REASONS), ...Object.values(CONDITION_REASONS).flat(), ...PHASES, ...WAIT_REASONS];
+    const known = new Set([...said, ...EVENT_REASONS].map((word) => word.toLowerCase()));
+    const headings = [...TEXT.matchAll(/^### (.*)$/gm)].map(([, heading = ""]) => heading);
+    expect(headings.filter((heading) => !known.has(heading.toLowerCase()))).toEqual([]);
+  });
+
+  it("names every column", () => {
+    const columns = virtualAppKind.columns.map(({ name }) => name.toUpperCase()).filter((name) => name !== "AGE");
+    expect(columns.filter((name) => !TEXT.includes(`\n| ${name} `))).toEqual([]);
+  });
+
+  it("names every metric of the manager", async () => {
+    const metricsRegistry = createRegistry("manager", "0");
+    createManagerMetrics({ metricsRegistry }).readFrom({
+      registry: { pods: [], facts: () => undefined },
+      apps: { list: () => [] },
+      isLeader: () => false,
+    });
+    const names = (await metricsRegistry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.includes("_manager_"));
+    expect(names.length).toBeGreaterThan(7);
+    expect(names.filter((name) => !TEXT.includes(`\`${name}\``))).toEqual([]);
+  });
+});

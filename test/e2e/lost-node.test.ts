@@ -1,0 +1,95 @@
+// A node that is lost and believed dead, on the real control plane: the pod's object is removed by force while its proxy and its
+// operator go on, and the API server takes their token for seconds more. Judged by its audit log: the new owner's first write
+// comes after the old pod's last.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Resource } from "../../src/kube/client/resource.ts";
+import { LEASES } from "../../src/kube/client/resources.ts";
+import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { faultText, judge } from "../chaos/judge.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe } from "../support/probe.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const CONFIG_MAPS: Resource = { group: "", version: "v1", resource: "configmaps", kind: "ConfigMap", namespaced: true };
+const SUBSETS: Readonly<Record<string, string>> = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
+const LEASE = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };
+
+describeWithKube("a pod whose object is removed by force while its processes go on", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  let next: MeshPod;
+  const probes: Probe[] = [];
+
+  beforeAll(async () => {
+    kube = await startKube({ controllerManager: true });
+    mesh = await startMesh({ kube, managers: 2 });
+    await mesh.apply(demoVirtualApp());
+    next = await mesh.addPod({ name: "canary-0", labels: { version: "v2" } });
+  }, 120_000);
+  afterAll(async () => {
+    for (const probe of probes) await probe.close();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  const writer = (pod: MeshPod, namespace: string) => {
+    const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: pod.token });
+    probes.push(probe);
+    const path = `/api/v1/namespaces/${namespace}/configmaps/shared`;
+    return async () => (await probe.send("PATCH", path, { data: { by: pod.name } })).status;
+  };
+
+  /** The namespace goes to the canary, and both pods write all the time. */
+  async function lose(name: string, namespace: string, meanwhile: () => Promise<void>): Promise<void> {
+    await mesh.createNamespace(namespace);
+    const old = await mesh.addPod({ name, labels: { version: "v1" }, operator: true });
+    await mesh.client.create(CONFIG_MAPS, { metadata: { name: "shared", namespace } });
+    const [byOld, byNext] = [writer(old, namespace), writer(next, namespace)];
+    await eventually(async () => expect([await byOld(), await byNext()]).toEqual([200, 403]), 30_000);
+
+    const sinceMs = Date.now();
+    await old.deleteObject();
+    await meanwhile();
+    await mesh.labelNamespace(namespace, { "ns-type": "canary-1" });
+    const answers: number[] = [];
+    const both = async () => {
+      const [oldStatus, nextStatus] = await Promise.all([byOld(), byNext()]);
+      answers.push(oldStatus);
+      return nextStatus;
+    };
+    await eventually(async () => expect(await both()).toBe(200), { withinMs: 40_000, everyMs: 50 });
+    for (let again = 0; again < 20; again++) await both();
+
+    expect(answers[0]).toBe(200); // its token was taken after the object was gone, or this would show nothing
+    const { faults, handovers } = judge({
+      writes: mesh.podWrites().filter((write) => write.code < 400 && write.namespace === namespace),
+      subsetOf: (pod) => SUBSETS[pod],
+      wishesOf: () => [
+        { sinceMs: 0, subset: "" },
+        { sinceMs, subset: "v2" },
+      ],
+    });
+    expect(faults.map(faultText)).toEqual([]);
+    expect(handovers).toBe(1);
+  }
+
+  it("keeps its namespaces from others for as long as its token may be taken", async () => {
+    const waits = async () => {
+      const { status } = await mesh.client.get(VIRTUAL_APPS, { namespace: mesh.appNamespace, name: mesh.appName });
+      return status?.handover?.waitingOn?.map(({ pod, reason }) => `${pod} ${reason}`);
+    };
+    const moved = lose("foo-0", "team-a", async () => undefined);
+    await eventually(async () => expect(await waits()).toEqual(["foo-0 PodGone"]), 40_000);
+    await moved;
+  }, 120_000);
+
+  it("does so too when the leading manager dies in that moment", async () => {
+    await lose("foo-1", "team-b", async () => {
+      const holder = (await mesh.client.get(LEASES, LEASE)).spec?.holderIdentity?.split("_")[0];
+      await mesh.managers[Number(holder?.split("-").at(-1))]?.crash();
+    });
+  }, 120_000);
+});

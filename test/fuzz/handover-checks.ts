@@ -1,0 +1,129 @@
+// What must hold at every step of the model of the handover: see handover.test.ts.
+import { expect } from "vitest";
+import { parseRequestInfo } from "../../src/kube/request-info.ts";
+import type { Claim } from "../../src/manager/handover/claims.ts";
+import { decide } from "../../src/route/decide.ts";
+import { readingOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
+import { matchesResource, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";
+
+export const NAMESPACES = ["a", "b", "c", "d"];
+export const SUBSETS = ["", "canary", "beta"];
+export const RESOURCES = ["pods", "configmaps", "secrets"];
+const LABELS: readonly Record<string, string>[] = [{}, { t: "x" }, { t: "y" }, { u: "" }, { t: "x", u: "" }];
+/** A pod of the model, as the API server has it and as its proxy is. */
+export interface Pod {
+  readonly name: string;
+  /** It runs without a proxy: it does as the default subset does, on everything. */
+  readonly bare: boolean;
+  /** Somebody makes it anew when it is evicted. */
+  readonly controlled: boolean;
+  subset: string;
+  enforced: Snapshot | undefined;
+  /** Sent and not acknowledged. */
+  outstanding: Snapshot | undefined;
+  /** What it is to be sent after that. */
+  wanted: Snapshot | undefined;
+  /** The pod has reported to the manager that leads now. */
+  reported: boolean;
+  /** Its status says that it has started only some time after it has. */
+  readonly late: boolean;
+  /** An older leader may have served it so recently that its status does not count: see OlderPods. */
+  older: boolean;
+}
+
+// What is in force keeps its owner, and what is new has the one that the spec says.
+export function expectKept(bySpec: RouteTable, inForce: RouteTable | undefined, wished: RouteTable): void {
+  for (const resource of RESOURCES) {
+    const owners = [inForce ?? bySpec, bySpec, wished].map((table) => ownersOf(table, "", resource));
+    if (owners.some(({ isByNamespace }) => !isByNamespace)) continue;
+    const [before, spec, now] = owners;
+    for (const namespace of bySpec.classOf.keys()) {
+      const owner = inForce?.classOf.has(namespace) ? before?.heirOf(namespace) : spec?.heirOf(namespace);
+      expect(now?.heirOf(namespace)).toEqual(owner);
+    }
+  }
+}
+
+export function expectWhole({ bare, enforced }: Pod): void {
+  if (!bare) expect(enforced).toMatchObject({ subset: "", table: { rules: [], fenced: new Set() } });
+}
+
+// A pod goes on reading what it could read, but for what moves as a whole.
+export function expectNothingLost(pod: Pod, next: Snapshot): void {
+  const last = pod.outstanding ?? pod.enforced;
+  if (last === undefined) return;
+  for (const resource of RESOURCES) {
+    const movesAsWhole = [last, next].some(({ table }) => {
+      const owners = ownersOf(table, "", resource);
+      return owners.isMoving || !owners.isByNamespace;
+    });
+    if (movesAsWhole) continue;
+    const [was, is] = [last, next].map((snapshot) => readingOf(viewOf(snapshot, "", resource)));
+    for (const namespace of ["", ...NAMESPACES.filter((name) => last.table.classOf.has(name))]) {
+      if (was?.standing(namespace) === "mine" && is?.standing(namespace) !== "mine")
+        throw new Error(`${pod.name} loses sight of ${resource} in "${namespace}"`);
+    }
+  }
+}
+
+export function expectShownIsNotWritten({ name, enforced }: Pod): void {
+  if (enforced?.table.shown === undefined) return;
+  for (const resource of RESOURCES) {
+    const view = viewOf(enforced, "", resource);
+    for (const namespace of ["", ...NAMESPACES]) {
+      if (view.standing(namespace) === "mine" || readingOf(view).standing(namespace) !== "mine") continue;
+      const path = `/api/v1/${namespace === "" ? "" : `namespaces/${namespace}/`}${resource}/x`;
+      const info = parseRequestInfo("PUT", path);
+      if (info.kind !== "resource" || decide(view, info, "namespaced").kind !== "refuse")
+        throw new Error(`${name} may write ${resource} in "${namespace}", which it only shows`);
+    }
+  }
+}
+
+// What no rule on labels names and what is not public has fences of namespaces alone; and who has something already is told that
+// it moves, and is not shown nothing.
+export function expectNoNeedlessStop(wished: RouteTable, next: RouteTable, subset: string, claims: readonly Claim[]): void {
+  const tables = [wished, ...claims.flatMap((claim) => (claim.kind === "table" ? [claim.table] : []))];
+  const own = claims.flatMap((claim) =>
+    claim.kind === "table" && claim.enforced && claim.subset === subset && !hasUnreportedFence(claim.table) ? [claim.table] : [],
+  );
+  if (own.length === 0) return;
+  const sent = claims.flatMap((claim) => (claim.kind === "table" && claim.subset === subset ? [claim.table] : []));
+  if (hasUnreportedFence(next)) throw new Error(`"${subset}" has something, and is to be shown nothing`);
+  for (const resource of RESOURCES) {
+    const isNamed = ({ rules, publicResources }: RouteTable) =>
+      matchesResource(publicResources, "", resource) ||
+      rules.some(({ kind, resources }) => kind === "objects" && matchesResource(resources, "", resource));
+    const wasMoving = sent.some((table) => ownersOf(table, "", resource).isMoving);
+    if (!tables.some(isNamed) && !wasMoving && ownersOf(next, "", resource).isMoving)
+      throw new Error(`${resource} move for "${subset}" and nothing is about them`);
+  }
+}
+
+function hasUnreportedFence({ rules }: RouteTable): boolean {
+  return rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
+}
+
+export function expectOneOwner(pods: ReadonlyMap<number, Pod>): void {
+  for (const resource of RESOURCES) {
+    const owners = [...pods.values()].flatMap(({ enforced, bare }) => {
+      if (bare) return [{ subset: "", ownerOf: (): Owner => ({ kind: "everyone" }) }];
+      return enforced === undefined ? [] : [{ subset: enforced.subset, ownerOf: ownersOf(enforced.table, "", resource).ownerOf }];
+    });
+    for (const namespace of ["", ...NAMESPACES, "unheard-of"]) {
+      for (const labels of LABELS) {
+        const holders = new Set<string>();
+        const sharers = new Set<string>();
+        for (const { subset: name, ownerOf } of owners) {
+          const owner = ownerOf(namespace, labels);
+          if (owner.kind === "everyone") sharers.add(name);
+          if (owner.kind === "subset" && owner.subset === name) holders.add(name);
+        }
+        if (holders.size > 0 && new Set([...holders, ...sharers]).size > 1)
+          throw new Error(
+            `${resource} ${JSON.stringify(labels)} in "${namespace}": held by ${JSON.stringify([...holders])}, shared by ${JSON.stringify([...sharers])}`,
+          );
+      }
+    }
+  }
+}

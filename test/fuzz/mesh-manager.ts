@@ -1,0 +1,126 @@
+// One replica of the manager in the model: its real parts, without gRPC and without a queue: the script says when it looks. It sees
+// the cluster through stores of its own, which may lag. Invariant: as add.ts has it, a pod that is gone is forgotten.
+import type { VirtualApp } from "../../src/api/virtual-app.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { isMeshError } from "../../src/base/errors.ts";
+import { silentLogger } from "../../src/base/log.ts";
+import type { Resource } from "../../src/kube/client/resource.ts";
+import type { Pod } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { createAdmission } from "../../src/manager/admission.ts";
+import { createVirtualAppReconciler } from "../../src/manager/controllers/virtual-app/reconciler.ts";
+import { createOlderPods } from "../../src/manager/older-pods.ts";
+import { createPodWatch } from "../../src/manager/pod-watch.ts";
+import { createHelloDecoder } from "../../src/manager/snapshot-server/hello-decoder.ts";
+import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-registry.ts";
+import { serveProxyStream } from "../../src/manager/snapshot-server/proxy-stream.ts";
+import { createSnapshotEncoder } from "../../src/manager/snapshot-server/snapshot-encoder.ts";
+import { createStore, type WritableStore } from "../../src/runtime/store.ts";
+import { decodeUp, ModelStream, serialize } from "./mesh-stream.ts";
+
+const log = silentLogger();
+
+/** What there is, for watches. */
+export interface ClusterView {
+  apps(): readonly VirtualApp[];
+  pods(): readonly Pod[];
+  namespaces(): readonly KubeObject[];
+}
+
+export interface ModelManagerOptions {
+  readonly epoch: number;
+  readonly cluster: ClusterView;
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly onEvent: (reason: string) => void;
+}
+
+export type ModelManager = ReturnType<typeof createModelManager>;
+
+export function createModelManager({ epoch, cluster, client, clock, onEvent }: ModelManagerOptions) {
+  const apps = createStore<VirtualApp>(rethrow);
+  const namespaces = createStore<KubeObject>(rethrow);
+  let podStore: WritableStore<Pod> | undefined;
+  const state = { believesToLead: true, isAppWatchLate: false, isPodWatchLate: false };
+
+  const informers = {
+    acquire<T extends KubeObject>(_: Resource<T>) {
+      const store = createStore<Pod>(rethrow);
+      store.replace(cluster.pods());
+      podStore = store;
+      const release = async () => {
+        if (podStore === store) podStore = undefined;
+      };
+      return { store: store as unknown as WritableStore<T>, release };
+    },
+  };
+  const pods = createPodWatch({ informers, apps, log });
+  const registry = createProxyRegistry({ log });
+  pods.onChange((change) => {
+    if (change.type === "deleted") registry.forget(`${change.object.metadata.namespace}/${change.object.metadata.name}`);
+  });
+  pods.onLeft((namespace) => {
+    for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key);
+  });
+  // In the model the processes of a pod end before its object does.
+  const gone = { list: () => [] };
+  const older = createOlderPods({ clock });
+  pods.onListed((namespace) => older.listed(namespace, pods.list(namespace) ?? []));
+  const events = { event: (_: KubeObject, __: string, reason: string) => onEvent(reason) };
+  const reconciler = createVirtualAppReconciler({ client, apps, pods, gone, older, namespaces, registry, events, clock, log });
+  const leadership = {
+    get epoch() {
+      return state.believesToLead ? epoch : undefined;
+    },
+    sawEpoch() {
+      state.believesToLead = false; // it looks at the lease, which is another one's
+    },
+  };
+  const leaderElsewhere = () => (state.believesToLead ? undefined : "");
+  const admit = createAdmission({ pods, apps, leaderElsewhere });
+  const streamDeps = {
+    registry,
+    admit,
+    leadership,
+    leaderElsewhere,
+    clock,
+    log,
+    cut: () => undefined,
+    hellos: { allow: () => true },
+  };
+  const encoder = createSnapshotEncoder(serialize);
+  const decode = createHelloDecoder(decodeUp);
+
+  const watchApps = () => apps.replace(cluster.apps());
+  const watchPods = () => podStore?.replace(cluster.pods());
+  void pods.start(new AbortController().signal);
+  namespaces.replace(cluster.namespaces());
+  watchApps();
+
+  return Object.assign(state, {
+    epoch,
+    /** The watches bring what there is, but for those that are late. */
+    see() {
+      if (!state.isAppWatchLate) watchApps();
+      if (!state.isPodWatchLate) watchPods();
+      namespaces.replace(cluster.namespaces());
+    },
+    open(): ModelStream {
+      const stream = new ModelStream(decode);
+      serveProxyStream(stream.asServed, { ...streamDeps, encoder });
+      return stream;
+    },
+    async reconcile(namespace: string, name: string) {
+      try {
+        await reconciler.reconcile({ namespace, name }, new AbortController().signal);
+      } catch (error) {
+        if (!isMeshError(error, "KUBE_UNREACHABLE")) throw error;
+      }
+    },
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,236 @@
+// Runs a script in the world of the mesh tests: makes its beginning, takes its steps, and at the end brings quiet. It keeps what is
+// wished, by which the end is judged, and what was promised: see mesh-promises.ts.
+import { createMeshWorld, type MeshWorld, SHOP } from "./mesh-model.ts";
+import type { Rules } from "./mesh-objects.ts";
+import { createPromises, type Promises } from "./mesh-promises.ts";
+import { rulesOf, type Script, type Step } from "./mesh-script.ts";
+
+/** What the script has left of the app and the namespaces. Of pods the cluster knows. */
+export interface Wished {
+  rules: Rules;
+  /** Names of namespaces that have died: none is made anew. (docs/design.md, limitations) */
+  readonly dead: Set<string>;
+}
+
+export interface Run {
+  readonly world: MeshWorld;
+  readonly wished: Wished;
+  readonly promises: Promises;
+  readonly script: Script;
+}
+
+/** Makes the world of the script's beginning. */
+export async function begin(script: Script): Promise<Run> {
+  const world = createMeshWorld(script.namespaces);
+  const lock = script.lockName === undefined ? {} : { lockName: script.lockName };
+  const wished: Wished = { rules: { owners: script.rules[0] ?? {}, ...lock }, dead: new Set() };
+  const promises = createPromises(world, wished);
+  for (const [index, { subset, controlled, isBare }] of script.pods.entries()) {
+    const name = `p${index}`;
+    world.setPod(name, { subset, controlled, ...(isBare ? { injected: null } : {}) });
+    if (isBare) startBare(world, name);
+  }
+  world.setApp(wished.rules);
+  if (script.isQuietAtFirst) {
+    await world.settle(6);
+    promises.keepWhatIs();
+  }
+  return { world, wished, promises, script };
+}
+
+function startBare(world: MeshWorld, name: string): void {
+  world.setPodStatus(name, { phase: "Running", conditions: [{ type: "Ready", status: "True" }] });
+}
+
+export async function perform(run: Run, step: Step): Promise<void> {
+  const { world, promises } = run;
+  if (!("pod" in step)) return performAround(run, step);
+  const proxy = world.proxies.get(step.pod);
+  const known = world.cluster.wanted.get(step.pod) ?? {};
+  const isThere = world.hasPod(step.pod);
+  switch (step.kind) {
+    case "born":
+      if (!isThere) world.setPod(step.pod, { subset: step.subset, controlled: step.controlled });
+      return;
+    case "born bare":
+      // Beside a divided app nobody could keep it from anything; after the app it is as all others are.
+      if (isThere || world.hasApp() || !world.isWhole()) return;
+      world.setPod(step.pod, { injected: null });
+      return startBare(world, step.pod);
+    case "relabelled":
+      if (!isThere) return;
+      promises.release(step.pod);
+      return world.setPod(step.pod, { ...known, subset: step.subset });
+    case "loses a label":
+      if (proxy === undefined) return;
+      promises.release(step.pod);
+      world.setPod(step.pod, {
+        ...known,
+        ...(step.which === "injected" ? {} : { selected: false }),
+        ...(step.which === "selected" ? {} : { injected: null }),
+      });
+      return;
+    case "dies":
+      return world.deletePod(step.pod);
+    case "asked to end":
+      return world.cluster.terminate(step.pod);
+    case "scaled down":
+      return world.cluster.scaleDown(step.pod);
+    case "fails":
+      return world.evictPod(step.pod);
+    case "connects":
+      return world.connect(step.pod, step.toOlder);
+    case "hangs up":
+      return proxy?.hangUp();
+    case "cut off":
+      return proxy?.cut();
+    case "delivered":
+      return proxy?.deliver(step.again);
+    case "answers":
+      return proxy?.answer(step.newestFirst, step.again);
+    case "restarts":
+      if (step.remains === "torn" || step.remains === "none") promises.release(step.pod);
+      return proxy?.restart(step.remains);
+    case "disk":
+      return proxy?.setDisk(step.state);
+    case "writes end":
+      return proxy?.endWrites();
+    case "leads":
+      return proxy?.report(step.is);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function performAround(run: Run, step: Exclude<Step, { readonly pod: string }>): Promise<void> {
+  const { world, wished, promises, script } = run;
+  const { cluster } = world;
+  switch (step.kind) {
+    case "rules":
+      wished.rules = rulesOf(script, step, wished.rules.paused);
+      return world.setApp(wished.rules);
+    case "pause":
+      return pause(run, step);
+    case "reconcile":
+      return world.reconcile();
+    case "writes":
+      for (const name of step.pods) world.proxies.get(name)?.beginWrite(step.namespace, step.resource, step.labels);
+      return;
+    case "come back":
+      return comeBack(run, step);
+    case "older reconciles":
+      return world.older && world.reconcile(SHOP, world.older);
+    case "round":
+      await world.reconcile();
+      for (const name of step.pods) {
+        await world.exchange(name);
+        world.expectOneOwner(`all messages of ${name}`);
+      }
+      return;
+    case "workloads":
+      return world.tidy();
+    case "manager restarts":
+      world.restartManager(step.fate);
+      // In half of the cases everybody finds the new one at once.
+      for (const proxy of step.isFollowed ? world.proxies.values() : []) {
+        proxy.hangUp();
+        await world.connect(proxy.name);
+        await world.exchange(proxy.name);
+        world.expectOneOwner(`${proxy.name} has found the new manager`);
+      }
+      return;
+    case "status lost":
+      cluster.isWriteLost = step.is;
+      return;
+    case "budget":
+      cluster.isBudgetSpent = step.isSpent;
+      return;
+    case "apps late":
+    case "pods late": {
+      const manager = step.older ? world.older : world.leader;
+      if (manager === undefined) return;
+      manager[step.kind === "apps late" ? "isAppWatchLate" : "isPodWatchLate"] = step.is;
+      return manager.see();
+    }
+    case "namespace born":
+      if (!world.hasNamespace(step.namespace) && !wished.dead.has(step.namespace))
+        cluster.setNamespace(step.namespace, step.team);
+      return;
+    case "namespace relabelled":
+      if (world.hasNamespace(step.namespace)) cluster.setNamespace(step.namespace, step.team);
+      return;
+    case "namespace dies":
+      wished.dead.add(step.namespace);
+      return cluster.removeNamespace(step.namespace);
+    case "time":
+      return world.clock.pass(step.ms);
+    case "app deleted":
+      promises.releaseAll();
+      return cluster.deleteApp(SHOP);
+    case "app torn away":
+      promises.releaseAll();
+      world.deleteApp();
+      return world.reconcile();
+    case "app broken":
+      promises.releaseAll();
+      return world.breakApp();
+    default:
+      return step satisfies never;
+  }
+}
+
+async function pause({ world, wished, promises }: Run, { is, isAtRest }: { readonly is: boolean; readonly isAtRest: boolean }) {
+  const canRest = is && isAtRest && !wished.rules.paused;
+  if (canRest) await world.settle(ROUNDS_TO_PAUSE, () => world.isAtRest());
+  const isKept = canRest && world.hasApp() && world.isAtRest();
+  wished.rules = { ...wished.rules, paused: is };
+  world.setApp(wished.rules);
+  if (isKept) promises.keepOwners();
+}
+
+/** Streams end and others begin; some messages pass on the new ones. */
+async function comeBack({ world }: Run, step: Extract<Step, { readonly kind: "come back" }>): Promise<void> {
+  const to = step.toOlder ? world.older : world.leader;
+  for (const name of step.pods) {
+    const proxy = world.proxies.get(name);
+    proxy?.hangUp();
+    await world.connect(name, step.toOlder);
+    for (let times = 0; times < step.messages; times++) {
+      proxy?.answer(step.newestFirst);
+      await proxy?.deliver();
+      if (times === 2) await world.reconcile(SHOP, to);
+      world.expectOneOwner(`${times} messages of ${name}, which came back`);
+    }
+  }
+}
+
+/** Everything that was broken is mended; then nothing goes wrong any more, until everything is as wished. */
+export async function calmDown({ world, wished }: Pick<Run, "world" | "wished">): Promise<void> {
+  const { cluster } = world;
+  cluster.isWriteLost = false;
+  cluster.isBudgetSpent = false;
+  world.endOlder();
+  world.leader.isAppWatchLate = false;
+  world.leader.isPodWatchLate = false;
+  world.leader.see();
+  for (const name of cluster.bare()) world.deletePod(name);
+  for (const proxy of world.proxies.values()) {
+    await proxy.setDisk("works");
+    const { subset = "", controlled = false } = cluster.wanted.get(proxy.name) ?? {};
+    world.setPod(proxy.name, { subset, controlled });
+  }
+  await settleFully(world);
+  if (cluster.app(SHOP)?.metadata.deletionTimestamp !== undefined) throw new Error("the app is being deleted for ever");
+  const { paused: _, ...rules } = wished.rules;
+  wished.rules = rules;
+  world.setAppIfOther(rules);
+  await settleFully(world);
+}
+
+const MAX_ROUNDS = 60;
+const ROUNDS_TO_PAUSE = 15;
+
+/** Until the manager says that everything is as the spec says, and no pod comes or goes. */
+export async function settleFully(world: MeshWorld): Promise<void> {
+  await world.settle(MAX_ROUNDS, () => world.isAtRest());
+}

@@ -1,0 +1,95 @@
+// Several managers as processes, a hundred simulated proxies, localkube: what happens to leaders must not show in who owns what. The
+// same at full size, with times: bench/proxies.ts.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Child } from "../../support/child-process.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type FleetWorld, namespaceOf, startFleetWorld } from "../../support/fleet/fleet-world.ts";
+
+const PROXIES = 100;
+
+describe("managers that come and go", () => {
+  let world: FleetWorld;
+  beforeAll(async () => {
+    world = await startFleetWorld({ proxies: PROXIES, namespaces: 200, apps: 2, leaseMs: 4_000 });
+    await world.fleet.served();
+  });
+  afterAll(() => world?.stop());
+
+  const leader = (): Promise<Child> => eventually(async () => (await world.leader()) ?? false, 30_000);
+  /** A replica beside the leader, that knows it. */
+  const standBy = async () => {
+    const child = await world.addManager();
+    await eventually(async () => (await fetch(`${String(child.ready.health)}/readyz`)).ok);
+    return child;
+  };
+  const snapshots = async () => {
+    const { wholes, deltas } = await world.fleet.counts();
+    return wholes + deltas;
+  };
+
+  it("tell all proxies of a namespace that moves, by deltas", async () => {
+    const before = await world.fleet.counts();
+    const known = world.fleet.ownerKnown(namespaceOf(1), "canary");
+    await world.relabel(namespaceOf(1), "canary");
+    await known;
+    const after = await world.fleet.counts();
+    expect(after.wholes).toBe(before.wholes);
+    expect(after.deltas).toBeGreaterThanOrEqual(before.deltas + PROXIES);
+  });
+
+  it("change nobody's route when a leader is killed and another one takes over", async () => {
+    const old = await leader();
+    await standBy();
+    const [{ epoch }, before] = [await world.fleet.counts(), await snapshots()];
+    await world.kill(old);
+    await world.fleet.served(epoch + 1);
+    const known = world.fleet.ownerKnown(namespaceOf(2), "canary");
+    expect(await snapshots()).toBe(before);
+    await world.relabel(namespaceOf(2), "canary");
+    await known;
+  });
+
+  it("hand over in order when a leader is told to end", async () => {
+    const old = await leader();
+    await standBy();
+    const { epoch } = await world.fleet.counts();
+    expect(await old.stop()).toBe(0);
+    await world.fleet.served(epoch + 1);
+  });
+
+  it("say nothing any more when they were stopped, and wake up believing that they lead", async () => {
+    const old = await leader();
+    const next = await standBy();
+    const before = await world.fleet.counts();
+    old.kill("SIGSTOP");
+    await eventually(async () => (await world.metric(next, "ctrlmesh_manager_leader")) === 1, 20_000);
+    // What it finds when it wakes up: a change to tell its proxies, which are still connected to it, and a lease that is over.
+    await world.relabel(namespaceOf(3), "canary");
+    const known = world.fleet.ownerKnown(namespaceOf(3), "canary");
+    old.kill("SIGCONT");
+    await known;
+    await world.fleet.served(before.epoch + 1);
+    await eventually(() => old.exited, 20_000);
+    const after = await world.fleet.counts();
+    expect(after.snapshotsOf[before.epoch]).toBe(before.snapshotsOf[before.epoch]);
+    expect(after.epoch).toBe(before.epoch + 1);
+  });
+
+  it("grant nothing while a proxy may still follow an older leader", async () => {
+    const old = await leader();
+    const next = await standBy();
+    const { epoch } = await world.fleet.counts();
+    old.kill("SIGSTOP");
+    await eventually(async () => (await world.metric(next, "ctrlmesh_manager_leader")) === 1, 20_000);
+    let isServed = false;
+    const served = world.fleet.served(epoch + 1).then(() => {
+      isServed = true;
+    });
+    const known = world.fleet.ownerKnown(namespaceOf(4), "canary");
+    await world.relabel(namespaceOf(4), "canary");
+    await known;
+    expect(isServed).toBe(true); // every proxy had come over before the last one was told
+    await served;
+    await world.kill(old);
+  });
+});

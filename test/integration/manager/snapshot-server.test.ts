@@ -1,0 +1,311 @@
+// The snapshot server over real sockets: what one proxy does, or does not do, must not touch the others.
+import { connect } from "node:net";
+import { ServerCredentials, status } from "@grpc/grpc-js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
+import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
+import {
+  type Admission,
+  createSnapshotServer,
+  type Leadership,
+  type SnapshotServer,
+} from "../../../src/manager/snapshot-server/snapshot-server.ts";
+import { rulesOf } from "../../../src/manager/translate/snapshots.ts";
+import type { Snapshot } from "../../../src/route/snapshot.ts";
+import type { ManagerMessage } from "../../../src/wire/messages.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
+import { snapshot, subset, table } from "../../support/route-table.ts";
+import { helloOf, openProxy, openStuckProxy, type ScriptedProxy } from "../../support/scripted-proxy.ts";
+
+const names = Array.from({ length: 20_000 }, (_, index) => `a-namespace-with-a-name-of-some-length-${index}`);
+function wide(version: number, moved = 0): Snapshot {
+  const members = Object.fromEntries(names.map((name, index) => [name, index < moved ? [] : [0]]));
+  const made = snapshot(table([subset("canary")], members), { version });
+  return { ...made, digest: rulesOf(made).digest };
+}
+
+let registry: ProxyRegistry;
+let leadership: { epoch: number | undefined; seen: number[] } & Leadership;
+let admission: Admission;
+let elsewhere: string | undefined;
+let asked: Set<string | undefined>;
+let clock: FakeClock | undefined;
+let server: SnapshotServer;
+let proxies: { close(): void }[];
+
+async function start(fake?: FakeClock) {
+  clock = fake;
+  const seen: number[] = [];
+  leadership = { epoch: 3, seen, sawEpoch: (epoch) => void seen.push(epoch) };
+  admission = { kind: "serve" };
+  elsewhere = undefined;
+  asked = new Set();
+  registry = createProxyRegistry({ log: silentLogger() });
+  server = createSnapshotServer({
+    listen: { host: "127.0.0.1", port: 0 },
+    credentials: ServerCredentials.createInsecure(),
+    registry,
+    leaderElsewhere: () => elsewhere,
+    admit({ pod }) {
+      asked.add(pod?.name);
+      return admission;
+    },
+    leadership,
+    clock: fake ?? systemClock,
+    log: silentLogger(),
+  });
+  await server.start(new AbortController().signal);
+}
+const open = () => {
+  const proxy = openProxy(`127.0.0.1:${server.port}`);
+  proxies.push(proxy);
+  return proxy;
+};
+const openStuck = (name: string) => proxies.push(openStuckProxy(`127.0.0.1:${server.port}`, helloOf(name)));
+const snapshotsOf = ({ received }: ScriptedProxy) =>
+  received.flatMap((message) => ("snapshot" in message && message.snapshot ? [message.snapshot] : []));
+const kinds = ({ received }: ScriptedProxy) => received.map(({ message }: ManagerMessage) => message);
+
+beforeEach(() => {
+  proxies = [];
+});
+afterEach(async () => {
+  for (const proxy of proxies) proxy.close();
+  await server.stop();
+});
+
+describe("a proxy that knows no epochs", () => {
+  beforeEach(() => start());
+  it("is served at its hello, sent whole snapshots, and acknowledges them", async () => {
+    const proxy = open();
+    proxy.send(helloOf("p"));
+    await eventually(() => proxy.served && registry.facts("shop/p")?.connected === true);
+    registry.publish("shop/p", wide(1));
+    await eventually(() => snapshotsOf(proxy).length === 1);
+    const [sent] = snapshotsOf(proxy);
+    expect(sent).toMatchObject({ version: 1, digest: wide(1).digest });
+    expect(sent?.table?.classes[0]?.namespaces).toHaveLength(names.length);
+    proxy.send({ ack: { nonce: sent?.nonce ?? 0, version: 1 } });
+    await eventually(() => registry.facts("shop/p")?.enforced?.version === 1);
+  });
+  it("is sent a delta if it takes them", async () => {
+    const proxy = open();
+    proxy.send(helloOf("p", { takesDeltas: true }));
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    registry.publish("shop/p", wide(1));
+    await eventually(() => snapshotsOf(proxy).length === 1);
+    proxy.send({ ack: { nonce: snapshotsOf(proxy)[0]?.nonce ?? 0, version: 1 } });
+    registry.publish("shop/p", wide(2, 1));
+    await eventually(() => kinds(proxy).includes("delta"));
+    expect(proxy.received.at(-1)).toMatchObject({ delta: { baseDigest: wide(1).digest, classes: [{ namespaces: [names[0]] }] } });
+  });
+});
+
+describe("a long stream", () => {
+  it("leaves nothing behind for each snapshot that was sent on it", async () => {
+    await start();
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => warnings.push(name);
+    process.on("warning", onWarning);
+    const proxy = open();
+    proxy.send(helloOf("p"));
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    for (let version = 1; version <= 20; version++) {
+      registry.publish("shop/p", snapshot(table([], {}), { version, digest: `digest-${version}` }));
+      await eventually(() => snapshotsOf(proxy).length === version);
+      proxy.send({ ack: { nonce: version, version } });
+      await eventually(() => registry.facts("shop/p")?.enforced?.version === version);
+    }
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("epochs", () => {
+  beforeEach(() => start());
+  it("are promised before a hello counts; a report that came meanwhile is kept", async () => {
+    const proxy = open();
+    proxy.send(helloOf("p", { takesEpochs: true }));
+    proxy.send({ report: { leader: true, lock: null } });
+    await eventually(() => kinds(proxy).includes("welcome"));
+    expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3 } }]);
+    expect(registry.facts("shop/p")).toBeUndefined();
+    proxy.send({ promise: { epoch: 3 } });
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    expect(registry.facts("shop/p")?.leader).toBe(true);
+  });
+  it("keep an older leader from a proxy that has promised to a newer one, and tell it so", async () => {
+    const proxy = open();
+    proxy.send(helloOf("p", { takesEpochs: true, epoch: 4 }));
+    await eventually(() => proxy.ended !== undefined);
+    expect(proxy.ended).toMatchObject({ code: status.UNAVAILABLE });
+    expect([leadership.seen, registry.facts("shop/p")]).toEqual([[4], undefined]);
+  });
+  it("end: a replica whose lease is over sends nothing more, on streams that it has and on new ones", async () => {
+    const proxy = open();
+    proxy.send(helloOf("p"));
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    leadership.epoch = undefined; // what waking up after the lease has run out looks like
+    registry.publish("shop/p", wide(1));
+    await eventually(() => proxy.ended !== undefined);
+    expect([proxy.ended?.code, snapshotsOf(proxy)]).toEqual([status.UNAVAILABLE, []]);
+    const other = open();
+    other.send(helloOf("q"));
+    await eventually(() => other.ended !== undefined);
+    expect([other.ended?.code, registry.facts("shop/q")]).toEqual([status.UNAVAILABLE, undefined]);
+  });
+  it("are those of the moment of the promise: what was welcomed by a leader of before is not served", async () => {
+    for (const change of [() => (leadership.epoch = 5), () => (admission = { kind: "refuse", message: "the pod is gone" })]) {
+      await server.stop();
+      await start();
+      const proxy = open();
+      proxy.send(helloOf("p", { takesEpochs: true }));
+      await eventually(() => kinds(proxy).includes("welcome"));
+      change();
+      proxy.send({ promise: { epoch: 3 } });
+      await eventually(() => proxy.ended !== undefined);
+      expect(registry.facts("shop/p")).toBeUndefined();
+    }
+  });
+});
+
+describe("who is turned away", () => {
+  beforeEach(() => start());
+  it("is told where to go, or why", async () => {
+    for (const [answer, expected] of [
+      [
+        { kind: "redirect", endpoint: "10.0.0.1:1" },
+        { code: 0, details: "" },
+      ],
+      [
+        { kind: "redirect", endpoint: "" },
+        { code: status.UNAVAILABLE, details: "no replica leads yet" },
+      ],
+      [
+        { kind: "refuse", message: "no pod" },
+        { code: status.PERMISSION_DENIED, details: "no pod" },
+      ],
+    ] as const) {
+      admission = answer;
+      const proxy = open();
+      proxy.send(helloOf("p"));
+      await eventually(() => proxy.ended !== undefined);
+      expect(proxy.ended).toEqual(expected);
+      const redirects = proxy.received.flatMap((message) => ("redirect" in message ? [message.redirect?.endpoint] : []));
+      expect(redirects).toEqual(answer.kind === "redirect" && answer.endpoint !== "" ? ["10.0.0.1:1"] : []);
+    }
+    expect([...registry.pods]).toEqual([]);
+  });
+  it("is told so by a replica that does not lead before it has said anything", async () => {
+    elsewhere = "10.0.0.1:1";
+    const proxy = open();
+    await eventually(() => proxy.ended !== undefined);
+    expect([proxy.ended, kinds(proxy)]).toEqual([{ code: 0, details: "" }, ["redirect"]]);
+  });
+  it("waits a while where nobody leads yet, and is served, or sent on, as soon as somebody does", async () => {
+    await server.stop();
+    const fake = createFakeClock();
+    await start(fake);
+    const openParked = async (name: string) => {
+      const proxy = open();
+      proxy.send(helloOf(name));
+      const before = fake.pending;
+      await eventually(() => fake.pending > before);
+      return proxy;
+    };
+    elsewhere = "";
+    const served = await openParked("served");
+    await fake.advance(4_000);
+    expect([served.ended, registry.facts("shop/served")]).toEqual([undefined, undefined]);
+    elsewhere = undefined;
+    await fake.advance(250);
+    await eventually(() => registry.facts("shop/served")?.connected === true);
+    elsewhere = "";
+    const [sent, tired] = [await openParked("sent"), await openParked("tired")];
+    elsewhere = "10.0.0.1:1";
+    await fake.advance(250);
+    await eventually(() => sent.ended !== undefined && tired.ended !== undefined);
+    expect([kinds(sent), kinds(tired)]).toEqual([["redirect"], ["redirect"]]);
+    elsewhere = "";
+    const last = await openParked("last");
+    await fake.advance(6_000);
+    await eventually(() => last.ended !== undefined);
+    expect(last.ended).toEqual({ code: status.UNAVAILABLE, details: "no replica leads yet" });
+  });
+  it("waits a while as long as it cannot be judged, and loses nothing that it reported meanwhile", async () => {
+    admission = { kind: "wait", message: "not listed" };
+    const proxy = open();
+    proxy.send(helloOf("p"));
+    proxy.send({ report: { leader: true, lock: null } });
+    await eventually(() => asked.size === 1);
+    expect([proxy.ended, registry.facts("shop/p")]).toEqual([undefined, undefined]);
+    admission = { kind: "serve" };
+    await eventually(() => registry.facts("shop/p")?.leader === true);
+    admission = { kind: "wait", message: "not listed" };
+    const tired = open();
+    tired.send(helloOf("q"));
+    await eventually(() => tired.ended !== undefined);
+    expect(tired.ended).toEqual({ code: status.UNAVAILABLE, details: "not listed" });
+  });
+  it("is who floods: with hellos of one pod, or with messages; other pods are served meanwhile", async () => {
+    const flood = Array.from({ length: 40 }, () => open());
+    for (const proxy of flood) proxy.send(helloOf("loud"));
+    const quiet = open();
+    quiet.send(helloOf("quiet"));
+    await eventually(() => registry.facts("shop/quiet")?.connected === true);
+    await eventually(() => flood.filter(({ ended }) => ended?.code === status.RESOURCE_EXHAUSTED).length >= 25);
+    for (let round = 0; round < 2_000; round++) quiet.send({ report: { leader: false, lock: null } });
+    await eventually(() => quiet.ended?.code === status.RESOURCE_EXHAUSTED);
+    expect(registry.facts("shop/quiet")?.connected).toBe(false);
+  });
+});
+
+describe("a proxy that says or reads nothing", () => {
+  it("costs the others nothing, and its connection is cut", async () => {
+    await start(createFakeClock());
+    openStuck("stuck");
+    const well = open();
+    well.send(helloOf("well"));
+    await eventually(() => registry.facts("shop/stuck")?.connected === true && registry.facts("shop/well")?.connected === true);
+    for (let version = 1; version <= 5; version++) {
+      for (const pod of ["shop/stuck", "shop/well"]) registry.publish(pod, wide(version, version));
+      await eventually(() => snapshotsOf(well).length === version);
+      well.send({ ack: { nonce: snapshotsOf(well).at(-1)?.nonce ?? 0, version } });
+      await eventually(() => registry.facts("shop/well")?.enforced?.version === version);
+    }
+    expect(registry.facts("shop/stuck")).toMatchObject({ enforced: undefined, outstanding: { version: 1 } });
+    await clock?.advance(31_000);
+    await eventually(() => registry.facts("shop/stuck")?.connected === false);
+    expect(registry.facts("shop/well")?.connected).toBe(true);
+    expect(registry.facts("shop/stuck")).toMatchObject({ outstanding: { version: 1 } }); // a lost connection is no lost claim
+  });
+  it("is ended when no hello comes, or no promise", async () => {
+    await start(createFakeClock());
+    const silent = open();
+    const unpromised = open();
+    unpromised.send(helloOf("p", { takesEpochs: true }));
+    await eventually(() => kinds(unpromised).includes("welcome"));
+    await clock?.advance(11_000);
+    await eventually(() => silent.ended !== undefined && unpromised.ended !== undefined);
+    expect(unpromised.ended?.code).toBe(status.DEADLINE_EXCEEDED);
+    expect([...registry.pods]).toEqual([]);
+  });
+});
+
+describe("the end", () => {
+  it("comes within a second or so, also with a proxy that reads nothing and a connection that says nothing", async () => {
+    await start();
+    openStuck("stuck");
+    await eventually(() => registry.facts("shop/stuck")?.connected === true);
+    registry.publish("shop/stuck", wide(1));
+    const idle = connect(server.port, "127.0.0.1").resume();
+    idle.on("error", () => undefined);
+    await eventually(() => idle.readyState === "open");
+    const beganMs = performance.now();
+    await server.stop();
+    expect(performance.now() - beganMs).toBeLessThan(5_000);
+    await eventually(() => idle.destroyed || idle.readyState !== "open");
+  });
+});

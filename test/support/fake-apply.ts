@@ -1,0 +1,57 @@
+// Server-side apply for the fake client: what a manager applied before and leaves out now is removed, unless another one
+// applied it too. Lists are one field, but for lists of objects with a `type` (conditions), which are maps by it. Always
+// forced. Pure but for what it remembers; localkube has the real thing.
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface FakeApply {
+  /** The object with `applied` merged in. @param key the object and its subresource */
+  apply(key: string, manager: string, current: Json, applied: Json): Json;
+}
+
+export function createFakeApply(): FakeApply {
+  const appliedBy = new Map<string, Map<string, Json>>();
+  return {
+    apply(key, manager, current, applied) {
+      const managers = appliedBy.get(key) ?? new Map<string, Json>();
+      appliedBy.set(key, managers);
+      const { uid: _uid, resourceVersion: _version, ...metadata } = (applied.metadata ?? {}) as Json;
+      const own = { ...applied, metadata };
+      const before = managers.get(manager) ?? {};
+      managers.set(manager, own);
+      const others = [...managers].filter(([name]) => name !== manager).map(([, theirs]) => theirs);
+      return merge(remove(current, before, [own, ...others]), own) as Json;
+    },
+  };
+}
+
+function remove(value: unknown, before: unknown, kept: readonly unknown[]): unknown {
+  const [fields, gone] = [fieldsOf(value), fieldsOf(before)];
+  if (fields === undefined || gone === undefined) return value;
+  const left = [...fields].flatMap(([key, child]): [string, unknown][] => {
+    const keptHere = kept.map((other) => fieldsOf(other)?.get(key)).filter((other) => other !== undefined);
+    if (!gone.has(key)) return [[key, child]];
+    return keptHere.length === 0 ? [] : [[key, remove(child, gone.get(key), keptHere)]];
+  });
+  return build(value, left);
+}
+
+function merge(value: unknown, applied: unknown): unknown {
+  const [fields, wished] = [fieldsOf(value), fieldsOf(applied)];
+  if (fields === undefined || wished === undefined) return applied;
+  const all = new Map(fields);
+  for (const [key, child] of wished) all.set(key, all.has(key) ? merge(all.get(key), child) : child);
+  return build(applied, [...all]);
+}
+
+/** The fields of an object, or the items of a list that is a map by `type`. Undefined for what is one value. */
+function fieldsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!Array.isArray(value)) return new Map(Object.entries(value));
+  if (value.length === 0 || !value.every((item) => typeof item?.type === "string")) return undefined;
+  return new Map(value.map((item: { readonly type: string }) => [item.type, item]));
+}
+
+function build(like: unknown, fields: readonly (readonly [string, unknown])[]): unknown {
+  return Array.isArray(like) ? fields.map(([, item]) => item) : Object.fromEntries(fields);
+}

@@ -1,0 +1,228 @@
+// A cluster of many pods without operators, for what the manager has to bear: localkube or the real control plane, namespaces, apps of
+// two subsets, pods as objects, managers as processes, and simulated proxies. Used by bench/proxies.ts and its small test.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import type { VirtualApp } from "../../../src/api/virtual-app.ts";
+import { createKubeClient } from "../../../src/kube/client/client.ts";
+import { NAMESPACES, PODS } from "../../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../../src/kube/client/types.ts";
+import { MANAGER_STATES, VIRTUAL_APPS } from "../../../src/manager/resources.ts";
+import { INJECTED_LABEL } from "../../../src/manager/translate/app-pods.ts";
+import type { PodRef } from "../../../src/wire/messages.ts";
+import { type Child, startChild } from "../child-process.ts";
+import { eventually } from "../eventually.ts";
+import { startKube } from "../kube.ts";
+import { type Fleet, startFleet } from "./fleet.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+export interface FleetWorldOptions {
+  readonly proxies: number;
+  readonly namespaces: number;
+  /** Default 1. */
+  readonly apps?: number;
+  /** Processes of proxies; default 2. */
+  readonly processes?: number;
+  /** Run the real control plane; default localkube. */
+  readonly real?: boolean;
+  /** Default: the manager's own. */
+  readonly leaseMs?: number;
+  /** Flags of Node for the managers, such as --cpu-prof. */
+  readonly nodeFlags?: readonly string[];
+  readonly note?: (text: string) => void;
+}
+
+export interface FleetWorld {
+  readonly client: KubeClient;
+  readonly fleet: Fleet;
+  readonly pods: readonly PodRef[];
+  addManager(): Promise<Child>;
+  /** The manager that leads, of those that were added; undefined while none does. */
+  leader(): Promise<Child | undefined>;
+  metric(manager: Child, name: string): Promise<number>;
+  /** kill -9. */
+  kill(manager: Child): Promise<void>;
+  relabel(namespace: string, track: string | null): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** With one manager, and all proxies served. */
+export async function startFleetWorld(options: FleetWorldOptions): Promise<FleetWorld> {
+  const { proxies, namespaces, apps = 1, processes = 2, real = false, note = () => undefined } = options;
+  const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-fleet-"));
+  const kube = real ? await startReal() : await startLocal(dir);
+  const client = createKubeClient({
+    server: kube.server,
+    caPem: kube.caPem,
+    token: () => kube.token,
+    userAgent: "ctrlmesh-fleet",
+  });
+  await defineKinds(client);
+  note(`making ${namespaces} namespaces, ${apps} apps and ${proxies} pods`);
+  for (const name of ["ctrlmesh-system", ...appNames(apps)]) await client.create(NAMESPACES, { metadata: { name } });
+  await inParallel(namespaces, (index) =>
+    client.create(NAMESPACES, {
+      metadata: { name: namespaceOf(index), labels: index % 10 === 0 ? { track: "canary" } : {} },
+    }),
+  );
+  for (const name of appNames(apps)) await client.create(VIRTUAL_APPS, virtualApp(name));
+  const pods = await inParallel(proxies, (index) => createPod(client, appNames(apps)[index % apps] ?? "", index));
+
+  const managers: Child[] = [];
+  let isStopping = false;
+  const addManager = async () => {
+    const child = await startChild({
+      name: `manager ${managers.length}`,
+      command: process.execPath,
+      args: [
+        ...(options.nodeFlags ?? []),
+        join(ROOT, "src/manager/main.ts"),
+        "--print-ready",
+        "--kubeconfig",
+        kube.kubeconfig,
+        "--pod-name",
+        `ctrlmesh-manager-${managers.length}`,
+        "--grpc-listen",
+        "127.0.0.1:0",
+        "--health-listen",
+        "127.0.0.1:0",
+        ...(options.leaseMs === undefined ? [] : ["--lease-duration-ms", String(options.leaseMs)]),
+      ],
+    });
+    managers.push(child);
+    void child.gone.then(() => {
+      if (!isStopping) note(`${child.name} has ended:\n${child.output().slice(-4_000)}`);
+    });
+    fleet?.setEndpoints(endpointsOf(managers));
+    return child;
+  };
+  let fleet: Fleet | undefined;
+  await addManager();
+  const started = startFleet(pods, endpointsOf(managers), processes);
+  fleet = started;
+  const metric = async (manager: Child, name: string) => {
+    const text = await (await fetch(`${String(manager.ready.health)}/metrics`)).text();
+    return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+  };
+  return {
+    client,
+    fleet: started,
+    pods,
+    addManager,
+    metric,
+    async kill(manager) {
+      manager.kill("SIGKILL");
+      await eventually(() => manager.exited);
+      started.setEndpoints(endpointsOf(managers));
+    },
+    async leader() {
+      for (const manager of managers) {
+        if (manager.exited) continue;
+        const leads = await metric(manager, "ctrlmesh_manager_leader").catch(() => 0);
+        if (leads === 1) return manager;
+      }
+      return undefined;
+    },
+    async relabel(namespace, track) {
+      await client.patch(NAMESPACES, { name: namespace }, { type: "merge", body: { metadata: { labels: { track } } } });
+    },
+    async stop() {
+      isStopping = true;
+      started.stop();
+      for (const manager of managers) await manager.stop(5_000);
+      await client.close();
+      await kube.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export function namespaceOf(index: number): string {
+  return `tenant-namespace-${String(index).padStart(6, "0")}`;
+}
+
+function appNames(apps: number): string[] {
+  return Array.from({ length: apps }, (_, index) => `operator-${index}`);
+}
+
+// A Service drops a replica when its container has ended: the kubelet sees that at once.
+function endpointsOf(managers: readonly Child[]): string[] {
+  return managers.filter(({ exited }) => !exited).map(({ ready }) => String(ready.grpc));
+}
+
+async function defineKinds(client: KubeClient): Promise<void> {
+  const folder = join(ROOT, "deploy/crds");
+  for (const file of readdirSync(folder)) {
+    const body = parse(readFileSync(join(folder, file), "utf8"));
+    await client.request({ method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body });
+  }
+  await eventually(() => Promise.all([client.list(VIRTUAL_APPS), client.list(MANAGER_STATES)]));
+}
+
+function virtualApp(name: string): VirtualApp {
+  return {
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { name, namespace: name },
+    spec: {
+      selector: { matchLabels: { component: name } },
+      configuration: { controller: { leaderElectionName: name } },
+      route: {
+        onLoss: "Resync",
+        subRules: [{ name: "canary", match: [{ namespaceSelector: { matchLabels: { track: "canary" } } }] }],
+      },
+      subsets: [{ name: "canary", labels: { version: "canary" }, routeRules: ["canary"] }],
+    },
+  };
+}
+
+async function createPod(client: KubeClient, app: string, index: number): Promise<PodRef> {
+  const name = `${app}-${index}`;
+  const isCanary = index % 4 === 3;
+  const labels = { component: app, [INJECTED_LABEL]: app, ...(isCanary ? { version: "canary" } : {}) };
+  const spec = {
+    containers: [{ name: "operator", image: "example.invalid/operator" }],
+    initContainers: [{ name: "ctrlmesh-proxy", image: "example.invalid/proxy", restartPolicy: "Always" }],
+  };
+  const pod = await client.create(PODS, { metadata: { namespace: app, name, labels }, spec } as never);
+  const proxy = { name: "ctrlmesh-proxy", ready: true, started: true, restartCount: 0, image: "", imageID: "" };
+  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }], initContainerStatuses: [proxy] };
+  await client.patch(PODS, { namespace: app, name }, { type: "merge", body: { status } }, { subresource: "status" });
+  return { namespace: app, name, uid: pod.metadata.uid ?? "" };
+}
+
+async function inParallel<T>(count: number, run: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const worker = async () => {
+    for (let index = next++; index < count; index = next++) results[index] = await run(index);
+  };
+  await Promise.all(Array.from({ length: 24 }, worker));
+  return results;
+}
+
+interface RunningKube {
+  readonly server: string;
+  readonly kubeconfig: string;
+  readonly caPem: string;
+  readonly token: string;
+  stop(): Promise<unknown>;
+}
+
+async function startReal(): Promise<RunningKube> {
+  return startKube();
+}
+
+async function startLocal(dir: string): Promise<RunningKube> {
+  const child = await startChild({
+    name: "localkube",
+    command: process.execPath,
+    args: [join(ROOT, "src/localkube/main.ts"), "--dir", dir, "--print-ready"],
+  });
+  const { server, kubeconfig, ca, token } = child.ready as { server: string; kubeconfig: string; ca: string; token: string };
+  await eventually(() => readFileSync(ca, "utf8").length > 0);
+  return { server, kubeconfig, token, caPem: readFileSync(ca, "utf8"), stop: () => child.stop() };
+}

@@ -1,0 +1,110 @@
+// The example operator as processes on some API server, and the commands of its README.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { GREETINGS, type Greeting } from "../../examples/greeting-operator/greeting.ts";
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { isStatus } from "../../src/kube/status.ts";
+import { type Child, startChild } from "./child-process.ts";
+import { eventually } from "./eventually.ts";
+
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const EXAMPLE = "examples/greeting-operator";
+
+/** A write that the API server has answered with success. */
+export interface Write {
+  /** The replica that it came from; "" for anybody else. */
+  readonly pod: string;
+  /** "patch greetings/status" */
+  readonly what: string;
+}
+
+/** An API server to run the operator on. */
+export interface ExampleServer {
+  readonly kubeconfig: string;
+  readonly client: KubeClient;
+  /** What the audit log says, oldest first, without the lease. */
+  writes(): readonly Write[];
+  stop(): Promise<void>;
+}
+
+const WRITES = /^(create|update|patch|delete)$/;
+
+/** A line of either audit log as a Write; undefined if it is none, or about the lease. */
+export function writeOf(line: {
+  readonly verb: string;
+  readonly code: number;
+  readonly userAgent: string;
+  readonly resource: string;
+  readonly subresource: string;
+}): Write | undefined {
+  const { verb, code, userAgent, resource, subresource } = line;
+  if (!WRITES.test(verb) || code >= 300 || resource === "leases") return undefined;
+  const pod = /^greeting-operator\/\S+ (\S+)$/.exec(userAgent)?.[1] ?? "";
+  return { pod, what: `${verb} ${resource}${subresource === "" ? "" : `/${subresource}`}` };
+}
+
+export function startReplica({ kubeconfig }: ExampleServer, podName: string): Promise<Child> {
+  return startChild({
+    name: podName,
+    command: process.execPath,
+    args: [`${ROOT}${EXAMPLE}/main.ts`, "--print-ready", "--health-listen", "127.0.0.1:0", "--lease-duration-ms", "4000"],
+    env: { KUBECONFIG: kubeconfig, POD_NAME: podName, POD_NAMESPACE: "default" },
+  });
+}
+
+/** Installs the kind, if it is not there, and waits until it is served. */
+export async function installGreetings(client: KubeClient): Promise<void> {
+  const crd = parse(readFileSync(`${ROOT}${EXAMPLE}/crd.yaml`, "utf8")) as CustomResourceDefinition;
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd).catch((error: unknown) => {
+    if (!isStatus(error, "AlreadyExists")) throw error;
+  });
+  await eventually(() => client.list(GREETINGS));
+}
+
+export function greetings(client: KubeClient, namespace: string) {
+  const ref = (name: string) => ({ namespace, name });
+  const orAbsent = async <T>(call: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await call;
+    } catch (error) {
+      if (isStatus(error, "NotFound")) return undefined;
+      throw error;
+    }
+  };
+  return {
+    create: (name: string, to: string, language = "en") =>
+      client.create(GREETINGS, { metadata: ref(name), spec: { to, language } } as Greeting),
+    edit: (name: string, spec: Partial<Greeting["spec"]>) =>
+      client.patch(GREETINGS, ref(name), { type: "merge", body: { spec } }),
+    remove: (name: string) => client.delete(GREETINGS, ref(name)),
+    read: (name: string) => orAbsent(client.get(GREETINGS, ref(name))),
+    child: (name: string) => orAbsent(client.get(CONFIG_MAPS, ref(`${name}-greeting`))),
+    childRef: (name: string) => ref(`${name}-greeting`),
+    async line(name: string) {
+      const directory = await orAbsent(client.get(CONFIG_MAPS, { namespace: "default", name: "greetings" }));
+      return directory?.data?.[`${namespace}.${name}`];
+    },
+  };
+}
+
+/** A block of commands of the README, and what it is said to print. */
+export interface ReadmeBlock {
+  readonly commands: string;
+  /** True for what goes on running: the operator. */
+  readonly isOperator: boolean;
+  readonly output: string | undefined;
+}
+
+/** The blocks of ```sh, each with the block of ```text behind it. */
+export function readmeBlocks(): readonly ReadmeBlock[] {
+  const text = readFileSync(`${ROOT}${EXAMPLE}/README.md`, "utf8");
+  return [...text.matchAll(/```sh( operator)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs)].map(
+    ([, operator, commands = "", output]) => ({
+      commands,
+      isOperator: operator !== undefined,
+      output,
+    }),
+  );
+}

@@ -1,0 +1,176 @@
+// Hands many namespaces over in one edit of a VirtualApp (onLoss: Resync), from the default subset's operator to v2's, and measures
+// how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/e2e/handover-scale.test.ts.
+import { setTimeout as sleep } from "node:timers/promises";
+import { stringify } from "yaml";
+import { VIRTUAL_APPS } from "../../../src/manager/resources.ts";
+import { eventually } from "../eventually.ts";
+import { startKube } from "../kube.ts";
+import { FOOS, type Mesh, type MeshPod, startMesh } from "../mesh.ts";
+import { createProbe } from "../probe.ts";
+import { readMetrics } from "../proxy-metrics.ts";
+import { type FooInformer, startFooInformer } from "./informer.ts";
+import { parseRequestCounts, requestsBetween } from "./server-requests.ts";
+
+export interface HandoverOptions {
+  readonly namespaces: number;
+  readonly foosEach: number;
+  readonly note?: (text: string) => void;
+}
+
+/** Times are milliseconds since the edit was sent. */
+export interface HandoverReport {
+  /** The new owner's proxy serves the first of them: everything was acknowledged and granted. */
+  readonly grantedMs: number;
+  /** An informer behind the new owner's proxy has every Foo; one behind the old owner's has none. */
+  readonly seenMs: number;
+  readonly leftMs: number;
+  /** The new owner's operator has written its first, its last status. It reconciles one after the other. */
+  readonly firstReconciledMs: number;
+  readonly reconciledMs: number;
+  /** The VirtualApp's Converged is True for the edit. */
+  readonly convergedMs: number;
+  /** As its status says; undefined if it does not. */
+  readonly noWriterSeconds: number | undefined;
+  /** Snapshots and deltas that proxies have acknowledged for it. */
+  readonly acknowledged: number;
+  /** Requests that kube-apiserver answered until all was seen and left, but for the operators' own writes, by verb and resource. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Writes of both subsets in the namespaces, before and after: who wrote where after the other. */
+  readonly strangers: readonly string[];
+}
+
+const KEY = { namespace: "foo-system", name: "foo-operator" };
+const nameOf = (index: number) => `hand-${String(index).padStart(4, "0")}`;
+const isMoved = (namespace: string) => namespace.startsWith("hand-");
+
+export async function runHandover({ namespaces, foosEach, note = () => {} }: HandoverOptions): Promise<HandoverReport> {
+  const kube = await startKube({ controllerManager: true });
+  const mesh = await startMesh({ kube, restarts: true });
+  const informers: FooInformer[] = [];
+  try {
+    await mesh.apply(virtualApp("^nothing$"));
+    const from = await mesh.addPod({ name: "foo-0", labels: { version: "v1" }, operator: true });
+    const to = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
+    // The pods run already: the first owner works while there is more to come.
+    note(`creating ${namespaces} namespaces with ${foosEach} Foos each`);
+    await populate(mesh, namespaces, foosEach);
+    note("waiting until the first owner has reconciled them all");
+    await untilReconciled(mesh, from, namespaces * foosEach);
+    for (const pod of [from, to]) informers.push(await startFooInformer(pod, kube.token));
+    await sleep(2_000); // what still echoes of the creation is not the handover's
+    note("handing over");
+    return await measure(mesh, { from, to, informers, total: namespaces * foosEach }, note);
+  } finally {
+    for (const informer of informers) await informer.stop();
+    await mesh.stop();
+    await kube.stop();
+  }
+}
+
+interface Sides {
+  readonly from: MeshPod;
+  readonly to: MeshPod;
+  readonly informers: readonly FooInformer[];
+  readonly total: number;
+}
+
+async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: (text: string) => void): Promise<HandoverReport> {
+  const { client, kube } = mesh;
+  const direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token, keep: false });
+  const through = createProbe({ url: to.proxyUrl, caPem: to.proxyCaPem, token: kube.token, keep: false });
+  try {
+    const asked = async () => parseRequestCounts((await direct.get("/metrics")).body.toString());
+    const [askedBefore, acksBefore] = [await asked(), await acks(mesh)];
+    const editedAtMs = Date.now();
+    const start = performance.now();
+    const { metadata } = await client.patch(VIRTUAL_APPS, KEY, { type: "merge", body: { spec: specOf("^hand-") } });
+    const when = async (check: () => boolean | Promise<boolean>) => {
+      await eventually(check, { withinMs: 300_000, everyMs: 20 });
+      return Math.round(performance.now() - start);
+    };
+    const [old, next] = informers;
+    const [grantedMs, seenMs, leftMs, convergedMs] = await Promise.all([
+      when(async () => (await through.get(`/apis/demo.ctrlmesh.io/v1/namespaces/${nameOf(0)}/foos/foo-0`)).status === 200),
+      when(() => next?.count(isMoved) === total),
+      when(() => old?.count(isMoved) === 0),
+      when(() => isConverged(mesh, metadata.generation)),
+    ]);
+    const requests = requestsBetween(askedBefore, await asked(), isOfHandover);
+    const acknowledged = (await acks(mesh)) - acksBefore;
+    note(`granted in ${grantedMs} ms, shown in ${seenMs} ms; waiting until the new owner has reconciled them all`);
+    await untilReconciled(mesh, to, total);
+    const noWriterSeconds = (await client.get(VIRTUAL_APPS, KEY)).status?.lastHandover?.noWriterSeconds;
+    const times = { grantedMs, seenMs, leftMs, convergedMs, noWriterSeconds, acknowledged, requests };
+    return { ...times, ...workOf(mesh, from, to, editedAtMs) };
+  } finally {
+    await direct.close();
+    await through.close();
+  }
+}
+
+async function isConverged(mesh: Mesh, generation: number | undefined): Promise<boolean> {
+  const { status } = await mesh.client.get(VIRTUAL_APPS, KEY);
+  const converged = status?.conditions?.find(({ type }) => type === "Converged");
+  return converged?.status === "True" && converged.observedGeneration === generation;
+}
+
+/** What the audit log says of the operators' work. */
+function workOf(mesh: Mesh, from: MeshPod, to: MeshPod, editedAtMs: number) {
+  const writes = mesh.podWrites().filter(({ namespace }) => isMoved(namespace));
+  const own = writes.filter(({ pod }) => pod === to.name);
+  const firstMs = own.reduce((least, { receivedMs }) => Math.min(least, receivedMs), Number.POSITIVE_INFINITY);
+  const done = own.filter(({ resource, code }) => resource === "foos/status" && code < 300).map(({ answeredMs }) => answeredMs);
+  const since = (ms: number) => Math.round(ms - editedAtMs);
+  return {
+    firstReconciledMs: since(done.reduce((least, ms) => Math.min(least, ms), Number.POSITIVE_INFINITY)),
+    reconciledMs: since(done.reduce((most, ms) => Math.max(most, ms), 0)),
+    strangers: writes
+      .filter(({ pod, answeredMs }) => pod === from.name && answeredMs > firstMs)
+      .map(({ verb, resource, namespace, name }) => `${verb} ${resource} ${namespace}/${name}`),
+  };
+}
+
+// GETs are this program's own (it looks whether it is done); what operators write is their work, and not the handover's.
+const OPERATORS_WORK = /^(POST|PUT|PATCH) (foos\/status|configmaps|leases|events)$/;
+
+function isOfHandover(key: string): boolean {
+  return /^(LIST|WATCH|POST|PUT|PATCH|APPLY|DELETE) /.test(key) && !OPERATORS_WORK.test(key);
+}
+
+async function populate(mesh: Mesh, namespaces: number, foosEach: number): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    for (let index = next++; index < namespaces; index = next++) {
+      await mesh.createNamespace(nameOf(index));
+      for (let foo = 0; foo < foosEach; foo++) await mesh.createFoo(nameOf(index), `foo-${foo}`, "x");
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
+
+async function untilReconciled(mesh: Mesh, by: MeshPod, total: number): Promise<void> {
+  const count = async () => {
+    const { items } = await mesh.client.list(FOOS);
+    return items.filter(
+      ({ status, metadata }) => status?.reconciledBy === by.name && status.observedGeneration === metadata.generation,
+    ).length;
+  };
+  await eventually(async () => (await count()) === total, { withinMs: 600_000, everyMs: 1_000 });
+}
+
+async function acks(mesh: Mesh): Promise<number> {
+  return (await readMetrics(String(mesh.manager.ready.health))).sum("ctrlmesh_manager_snapshot_ack_seconds_count");
+}
+
+function specOf(regex: string) {
+  return {
+    selector: { matchLabels: { component: KEY.name } },
+    configuration: { controller: { leaderElectionName: KEY.name } },
+    route: { onLoss: "Resync", subRules: [{ name: "moved", match: [{ namespaceRegex: regex }] }] },
+    subsets: [{ name: "v2", labels: { version: "v2" }, routeRules: ["moved"] }],
+  };
+}
+
+function virtualApp(regex: string): string {
+  return stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: KEY, spec: specOf(regex) });
+}

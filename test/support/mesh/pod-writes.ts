@@ -1,0 +1,48 @@
+// The pods' writes as the API server's audit log has them. A pod's token is bound to it, so that the log names the pod whatever
+// the operator in it says of itself.
+import type { AuditEvent } from "../kube.ts";
+
+export interface PodWrite {
+  readonly pod: string;
+  readonly verb: string;
+  /** With its subresource: "foos/status". */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly code: number;
+  /** When the API server had the request, and when it had answered it: milliseconds since 1970, to the microsecond. */
+  readonly receivedMs: number;
+  readonly answeredMs: number;
+}
+
+const POD_NAME_CLAIM = "authentication.kubernetes.io/pod-name";
+
+/** The writes of pods, in the order of the log, which is that of the answers. */
+export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
+  return events.flatMap((event) => {
+    const pod = event.user.extra?.[POD_NAME_CLAIM]?.[0];
+    const { objectRef } = event;
+    // A review is a question: it changes nothing.
+    if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io") return [];
+    const { resource, namespace = "", name = "", subresource } = objectRef;
+    return [
+      {
+        pod,
+        verb: event.verb,
+        resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+        namespace,
+        name,
+        code: event.responseStatus?.code ?? 0,
+        receivedMs: microTimeMs(event.requestReceivedTimestamp),
+        answeredMs: microTimeMs(event.stageTimestamp),
+      },
+    ];
+  });
+}
+
+/** Kubernetes' MicroTime, "2026-01-02T03:04:05.123456Z", of which Date keeps the milliseconds only. */
+export function microTimeMs(text: string): number {
+  const [whole = "", fraction = "Z"] = text.split(".");
+  const seconds = Date.parse(fraction === "Z" ? whole : `${whole}Z`);
+  return fraction === "Z" ? seconds : seconds + Number(`0.${fraction.slice(0, -1)}`) * 1000;
+}

@@ -1,0 +1,199 @@
+// A pod that runs as processes: its object, its proxy with a data folder that outlives it, and, if wished, an operator behind it.
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PODS } from "../../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../../src/kube/client/types.ts";
+import { type Child, startChild } from "../child-process.ts";
+import { eventually } from "../eventually.ts";
+import { goProgram } from "../go-build.ts";
+import type { Kube } from "../kube.ts";
+import { readProxyImage } from "../proxy-image.ts";
+import { type Supervised, supervise } from "../supervised.ts";
+import { podObject, podToken, setPodEnded, setPodReady, writeKubeconfig } from "./cluster.ts";
+
+export interface PodOptions {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Run the Go operator behind the proxy. */
+  readonly operator?: boolean;
+  /** The VirtualApp that the pod belongs to; default the mesh's own. */
+  readonly app?: string;
+}
+
+/** A pod that runs as processes. */
+export interface MeshPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly proxyUrl: string;
+  readonly healthUrl: string;
+  /** PEM of the CA of the proxy's certificate. */
+  readonly proxyCaPem: string;
+  /** Reaches the API server through the proxy as the pod. */
+  readonly kubeconfig: string;
+  /** Reaches it through the proxy as cluster administrator, to see what the mesh lets through, not what RBAC does. */
+  readonly adminKubeconfig: string;
+  readonly token: string;
+  readonly proxy: Child;
+  readonly operator: Child | undefined;
+  /** The same as what can be crashed, stopped, and started again. */
+  readonly processes: { readonly proxy: Supervised; readonly operator: Supervised | undefined };
+  /** kill -9 of the proxy, then a new one with the same data folder and port. */
+  restartProxy(): Promise<void>;
+  killProxy(): Promise<void>;
+  /** Ends the processes and deletes the pod object, which says before that they have ended. */
+  remove(): Promise<void>;
+  /** Deletes the object at once while the processes go on, as of a pod on a node that was lost and is believed dead. */
+  deleteObject(): Promise<void>;
+  /** Ends the processes and leaves the object. */
+  stop(): Promise<void>;
+}
+
+export interface PodWorld {
+  readonly kube: Kube;
+  readonly client: KubeClient;
+  readonly appNamespace: string;
+  /** host:port of the managers. */
+  readonly manager: string;
+  readonly proxyMain: string;
+  /** The pods' folders are in it. */
+  readonly dir: string;
+  /** Containers that end are restarted. */
+  readonly restarts: boolean;
+  readonly verbose: boolean;
+  /** What the managers say, for a failure's message. */
+  managerOutput(): string;
+}
+
+/** Makes the object and starts the processes. @throws Error if the proxy does not get ready */
+export async function startPod(world: PodWorld, options: Required<PodOptions>): Promise<MeshPod> {
+  const { client, appNamespace: namespace, restarts } = world;
+  const { name, app, labels } = options;
+  const { metadata } = await client.create(PODS, podObject(namespace, app, name, labels));
+  const uid = metadata.uid ?? "";
+  const token = await podToken(client, namespace, name, uid);
+  const dataDir = join(world.dir, `${name}-${uid}`);
+  mkdirSync(dataDir, { recursive: true });
+  const proxy = await supervise({ launch: proxyLauncher(world, { name, uid, dataDir }), restarts });
+  const ready = proxy.child.ready as { url: string; healthUrl: string; ca: string };
+  const kubeconfig = writeKubeconfig(join(dataDir, "pod.kubeconfig"), ready.url, ready.ca, token);
+  const adminKubeconfig = writeKubeconfig(join(dataDir, "admin.kubeconfig"), ready.url, ready.ca, world.kube.token);
+  const operator = await startBehind(world, proxy, options, kubeconfig).catch(async (error: unknown) => {
+    await proxy.stop(0);
+    throw error;
+  });
+  const deleteObject = async () => void (await client.delete(PODS, { namespace, name }, { gracePeriodSeconds: 0 }));
+  const stop = async () => {
+    await operator?.stop(2_000);
+    await proxy.stop(5_000);
+  };
+  return {
+    name,
+    uid,
+    proxyUrl: ready.url,
+    healthUrl: ready.healthUrl,
+    proxyCaPem: readFileSync(ready.ca, "utf8"),
+    kubeconfig,
+    adminKubeconfig,
+    token,
+    get proxy() {
+      return proxy.child;
+    },
+    get operator() {
+      return operator?.child;
+    },
+    processes: { proxy, operator },
+    killProxy: () => proxy.kill(),
+    async restartProxy() {
+      await proxy.kill();
+      await proxy.start();
+    },
+    async remove() {
+      await stop();
+      await setPodEnded(client, namespace, name);
+      await deleteObject();
+    },
+    deleteObject,
+    stop,
+  };
+}
+
+/** Waits until the proxy serves, and then starts the operator, if there is to be one. */
+async function startBehind(
+  { client, appNamespace: namespace, restarts, verbose, managerOutput }: PodWorld,
+  proxy: Supervised,
+  { name, app, operator }: Required<PodOptions>,
+  kubeconfig: string,
+): Promise<Supervised | undefined> {
+  await setPodReady(client, namespace, name);
+  const { healthUrl } = proxy.child.ready as { healthUrl: string };
+  await eventually(async () => (await fetch(`${healthUrl}/readyz`)).ok, { withinMs: 20_000 }).catch((cause) => {
+    throw new Error(`proxy of ${name} is not ready\n${proxy.child.output()}\nmanager:\n${managerOutput()}`, { cause });
+  });
+  if (!operator) return undefined;
+  return supervise({ launch: () => startOperator(kubeconfig, namespace, app, name, verbose), restarts });
+}
+
+function proxyLauncher(
+  { kube, manager, proxyMain, appNamespace, verbose }: PodWorld,
+  { name, uid, dataDir }: { readonly name: string; readonly uid: string; readonly dataDir: string },
+): () => Promise<Child> {
+  const image = readProxyImage();
+  // The ports that it gets the first time are its own from then on: the operator knows them.
+  let listen = "127.0.0.1:0";
+  let healthListen = "127.0.0.1:0";
+  return async () => {
+    const child = await startChild({
+      name: `proxy ${name}`,
+      command: process.execPath,
+      env: image.env,
+      args: [
+        ...image.nodeFlags,
+        proxyMain,
+        "--print-ready",
+        "--api-server",
+        kube.server,
+        "--api-server-ca",
+        kube.caFile,
+        "--manager",
+        manager,
+        "--pod-name",
+        name,
+        "--pod-namespace",
+        appNamespace,
+        "--pod-uid",
+        uid,
+        "--data-dir",
+        dataDir,
+        "--listen",
+        listen,
+        "--health-listen",
+        healthListen,
+        "--log-level",
+        "debug",
+      ],
+      verbose,
+    });
+    const ready = child.ready as { url: string; healthUrl: string };
+    listen = new URL(ready.url).host;
+    healthListen = new URL(ready.healthUrl).host;
+    return child;
+  };
+}
+
+/** The Go operator as the pod `name`, with `app` as its lock. */
+export async function startOperator(
+  kubeconfig: string,
+  namespace: string,
+  app: string,
+  name: string,
+  verbose: boolean,
+): Promise<Child> {
+  return startChild({
+    name: `operator ${name}`,
+    command: await goProgram("test/operators/go-foo"),
+    args: ["--leader-election-id", app, "--lease-duration", "4s", "--renew-deadline", "3s", "--retry-period", "500ms"],
+    env: { KUBECONFIG: kubeconfig, POD_NAME: name, POD_NAMESPACE: namespace },
+    readyLine: false,
+    verbose,
+  });
+}

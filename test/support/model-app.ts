@@ -1,0 +1,208 @@
+// One app for unit tests of the manager's decisions: pods as the API server has them, proxies as their registry knows them, and the
+// real plan and versions in between. Messages are delivered by hand, one at a time; nothing runs by itself.
+import { type Issue, nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
+import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
+import { type AppPod, podKey } from "../../src/manager/translate/app-pods.ts";
+import { type AppPlan, planRoute } from "../../src/manager/translate/plan-app.ts";
+import { isDissolved, planDissolution } from "../../src/manager/translate/plan-dissolution.ts";
+import { NO_CALLER_POLICY, readingOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
+import type { RouteTable } from "../../src/route/table.ts";
+import { subset as subsetRule, table } from "./route-table.ts";
+
+const APP = { namespace: "shop", name: "app" };
+
+interface ModelPod {
+  pod: AppPod;
+  enforced: Snapshot | undefined;
+  outstanding: Snapshot | undefined;
+  wanted: Snapshot | undefined;
+  isReported: boolean;
+  /** The kubelet has not written yet that the proxy serves. */
+  isStatusLate: boolean;
+  /** An older leader may have served it, so recently that its status does not count: see OlderPods. */
+  isOlder: boolean;
+}
+
+/** The namespaces that each subset is to own; all others are the default subset's. */
+type Wish = Readonly<Record<string, readonly string[]>>;
+
+/** @param namespaces that there are; `wish` may not name others */
+export function modelApp(
+  namespaces: readonly string[],
+  wish: Wish,
+  { onLoss = "Restart", subsets = ["", "canary", "beta"] }: { onLoss?: "Restart" | "Resync"; subsets?: readonly string[] } = {},
+) {
+  const pods = new Map<string, ModelPod>();
+  let known = [...namespaces];
+  let asked = wish;
+  let isPaused = false;
+  const young = new Set<string>();
+  let deletion: { readonly specIsBad: boolean } | undefined;
+  let issue: Issue | undefined;
+  let routeVersion = 0;
+
+  const factsOf = (key: string): ProxyFacts | undefined => {
+    const model = [...pods.values()].find(({ pod }) => podKey(pod) === key);
+    if (model === undefined || !model.isReported || model.pod.proxy !== "own") return undefined;
+    const { enforced, outstanding } = model;
+    const version = Math.max(enforced?.version ?? 0, outstanding?.version ?? 0);
+    const rest = { inDoubt: [], unresolved: false, problems: [], leader: false, held: 0, drainingWrites: 0, lock: null };
+    return { ...rest, connected: true, enforced, outstanding, version };
+  };
+  const appPods = () =>
+    [...pods.values()].map(({ pod, enforced, isStatusLate, isOlder }) => {
+      const saysSo = enforced !== undefined && !isStatusLate;
+      return { ...pod, running: pod.running || isOlder || saysSo };
+    });
+  const plan = (): AppPlan => {
+    const facts = { app: APP, pods: appPods(), factsOf };
+    if (deletion !== undefined) {
+      const lockName = deletion.specIsBad ? undefined : "lock";
+      return planDissolution({ ...facts, lockName, namespaces: known.map((name) => ({ name })) });
+    }
+    const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, showsLosses: onLoss === "Restart" };
+    return planRoute({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
+  };
+  const send = (model: ModelPod) => {
+    if (model.outstanding === undefined && model.wanted?.digest !== model.enforced?.digest) model.outstanding = model.wanted;
+  };
+  const add = (name: string, of: string, more: Partial<AppPod>) => {
+    const pod: AppPod = {
+      namespace: APP.namespace,
+      name,
+      uid: name,
+      subset: of,
+      proxy: "own",
+      running: false,
+      ended: false,
+      ready: true,
+      terminating: false,
+      controlled: true,
+      ...more,
+    };
+    const nothing = { enforced: undefined, outstanding: undefined, wanted: undefined };
+    pods.set(name, { pod, ...nothing, isReported: true, isStatusLate: false, isOlder: false });
+  };
+  const modelOf = (name: string): ModelPod => {
+    const model = pods.get(name);
+    if (model === undefined) throw new Error(`there is no pod ${name}`);
+    return model;
+  };
+
+  const app = {
+    pod(name: string, of: string, more: Partial<AppPod> = {}) {
+      add(name, of, more);
+      return app;
+    },
+    /** A pod without a proxy, at work. */
+    bare(name: string) {
+      add(name, "", { proxy: "none", running: true });
+      return app;
+    },
+    relabel(name: string, of: string) {
+      modelOf(name).pod = { ...modelOf(name).pod, subset: of };
+      return app;
+    },
+    gone(name: string) {
+      pods.delete(name);
+      return app;
+    },
+    wish(next: Wish, more: readonly string[] = []) {
+      asked = next;
+      known = [...known, ...more];
+      return app;
+    },
+    /** A namespace was created a moment ago. */
+    young(namespace: string) {
+      young.add(namespace);
+      return app;
+    },
+    pause(value: boolean) {
+      isPaused = value;
+      return app;
+    },
+    delete({ specIsBad = false } = {}) {
+      deletion = { specIsBad };
+    },
+    /** Another manager leads, which knows nothing; what was on its way is lost. */
+    failOver() {
+      issue = undefined;
+      for (const model of pods.values())
+        Object.assign(model, { outstanding: undefined, wanted: undefined, isReported: false, isOlder: true });
+    },
+    /** Nobody writes for now that the pod has started. */
+    lateStatus(name: string) {
+      modelOf(name).isStatusLate = true;
+      return app;
+    },
+    /** Half a minute later: every status is written, and believed. */
+    statusesWritten() {
+      for (const model of pods.values()) Object.assign(model, { isStatusLate: false, isOlder: false });
+      return app;
+    },
+    report(name: string) {
+      modelOf(name).isReported = true;
+      return app;
+    },
+    /** The manager looks at the app: plans, gives versions, sends. */
+    reconcile() {
+      const made = plan();
+      issue = nextIssue(issue, routeVersion, made, appPods(), { facts: factsOf });
+      routeVersion = issue.version;
+      for (const model of pods.values()) {
+        if (model.pod.proxy !== "own" || !model.isReported) continue;
+        model.wanted = issue.snapshots.get(made.rulesFor(model.pod).digest);
+        send(model);
+      }
+      return made;
+    },
+    /** The pod takes what was sent to it, and acknowledges. */
+    deliver(name: string) {
+      const model = modelOf(name);
+      if (model.outstanding === undefined) return;
+      model.enforced = model.outstanding;
+      model.outstanding = undefined;
+      send(model);
+    },
+    /** Everything arrives, until nothing is on its way. */
+    settle() {
+      for (let round = 0; round < 20; round++) {
+        app.reconcile();
+        const busy = [...pods].filter(([, { outstanding }]) => outstanding !== undefined);
+        if (busy.length === 0) return;
+        for (const [name] of busy) while (modelOf(name).outstanding !== undefined) app.deliver(name);
+      }
+      throw new Error("it does not come to rest");
+    },
+    plan,
+    isDissolved: () => isDissolved(plan(), appPods(), factsOf),
+    enforced(name: string): Snapshot {
+      const { enforced } = modelOf(name);
+      if (enforced === undefined) throw new Error(`pod ${name} enforces nothing`);
+      return enforced;
+    },
+    /** The subsets as which a pod may write there now. */
+    writers(namespace: string): string[] {
+      const found = [...pods.values()].flatMap(({ pod, enforced }) => {
+        if (pod.proxy === "none") return [""];
+        return enforced !== undefined && viewOf(enforced, "", "pods").standing(namespace) === "mine" ? [enforced.subset] : [];
+      });
+      return [...new Set(found)].sort();
+    },
+    /** The pod's operator sees what is there. */
+    reads: (name: string, namespace: string) => readingOf(viewOf(app.enforced(name), "", "pods")).standing(namespace) === "mine",
+  };
+  return app;
+}
+
+function tableOf(namespaces: readonly string[], wish: Wish): RouteTable {
+  const subsets = Object.keys(wish);
+  const members = namespaces.map((name) => {
+    const at = subsets.findIndex((each) => wish[each]?.includes(name));
+    return [name, at < 0 ? [] : [at]] as const;
+  });
+  return table(
+    subsets.map((name) => subsetRule(name)),
+    Object.fromEntries(members),
+  );
+}

@@ -1,0 +1,41 @@
+// The operator of the demo as a user deploys it: a Deployment a subset, whose pods look as if they had been injected.
+import { stringify } from "yaml";
+
+export interface OperatorWorkloadOptions {
+  readonly name: string;
+  readonly replicas: number;
+  /** Value of the label `version`, by which pods are divided into subsets. */
+  readonly version: string;
+  /** Default "foo-system". */
+  readonly namespace?: string;
+  /** The VirtualApp; default "foo-operator". */
+  readonly app?: string;
+  /** Default true. */
+  readonly isInjected?: boolean;
+}
+
+/** YAML of the Deployment. */
+export function operatorWorkload(options: OperatorWorkloadOptions): string {
+  const { name, replicas, version, namespace = "foo-system", app = "foo-operator", isInjected = true } = options;
+  const labels = { component: app, version };
+  const injected = isInjected ? { "ctrlmesh.kruise.io/virtual-app-injected": app } : {};
+  const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", restartPolicy: "Always" };
+  return stringify({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels: { ...labels, ...injected } },
+        spec: {
+          serviceAccountName: "foo-operator",
+          terminationGracePeriodSeconds: 10,
+          ...(isInjected ? { initContainers: [sidecar] } : {}),
+          containers: [{ name: "operator", image: "example.invalid/foo-operator" }],
+        },
+      },
+    },
+  });
+}

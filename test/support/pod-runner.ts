@@ -1,0 +1,195 @@
+// A small stand-in for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) make in one namespace as
+// processes of this machine. It binds them, runs the proxy and the operator that their containers stand for, reports their
+// status, starts again what ended, and at deletion sends SIGTERM, waits the grace period, says that the containers have ended, and removes
+// the object, as a kubelet does. Invariant: no process of a pod lives longer than the pod's object.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PODS, type Pod } from "../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { isStatus } from "../../src/kube/status.ts";
+import type { Kube } from "./kube.ts";
+import { endedStatus } from "./mesh/cluster.ts";
+import { createPodProcesses, type PodProcesses } from "./pod-processes.ts";
+
+const NODE = "pod-runner";
+const PROXY_CONTAINER = "ctrlmesh-proxy";
+const LOOK_MS = 200;
+
+export interface PodRunnerOptions {
+  readonly kube: Kube;
+  readonly client: KubeClient;
+  /** Where the manager's gRPC server is, "host:port". */
+  readonly manager: string;
+  readonly namespace: string;
+  /** Run the Go operator with this leader-election lock; absent: no pod runs an operator. */
+  readonly lockName?: string;
+  readonly verbose?: boolean;
+}
+
+/** A pod that runs, or that has run. */
+export interface RunnerPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly processes: PodProcesses;
+  /** SIGTERM was sent. */
+  readonly isEnding: boolean;
+}
+
+export interface PodRunner {
+  /** The pods whose objects exist, by name. */
+  readonly pods: ReadonlyMap<string, RunnerPod>;
+  /** Ends all processes; the objects stay. */
+  stop(): Promise<void>;
+}
+
+interface Running extends RunnerPod {
+  isEnding: boolean;
+  reported: string;
+  isBusy: boolean;
+  /** The work on it, one thing after the other. */
+  turn: Promise<void>;
+}
+
+/** Runs the pods of the namespace from now on. */
+export function startPodRunner(options: PodRunnerOptions): PodRunner {
+  const { client, namespace } = options;
+  const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-pods-"));
+  const pods = new Map<string, Running>();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  const start = (pod: Pod): Running => {
+    const { name = "", uid = "", labels = {} } = pod.metadata;
+    const running: Running = {
+      ...{ name, uid, labels, isEnding: false, isBusy: false, reported: "", turn: Promise.resolve() },
+      processes: createPodProcesses({
+        ...options,
+        name,
+        uid,
+        dataDir: join(dir, uid),
+        hasProxy: pod.spec?.initContainers?.some((container) => container.name === PROXY_CONTAINER) ?? false,
+      }),
+    };
+    const before = pods.get(name);
+    if (before !== undefined) then(before, () => before.processes.stop(0));
+    pods.set(name, running);
+    return running;
+  };
+
+  async function end(pod: Running, graceMs: number): Promise<void> {
+    await pod.processes.stop(graceMs);
+    await reportEnded(client, namespace, pod);
+    await removeObject(client, namespace, pod);
+  }
+
+  function look(pod: Pod): void {
+    const { name = "", uid, deletionTimestamp } = pod.metadata;
+    const known = pods.get(name)?.uid === uid ? pods.get(name) : undefined;
+    if (known?.isEnding) return;
+    if (deletionTimestamp !== undefined) {
+      const ending = known ?? start(pod);
+      ending.isEnding = true;
+      const graceMs = 1000 * ((pod.metadata as { deletionGracePeriodSeconds?: number }).deletionGracePeriodSeconds ?? 30);
+      then(ending, () => end(ending, graceMs));
+      return;
+    }
+    const running = known ?? start(pod);
+    if (running.isBusy) return;
+    running.isBusy = true;
+    then(running, async () => {
+      if (pod.spec?.nodeName === undefined && known === undefined) await bind(client, namespace, name);
+      await running.processes.keepUp(signal);
+      await report(client, namespace, running);
+    });
+  }
+
+  function then(pod: Running, work: () => Promise<void>): void {
+    pod.turn = pod.turn
+      .then(work)
+      .catch((error: unknown) => {
+        // The API server may be away; the next look tries again.
+        if (options.verbose && !signal.aborted) process.stderr.write(`[pod-runner] ${pod.name}: ${String(error)}\n`);
+        pod.isEnding = false;
+      })
+      .finally(() => {
+        pod.isBusy = false;
+      });
+  }
+
+  async function lookAtAll(): Promise<void> {
+    const { items } = await client.list(PODS, { namespace, signal });
+    for (const pod of items) look(pod);
+    for (const [name, running] of pods) {
+      if (items.some(({ metadata }) => metadata.uid === running.uid)) continue;
+      if (pods.get(name) === running) pods.delete(name);
+      then(running, () => running.processes.stop(0));
+    }
+  }
+
+  const looking = (async () => {
+    while (!signal.aborted) {
+      await lookAtAll().catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  })();
+
+  return {
+    pods,
+    async stop() {
+      stopping.abort();
+      await looking;
+      const all = [...pods.values()];
+      await Promise.all(all.map((pod) => pod.turn));
+      await Promise.all(all.map((pod) => pod.processes.stop(2_000)));
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function bind(client: KubeClient, namespace: string, name: string): Promise<void> {
+  const body = { apiVersion: "v1", kind: "Binding", metadata: { namespace, name }, target: { kind: "Node", name: NODE } };
+  await client.createSubresource(PODS, { namespace, name }, "binding", body);
+}
+
+async function report(client: KubeClient, namespace: string, pod: Running): Promise<void> {
+  const { hasProxy, hasStarted, isProxyReady, isReady, proxyRestarts, operatorRestarts } = pod.processes;
+  const condition = (type: string, is: boolean) => ({ type, status: is ? "True" : "False" });
+  const container = (name: string, ready: boolean, restartCount: number) => ({
+    ...{ name, ready, started: ready, restartCount, image: "example.invalid/image", imageID: "" },
+    state: ready ? { running: {} } : { waiting: { reason: "PodInitializing" } },
+  });
+  const status = {
+    phase: hasStarted ? "Running" : "Pending",
+    podIP: "127.0.0.1",
+    podIPs: [{ ip: "127.0.0.1" }],
+    conditions: [
+      condition("PodScheduled", true),
+      condition("Initialized", hasStarted),
+      condition("ContainersReady", isReady),
+      condition("Ready", isReady),
+    ],
+    ...(hasProxy ? { initContainerStatuses: [container(PROXY_CONTAINER, isProxyReady, proxyRestarts)] } : {}),
+    containerStatuses: [container("operator", isReady, operatorRestarts)],
+  };
+  const text = JSON.stringify(status);
+  if (text === pod.reported) return;
+  const body = { metadata: { uid: pod.uid }, status };
+  await client.patch(PODS, { namespace, name: pod.name }, { type: "merge", body }, { subresource: "status" });
+  pod.reported = text;
+}
+
+async function reportEnded(client: KubeClient, namespace: string, { name, uid, processes }: RunnerPod): Promise<void> {
+  const body = { metadata: { uid }, status: endedStatus(["operator"], processes.hasProxy ? [PROXY_CONTAINER] : []) };
+  await client.patch(PODS, { namespace, name }, { type: "merge", body }, { subresource: "status" }).catch((error: unknown) => {
+    if (!isStatus(error, "NotFound", "Conflict")) throw error;
+  });
+}
+
+async function removeObject(client: KubeClient, namespace: string, { name, uid }: RunnerPod): Promise<void> {
+  const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+  await client.delete(PODS, { namespace, name }, options).catch((error: unknown) => {
+    if (!isStatus(error, "NotFound", "Conflict")) throw error;
+  });
+}

@@ -1,0 +1,81 @@
+// A proxy by script: a real gRPC stream to a manager that says what a test says and remembers what it was told.
+import { connect } from "node:http2";
+import { Client, type ClientDuplexStream, credentials, type ServiceError } from "@grpc/grpc-js";
+import { loadMeshService } from "../../src/wire/load-proto.ts";
+import type { HelloMessage, ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
+
+const { Connect: method } = loadMeshService();
+
+export interface ScriptedProxy {
+  readonly received: readonly ManagerMessage[];
+  /** The manager has taken the hello. */
+  readonly served: boolean;
+  /** Undefined while the stream is open; `details` is "" when the manager ended it in order. */
+  readonly ended: { readonly code: number; readonly details: string } | undefined;
+  readonly call: ClientDuplexStream<ProxyMessage, ManagerMessage>;
+  send(message: ProxyMessage): void;
+  close(): void;
+}
+
+export function openProxy(endpoint: string): ScriptedProxy {
+  if (method === undefined) throw new Error("the contract has no method Connect");
+  const client = new Client(endpoint, credentials.createInsecure(), {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.enable_retries": 0,
+    "grpc.max_receive_message_length": -1,
+    "grpc.max_send_message_length": -1,
+  });
+  const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = client.makeBidiStreamRequest(
+    method.path,
+    (message: ProxyMessage) => method.requestSerialize(message),
+    (bytes: Buffer) => method.responseDeserialize(bytes) as ManagerMessage,
+  );
+  const received: ManagerMessage[] = [];
+  let served = false;
+  let ended: ScriptedProxy["ended"];
+  const finish = (code: number, details: string) => {
+    ended ??= { code, details };
+    client.close();
+  };
+  call.on("metadata", () => {
+    served = true;
+  });
+  call.on("data", (message: ManagerMessage) => received.push(message));
+  call.on("end", () => finish(0, ""));
+  call.on("error", ({ code, details }: ServiceError) => finish(code, details));
+  return {
+    received,
+    call,
+    get served() {
+      return served;
+    },
+    get ended() {
+      return ended;
+    },
+    send: (message) => void call.write(message),
+    close() {
+      call.cancel();
+      client.close();
+    },
+  };
+}
+
+/** A proxy that says this and then reads nothing, while its HTTP/2 answers pings. (A gRPC client would read a message ahead.) */
+export function openStuckProxy(endpoint: string, message: ProxyMessage): { close(): void } {
+  if (method === undefined) throw new Error("the contract has no method Connect");
+  const session = connect(`http://${endpoint}`);
+  const headers = { ":method": "POST", ":path": method.path, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request(headers, { endStream: false });
+  for (const part of [session, stream]) part.on("error", () => undefined);
+  const body = method.requestSerialize(message);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(body.length, 1);
+  stream.write(Buffer.concat([prefix, body]));
+  return { close: () => session.destroy() };
+}
+
+/** A hello of a pod of which nothing else is told. */
+export function helloOf(name: string, more: Partial<HelloMessage> = {}, namespace = "shop"): ProxyMessage {
+  const pod = { namespace, name, uid: "uid-1" };
+  return { hello: { pod, version: 0, digest: "", proxyVersion: "test", enforced: null, inDoubt: [], ...more } };
+}

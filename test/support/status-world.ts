@@ -1,0 +1,160 @@
+// A mesh as far as a status sees it, for unit tests: a spec, namespaces, pods, and proxies that acknowledge when they are told
+// to. The plan is the real one; the clock is the test's. Each `look` is what one reconcile does.
+import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
+import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
+import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
+import type { AppPod } from "../../src/manager/translate/app-pods.ts";
+import { planApp } from "../../src/manager/translate/plan-app.ts";
+import { appStatus } from "../../src/manager/translate/status/app-status.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+
+const APP = { namespace: "shop", name: "app" };
+
+export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {
+  return {
+    namespace: APP.namespace,
+    name,
+    uid: `uid-${name}`,
+    subset,
+    proxy: "own",
+    ended: false,
+    running: true,
+    ready: true,
+    terminating: false,
+    controlled: true,
+    ...more,
+  };
+}
+
+/** A spec that gives the namespaces to the subset "canary" and the rest to the default subset. */
+export function canarySpec(namespaces: readonly string[], route: Partial<VirtualAppSpec["route"]> = {}): VirtualAppSpec {
+  const match = namespaces.map((name) => ({ namespaceRegex: `^${name}$` }));
+  return {
+    selector: { matchLabels: { component: "app" } },
+    configuration: { controller: { leaderElectionName: "lock" } },
+    route: { subRules: match.length === 0 ? [] : [{ name: "pilot", match }], ...route },
+    subsets: [{ name: "canary", labels: { version: "v2" }, routeRules: match.length === 0 ? [] : ["pilot"] }],
+  };
+}
+
+export interface StatusWorld {
+  spec: VirtualAppSpec;
+  generation: number;
+  namespaces: string[];
+  readonly pods: Map<string, AppPod>;
+  /** What is reported beside the snapshots. */
+  readonly reports: Map<string, Partial<ProxyFacts>>;
+  restart: RestartStatus | undefined;
+  /** The status as it was written last; a new manager finds it. */
+  status: VirtualAppStatus | undefined;
+  nowMs: number;
+  /** One reconcile: plans, sends what is new, writes the status. */
+  look(): VirtualAppStatus;
+  /** The pod's proxy acknowledges what it was sent last. */
+  ack(...pods: readonly string[]): void;
+  /** Everybody acknowledges until nothing is new. */
+  settle(): VirtualAppStatus;
+  /** Every proxy that is known enforces what it is to enforce, and nothing else is on its way to it. */
+  isEnforced(): boolean;
+  /** A new manager: no proxy has said hello to it. */
+  forget(): void;
+  /** Proxies say hello again with what they enforce. */
+  hello(...pods: readonly string[]): void;
+}
+
+export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly string[], pods: readonly AppPod[]): StatusWorld {
+  const enforced = new Map<string, Snapshot>();
+  const outstanding = new Map<string, Snapshot>();
+  const wanted = new Map<string, Snapshot>();
+  let known = new Set(pods.map(({ name }) => name));
+  let version = 0;
+  const versions = new Map<string, number>();
+
+  const factsOf = (key: string): ProxyFacts | undefined => {
+    const name = key.split("/")[1] ?? "";
+    if (!known.has(name)) return undefined;
+    return {
+      connected: true,
+      enforced: enforced.get(name),
+      outstanding: outstanding.get(name),
+      inDoubt: [],
+      unresolved: false,
+      version: enforced.get(name)?.version ?? 0,
+      problems: [],
+      leader: false,
+      held: 0,
+      drainingWrites: 0,
+      lock: null,
+      ...world.reports.get(name),
+    };
+  };
+
+  // As the registry does: one snapshot at a time.
+  const send = (name: string) => {
+    const next = wanted.get(name);
+    if (next === undefined || outstanding.has(name) || enforced.get(name)?.digest === next.digest) return;
+    outstanding.set(name, next);
+  };
+
+  const world: StatusWorld = {
+    spec,
+    generation: 1,
+    namespaces: [...namespaces],
+    pods: new Map(pods.map((pod) => [pod.name, pod])),
+    reports: new Map(),
+    restart: undefined,
+    status: undefined,
+    nowMs: Date.UTC(2026, 0, 1),
+    look() {
+      const own = [...world.pods.values()];
+      const facts = { app: APP, spec: world.spec, namespaces: world.namespaces.map((name) => ({ name, labels: {} })) };
+      const plan = planApp({ ...facts, pods: own, factsOf });
+      wanted.clear();
+      for (const pod of own) {
+        if (!known.has(pod.name) || pod.proxy !== "own") continue;
+        const rules = plan.rulesFor(pod);
+        const number = versions.get(rules.digest) ?? ++version;
+        versions.set(rules.digest, number);
+        wanted.set(pod.name, { ...rules, version: number });
+        send(pod.name);
+      }
+      world.status = appStatus({
+        generation: world.generation,
+        previous: world.status,
+        pods: own,
+        factsOf,
+        plan,
+        version,
+        lockName: "lock",
+        idle: [],
+        restart: world.restart,
+        now: new Date(world.nowMs).toISOString(),
+      });
+      return world.status;
+    },
+    ack(...names) {
+      for (const name of names) {
+        const snapshot = outstanding.get(name);
+        if (snapshot !== undefined) enforced.set(name, snapshot);
+        outstanding.delete(name);
+        send(name);
+      }
+    },
+    settle() {
+      for (let times = 0; times < 10; times++) {
+        world.look();
+        world.ack(...world.pods.keys());
+      }
+      return world.look();
+    },
+    isEnforced: () => [...wanted].every(([name, { digest }]) => enforced.get(name)?.digest === digest && !outstanding.has(name)),
+    forget() {
+      known = new Set();
+      outstanding.clear();
+    },
+    hello(...names) {
+      for (const name of names) known.add(name);
+    },
+  };
+  return world;
+}

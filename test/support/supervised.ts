@@ -1,0 +1,109 @@
+// A process that comes back when it ends by itself or is killed, as a kubelet restarts a container. Invariant: it runs at most once
+// at a time, and stays down after `kill` or `stop` until `start`. Used for the managers, proxies and operators of test/support/mesh.ts.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Child } from "./child-process.ts";
+
+export interface SupervisedOptions {
+  /** Starts it; it may fail, and then it is tried again. */
+  launch(): Promise<Child>;
+  /** False: what ends stays down. Default true. */
+  readonly restarts?: boolean;
+  /** How long it stays down; default 300 ms. (A kubelet waits longer and longer; tests have less time.) */
+  readonly restartMs?: number;
+}
+
+export interface Supervised {
+  /** The newest process. */
+  readonly child: Child;
+  /** How often it was restarted by the supervisor. */
+  readonly restarts: number;
+  /** A process runs, stopped or not. */
+  readonly isUp: boolean;
+  readonly isPaused: boolean;
+  /** kill -9; the supervisor starts it again. */
+  crash(): Promise<void>;
+  /** kill -9; it stays down. */
+  kill(): Promise<void>;
+  /** Starts it after `kill`. @throws Error if it does not start */
+  start(): Promise<void>;
+  /** SIGSTOP: it holds all its connections and says nothing. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** SIGTERM, after `graceMs` SIGKILL; it stays down. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** Starts it. @throws Error if it does not start the first time */
+export async function supervise({ launch, restarts = true, restartMs = 300 }: SupervisedOptions): Promise<Supervised> {
+  let child = await launch();
+  let wanted = true;
+  let restarted = 0;
+  let isPaused = false;
+  let restarting: Promise<void> = Promise.resolve();
+
+  const watch = (one: Child) => {
+    if (!restarts) return;
+    void one.gone.then(() => {
+      if (wanted && child === one) restarting = restart();
+    });
+  };
+  const restart = async () => {
+    isPaused = false;
+    while (wanted) {
+      await sleep(restartMs);
+      if (!wanted) return;
+      const next = await launch().catch(() => undefined);
+      if (next === undefined) continue;
+      child = next;
+      restarted++;
+      watch(next);
+      return;
+    }
+  };
+  const end = async (graceMs: number) => {
+    wanted = false;
+    await child.stop(graceMs);
+    await restarting;
+    await child.stop(graceMs); // one that had just been started
+    isPaused = false;
+  };
+  watch(child);
+  return {
+    get child() {
+      return child;
+    },
+    get restarts() {
+      return restarted;
+    },
+    get isUp() {
+      return !child.exited;
+    },
+    get isPaused() {
+      return isPaused;
+    },
+    async crash() {
+      child.kill("SIGKILL");
+      await child.gone;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await end(0);
+    },
+    async start() {
+      wanted = true;
+      child = await launch();
+      watch(child);
+    },
+    pause() {
+      if (child.exited) return;
+      isPaused = true;
+      child.kill("SIGSTOP");
+    },
+    resume() {
+      isPaused = false;
+      child.kill("SIGCONT");
+    },
+    stop: (graceMs = 10_000) => end(graceMs),
+  };
+}

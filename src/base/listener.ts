@@ -40,6 +40,8 @@ export function createListener(server: Server, connectionEvent: "connection" | "
         server.once("error", failed);
         server.listen({ host, port }, () => {
           server.off("error", failed);
+          // A connection that could not be accepted (no file descriptor left) is its client's failure, and not the end of us.
+          server.on("error", () => undefined);
           resolve(server.address() as AddressInfo);
         });
       });

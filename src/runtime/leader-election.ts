@@ -63,8 +63,9 @@ const LOOKS_A_PERIOD = 2;
 const LOOK_JITTER_FACTOR = 0.2;
 // A leader renews every period, and contenders look after half of one.
 const MISSED_RENEWALS = 3;
-// leaseTransitions is an int32, and the epoch one more.
-const MAX_EPOCH = 2 ** 31 - 2;
+// leaseTransitions is an int32, and a hello may say anything: half of the numbers are left for the leaders to come. With none left the
+// API server would refuse every leader after this one.
+const MAX_EPOCH = 2 ** 30;
 
 /** @throws MeshError `CONFIG_INVALID` if the times do not leave a margin */
 export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
@@ -81,11 +82,14 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   let leadsUntilMs = 0;
   let epoch = 0;
   let epochFloor = 0;
+  /** The highest epoch that this process saw in a lease: one that is made anew after a deletion goes on from there. */
+  let newestEpoch = 0;
   let leader = "";
   let running: Promise<void> | undefined;
 
   function seen(next: Observation): void {
     observation = next;
+    newestEpoch = Math.max(newestEpoch, epochOf(next.lease.spec ?? {}));
     const holder = next.lease.spec?.holderIdentity ?? "";
     if (holder === leader) return;
     leader = holder;
@@ -108,6 +112,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
         seen(observe(observation, await client.get(LEASES, { namespace, name }, { signal, timeoutMs }), clock.monotonicMs()));
       } catch (error) {
         if (!isStatus(error, "NotFound")) throw error;
+        epochFloor = Math.max(epochFloor, newestEpoch);
         const spec = ownSpec(undefined);
         seen({
           lease: await client.create(LEASES, { metadata: { namespace, name }, spec }, { signal, timeoutMs }),
@@ -249,7 +254,8 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     get leader() {
       const sinceMs = observation?.sinceMs ?? Number.NEGATIVE_INFINITY;
       const isRenewed = clock.monotonicMs() < sinceMs + Math.min(renewDeadlineMs, MISSED_RENEWALS * retryPeriodMs);
-      return leader === identity || isRenewed ? leader : "";
+      if (leader === identity) return leadsNow() ? leader : ""; // nobody is sent to one that is about to end
+      return isRenewed ? leader : "";
     },
     get epoch() {
       return leadsNow() ? epoch : undefined;

@@ -142,7 +142,7 @@ test("epochs grow with every leader, also when the lease was deleted and somebod
   }
   expect(epochs).toEqual([1, 2, 3]);
   client.remove(LEASES, REF);
-  const fresh = elector({ clock, client }, "three");
+  const fresh = elector({ clock, client }, "three"); // it has never seen the lease
   await fresh.start(never);
   await clock.advance(3_000);
   expect(fresh.epoch).toBe(1);
@@ -153,4 +153,40 @@ test("epochs grow with every leader, also when the lease was deleted and somebod
   await clock.advance(3_000);
   expect([fresh.epoch, client.read(LEASES, REF)?.spec?.leaseTransitions]).toEqual([4, 3]);
   await fresh.stop();
+});
+
+test("who has seen the lease before it was deleted leads by an epoch beyond it, be it beside the leader from before", async () => {
+  const { clock, client } = setUp();
+  let isCut = false;
+  const cut = <T>(call: () => Promise<T>) => (isCut ? Promise.reject(new Error("cut off")) : call());
+  const cutOff: FakeKubeClient = {
+    ...client,
+    get: (...args: Parameters<typeof client.get>) => cut(() => client.get(...args)),
+    update: (...args: Parameters<typeof client.update>) => cut(() => client.update(...args)),
+  } as FakeKubeClient;
+  const one = elector({ clock, client: cutOff }, "one");
+  const two = elector({ clock, client }, "two");
+  await one.start(never);
+  await clock.flush();
+  await two.start(never);
+  await clock.advance(3_000);
+  expect([one.epoch, two.epoch]).toEqual([1, undefined]);
+  isCut = true;
+  client.remove(LEASES, REF);
+  await clock.advance(1_500);
+  expect([one.epoch, two.epoch]).toEqual([1, 2]);
+  await clock.advance(6_000);
+  expect(two.epoch).toBe(2); // renewals do not raise it
+  await Promise.all([one.stop(), two.stop()]);
+});
+
+test("a hello that names the highest epoch there is leaves room for the leaders to come", async () => {
+  const { clock, client } = setUp();
+  const one = elector({ clock, client }, "one");
+  await one.start(never);
+  await clock.advance(3_000);
+  one.raiseEpoch(2 ** 31 - 2);
+  await clock.advance(3_000);
+  expect(one.epoch).toBe(1);
+  await one.stop();
 });

@@ -39,7 +39,8 @@ export function createProxyListener(options: {
   return {
     listen: () =>
       new Promise((resolve, reject) => {
-        server.once("error", (cause) =>
+        // Stays: a connection that could not be accepted later (no file descriptor left) must not end the process.
+        server.on("error", (cause) =>
           reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
         );
         server.listen(options.listen, () => {

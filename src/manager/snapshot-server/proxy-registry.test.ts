@@ -50,6 +50,31 @@ beforeEach(() => {
   proxy = stream();
 });
 
+describe("a leader whose epoch has changed", () => {
+  it("believes nothing that was said under the promise before, and ends those streams", () => {
+    const other = "shop/app-1";
+    const late = stream();
+    registry.connected(POD, hello(version(1)), proxy, 1);
+    registry.publish(POD, version(2));
+    registry.connected(other, hello(), late, 6);
+    expect(proxy.ended).toHaveLength(1);
+    expect(registry.facts(POD)).toMatchObject({ connected: false, unresolved: true, enforced: undefined, version: 1 });
+    registry.acked(POD, proxy, 1);
+    expect(registry.facts(POD)?.unresolved).toBe(true);
+    expect([registry.facts(other)?.connected, late.ended]).toEqual([true, []]);
+    const again = stream();
+    registry.connected(POD, hello(version(1)), again, 6);
+    expect(registry.facts(POD)).toMatchObject({ connected: true, unresolved: false, enforced: { version: 1 } });
+    expect(late.ended).toEqual([]);
+  });
+});
+
+it("a proxy that says a version near the end of all numbers does not lead the others' versions there", () => {
+  const absurd = { ...version(1), version: Number.MAX_SAFE_INTEGER };
+  registry.connected(POD, hello(absurd), proxy);
+  expect(registry.facts(POD)).toMatchObject({ version: 0, enforced: undefined, unresolved: true });
+});
+
 describe("what a proxy is sent", () => {
   it("is never a snapshot from before its hello: that was decided without knowing what it holds", () => {
     registry.publish(POD, version(1));
@@ -68,6 +93,28 @@ describe("what a proxy is sent", () => {
     registry.acked(POD, proxy, 1);
     registry.publish(POD, version(1));
     expect([registry.facts(POD)?.unresolved, proxy.sent.length]).toEqual([false, 1]);
+  });
+  it("is what it acknowledged last at once, though what was sent since waits for a write; the doubt ends with that answer", () => {
+    registry.connected(POD, hello(version(1)), proxy);
+    registry.publish(POD, version(2));
+    const undo = { ...version(1), version: 3 };
+    registry.publish(POD, undo);
+    expect(proxy.sent).toEqual([
+      [2, 1],
+      [3, 2],
+    ]);
+    expect(proxy.deltas[1]).toBeUndefined(); // it is not known which of the two is in force
+    expect(registry.facts(POD)).toMatchObject({
+      enforced: { version: 1 },
+      inDoubt: [{ version: 2 }],
+      outstanding: { version: 3 },
+    });
+    registry.publish(POD, { ...version(4) });
+    registry.acked(POD, proxy, 1); // of what was given up: says nothing any more
+    expect(registry.facts(POD)?.inDoubt).toHaveLength(1);
+    registry.acked(POD, proxy, 2);
+    expect(registry.facts(POD)).toMatchObject({ enforced: { version: 3 }, inDoubt: [], outstanding: { version: 4 } });
+    expect(proxy.sent).toHaveLength(3);
   });
   it("is one snapshot at a time, coalesced to the newest", () => {
     registry.connected(POD, hello(), proxy);

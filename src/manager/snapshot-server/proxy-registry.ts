@@ -1,5 +1,5 @@
 // What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it.
-// Invariant: at most one snapshot a proxy is unacknowledged; what comes meanwhile is coalesced to the newest. Facts only
+// Invariant: at most one snapshot a proxy is unacknowledged, and its undoing; what else comes meanwhile is coalesced to the newest. Facts only
 // leave when the pod is gone, so that a lost connection never looks like a lost claim.
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -8,8 +8,11 @@ import { createDeltaCache } from "./delta-cache.ts";
 import { createNonces } from "./nonces.ts";
 import {
   baseOf,
+  doubtfulState,
   emptyState,
   factsOf,
+  giveUpOutstanding,
+  isUndone,
   type ProxyFacts,
   type ProxyState,
   type ProxyStream,
@@ -24,9 +27,11 @@ export type { ProxyFacts, ProxyStream } from "./proxy-state.ts";
 export interface ProxyRegistry {
   /**
    * A proxy's stream has opened with its hello. An older stream of the same pod is ended; if this one is the older, by the
-   * proxy's own count, it is ended and changes nothing.
+   * proxy's own count, it is ended and changes nothing. With the first one of another epoch all others are ended, and their pods may
+   * hold anything until they have said hello again: who has promised less may follow another leader meanwhile.
+   * @param epoch to which the proxy has given its promise
    */
-  connected(pod: string, hello: HelloMessage, stream: ProxyStream): void;
+  connected(pod: string, hello: HelloMessage, stream: ProxyStream, epoch?: number): void;
   /** The stream is gone; ignored if the pod has a newer one. */
   disconnected(pod: string, stream: ProxyStream): void;
   acked(pod: string, stream: ProxyStream, nonce: number): void;
@@ -61,6 +66,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
   const interner = createTableInterner();
   const deltas = createDeltaCache();
   const nonces = createNonces();
+  let promisedEpoch = 0;
 
   const changed = (pod: string) => {
     for (const listener of listeners) listener(pod);
@@ -75,8 +81,10 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
     onSent?.(pod, snapshot, delta !== undefined);
   };
   const flush = (pod: string, state: ProxyState, wholeOnly = false) => {
-    const { stream, wanted, outstanding, enforced } = state;
-    if (stream === undefined || wanted === undefined || outstanding !== undefined) return;
+    const { stream, wanted, enforced } = state;
+    if (stream === undefined || wanted === undefined) return;
+    if (isUndone(state)) giveUpOutstanding(state); // its ACK may wait for a write that hangs, and the write is allowed again
+    if (state.outstanding !== undefined) return;
     const isEnforced = wanted.digest === enforced?.digest && state.inDoubt.length === 0 && !state.unresolved;
     if (isEnforced || wanted.digest === state.refusedDigest) return;
     send(pod, state, stream, wanted, wholeOnly);
@@ -95,8 +103,18 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
     return state;
   };
 
+  const startEpoch = (epoch: number) => {
+    promisedEpoch = epoch;
+    for (const [pod, state] of states) {
+      states.set(pod, doubtfulState(state));
+      state.stream?.end(`the leader's epoch is ${epoch} now: hello and promise are to be said anew`);
+      changed(pod);
+    }
+  };
+
   return {
-    connected(pod, hello, stream) {
+    connected(pod, hello, stream, epoch = promisedEpoch) {
+      if (epoch !== promisedEpoch) startEpoch(epoch);
       const state = stateFor(pod, hello.pod?.uid ?? "");
       const number = hello.stream ?? 0; // 0: an older version that does not count has taken the place of a newer one
       if (number > 0 && number < state.streamNumber) {

@@ -1,7 +1,7 @@
 // What is known about one proxy, and how a hello and an acknowledgement change it. Pure. Invariant: facts only get narrower by what
 // the proxy itself has said. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { HelloMessage, LockReviewMessage, ReportMessage } from "../../wire/messages.ts";
+import type { HelloMessage, LockReviewMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
 import type { SnapshotDelta } from "../../wire/snapshot-delta.ts";
 import { acceptedReview } from "./lock-report.ts";
 import type { TableInterner } from "./table-interner.ts";
@@ -14,6 +14,12 @@ export interface ProxyStream {
   end(reason: string): void;
 }
 
+/**
+ * No version is above it: each is one more than the last. What a hello says beyond is a lie or a broken file; were it taken, the versions
+ * that follow would soon be no safe integers, which every proxy refuses, and the status would keep that for the managers to come.
+ */
+export const MAX_VERSION = 2 ** 48;
+
 /** What is known about one proxy. */
 export interface ProxyFacts {
   readonly connected: boolean;
@@ -21,7 +27,7 @@ export interface ProxyFacts {
   readonly enforced: Snapshot | undefined;
   /** Sent and not yet answered: the proxy may enforce it any moment. */
   readonly outstanding: Snapshot | undefined;
-  /** What it said at hello to have come to enforce after `enforced`, without having been able to acknowledge it. */
+  /** What it may have come to enforce after `enforced` without an ACK: what it said so at hello of, or what was undone before that. */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy enforces something that it could not tell at hello; over with its first ACK. */
   readonly unresolved: boolean;
@@ -90,6 +96,11 @@ export function emptyState(uid: string): ProxyState {
   };
 }
 
+/** The state of a pod of which nothing that was known counts any more: it may hold anything, until its next hello. */
+export function doubtfulState({ uid, streamNumber, version, lock }: ProxyState): ProxyState {
+  return { ...emptyState(uid), streamNumber, version, lock, unresolved: true };
+}
+
 /** Takes what the proxy says at hello over what was known: it may have restarted with an older snapshot, or with none. */
 export function takeHello(state: ProxyState, hello: HelloMessage, interner: TableInterner): void {
   state.streamNumber = hello.stream ?? 0;
@@ -102,9 +113,10 @@ export function takeHello(state: ProxyState, hello: HelloMessage, interner: Tabl
   state.wanted = undefined;
   state.refusedDigest = "";
   state.problems = [];
-  state.version = Math.max(state.version, hello.version);
-  state.enforced = hello.enforced === null ? undefined : interner.told(hello.enforced);
-  const inDoubt = hello.inDoubt.map((message) => interner.told(message));
+  state.version = Math.max(state.version, hello.version <= MAX_VERSION ? hello.version : 0);
+  const told = (message: SnapshotMessage) => (message.version <= MAX_VERSION ? interner.told(message) : undefined);
+  state.enforced = hello.enforced === null ? undefined : told(hello.enforced);
+  const inDoubt = hello.inDoubt.map(told);
   state.inDoubt = inDoubt.filter((snapshot) => snapshot !== undefined);
   const holdsSomething = hello.enforced !== null || hello.digest !== "" || hello.version > 0;
   // What a proxy of another version holds is not known until it has acknowledged one of ours.
@@ -127,6 +139,18 @@ export function takeReport(state: ProxyState, { leader, lock, held = 0, draining
   state.held = held;
   state.drainingWrites = drainingWrites;
   state.lock = acceptedReview(lock);
+}
+
+/** The proxy has been sent something else meanwhile, and is to have again what it acknowledged last. */
+export function isUndone({ wanted, enforced, outstanding, inDoubt }: ProxyState): boolean {
+  if (outstanding === undefined || enforced === undefined || inDoubt.length > 0) return false;
+  return wanted?.digest === enforced.digest && outstanding.snapshot.digest !== enforced.digest;
+}
+
+/** What is on its way is waited for no more. The proxy may come to enforce it all the same, until it acknowledges something newer. */
+export function giveUpOutstanding(state: ProxyState): void {
+  if (state.outstanding !== undefined) state.inDoubt = [...state.inDoubt, state.outstanding.snapshot];
+  state.outstanding = undefined;
 }
 
 /** What a delta may be the difference to: what the proxy enforces for certain, and alone. */

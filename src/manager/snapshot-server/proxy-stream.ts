@@ -132,7 +132,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     const pod = podOf(hello) ?? "";
     log.info({ pod, version: hello.version, epoch }, "proxy connected");
     phase = { kind: "served", pod, epoch };
-    registry.connected(pod, hello, proxy);
+    registry.connected(pod, hello, proxy, epoch);
     if (report !== undefined) registry.reported(pod, proxy, report);
     return phase;
   }

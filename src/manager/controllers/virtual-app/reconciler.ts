@@ -52,7 +52,8 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
   /**
    * The uid of each app that this process was the first to serve, since it put the finalizer on. Nobody was told anything of such an
    * app before, so it does not matter that the pods of its namespace have just been listed: a first apply waits for nothing. (Who
-   * ran before that ran without this app's routes, and what is not in the mesh can be removed by force at any time.)
+   * ran before that ran without this app's routes, and what is not in the mesh can be removed by force at any time.) An app that has
+   * a status was served before: somebody else has taken its finalizer off.
    */
   const begun = new Map<string, string | undefined>();
   const statuses = createStatusFeed(options);
@@ -96,7 +97,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
       }
       // Before the first proxy is told anything: from then on there is something to bring back.
       const { uid } = object.metadata;
-      const begin = () => void begun.set(key, uid);
+      const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
       const app = isDeleting ? object : await setFinalizer(options.client, object, true, signal, begin);
       // A newer spec than the one that was checked is not spoken for: the watch brings it and queues the app again.
       if (app === undefined || (app.metadata.generation ?? 0) !== generation) return {};

@@ -73,6 +73,16 @@ describe("a status", () => {
     expect(written()).toEqual({ restart, routeVersion: 4 });
   });
 
+  it("that somebody else wrote over this manager's own, of the same spec, is mended when it is looked at next", async () => {
+    const { client, feed, object, written, put } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    await feed.write(object, make, signal);
+    const brought = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
+    await feed.write(brought, make, signal);
+    await feed.write(put({}, { observedGeneration: 1 }), make, signal);
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+  });
+
   it("of an app that is gone, or made anew under its name, is written nowhere", async () => {
     const { client, feed, object, written } = setup();
     client.remove(VIRTUAL_APPS, REF);

@@ -42,8 +42,12 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
 
   /** The object as it was written last, if that is about the same spec. */
   const newest = (object: VirtualApp): VirtualApp => {
-    const last = written.get(keyOf(object.metadata));
-    return last !== undefined && isSameSpec(last, object) ? last : object;
+    const key = keyOf(object.metadata);
+    const last = written.get(key);
+    if (last === undefined || !isSameSpec(last, object)) return object;
+    // The watch has caught up: what it brings from here on is newer, whoever wrote it.
+    if (last.metadata.resourceVersion === object.metadata.resourceVersion) written.delete(key);
+    return last;
   };
 
   return {
@@ -59,9 +63,10 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
         return change.after;
       };
       const options = { signal, fieldManager: "ctrlmesh-manager" };
-      const after = await writeStatus(client, VIRTUAL_APPS, newest(object), wished, options);
+      const base = newest(object);
+      const after = await writeStatus(client, VIRTUAL_APPS, base, wished, options);
       if (after === undefined || change === undefined) return { isWritten: false };
-      written.set(keyOf(object.metadata), after);
+      if (after !== base) written.set(keyOf(object.metadata), after);
       observed?.statusWritten(change.before, change.after, nowMs);
       for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
       const requeueAfterMs = nextLookMs(change.after, now);

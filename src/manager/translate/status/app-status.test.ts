@@ -287,3 +287,13 @@ it("rejectedStatus keeps what was enforced and says why the new spec is not", ()
     lastTransitionTime: "2026-01-01T01:00:00Z",
   });
 });
+
+it("Converged is not True while a proxy may hold anything besides what it enforces, and Ready stays", () => {
+  const doubtful = proxy("d-canary", { unresolved: true, outstanding: { ...snapshot(wished), digest: "d-canary" } });
+  const { conditions, proxies } = status({}, { "shop/c": doubtful });
+  expect(proxies).toMatchObject({ total: 2, synced: 1 });
+  expect(conditions?.filter(({ type }) => type === "Ready" || type === "Converged").map(({ status: is }) => is)).toEqual([
+    "True",
+    "False",
+  ]);
+});

@@ -53,7 +53,7 @@ export function servingPods(facts: StatusFacts): AppPod[] {
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const known = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);
-  if (known?.enforced?.digest !== digest || known.inDoubt.length > 0) return false;
+  if (known?.enforced?.digest !== digest || known.inDoubt.length > 0 || known.unresolved) return false;
   return known.outstanding === undefined || known.outstanding.digest === digest;
 }
 

@@ -44,7 +44,8 @@ function stoppable(clock: FakeClock) {
   };
 }
 
-test("a process that was stopped past its deadline does not lead, before it has noticed itself", async () => {
+/** "one" leads in a process that can be stopped, and "two" waits. */
+async function leaderAndContender() {
   const { clock, client } = setUp();
   const process = stoppable(clock);
   const one = elector({ clock: process.own, client }, "one");
@@ -52,6 +53,11 @@ test("a process that was stopped past its deadline does not lead, before it has 
   await one.start(never);
   await clock.flush();
   await two.start(never);
+  return { clock, process, one, two };
+}
+
+test("a process that was stopped past its deadline does not lead, before it has noticed itself", async () => {
+  const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(5_000);
   expect([one.isLeader, one.epoch, two.isLeader, two.epoch]).toEqual([true, 1, false, undefined]);
   process.stop();
@@ -94,13 +100,7 @@ test("at no moment do two lead, however long one of them is stopped", async () =
 });
 
 test("a leader that has missed renewals is no leader to send anybody to", async () => {
-  const { clock, client } = setUp();
-  const process = stoppable(clock);
-  const one = elector({ clock: process.own, client }, "one");
-  const two = elector({ clock, client }, "two");
-  await one.start(never);
-  await clock.flush();
-  await two.start(never);
+  const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(4_000);
   expect(two.leader).toBe("one");
   process.stop();
@@ -115,13 +115,7 @@ test("a leader that has missed renewals is no leader to send anybody to", async 
 });
 
 test("the next one takes over within two seconds of the lease's end", async () => {
-  const { clock, client } = setUp();
-  const process = stoppable(clock);
-  const one = elector({ clock: process.own, client }, "one");
-  const two = elector({ clock, client }, "two");
-  await one.start(never);
-  await clock.flush();
-  await two.start(never);
+  const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(6_100);
   process.stop(); // as kill -9: the last renewal was at 6,000
   await clock.advance(16_900);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { proxyFacts } from "../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../test/support/route-table.ts";
 import type { VirtualApp } from "../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
@@ -6,20 +7,7 @@ import { createRegistry } from "../base/metrics.ts";
 import { createManagerMetrics } from "./metrics.ts";
 import type { ProxyFacts } from "./snapshot-server/proxy-registry.ts";
 
-const facts = (more: Partial<ProxyFacts>): ProxyFacts => ({
-  connected: true,
-  enforced: snapshot(table([], {}), { subset: "canary" }),
-  outstanding: undefined,
-  inDoubt: [],
-  unresolved: false,
-  version: 1,
-  problems: [],
-  leader: false,
-  held: 0,
-  drainingWrites: 0,
-  lock: null,
-  ...more,
-});
+const facts = (more: Partial<ProxyFacts>) => proxyFacts({ enforced: snapshot(table([], {}), { subset: "canary" }), ...more });
 const proxies: Record<string, ProxyFacts> = {
   "shop/a": facts({}),
   "shop/b": facts({ connected: false }),

@@ -7,7 +7,8 @@ import { virtualAppStatusSchema } from "../../src/api/virtual-app-status.ts";
 import { nextLookMs } from "../../src/manager/translate/status/next-look.ts";
 import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/translate/status/reasons.ts";
 import { budget } from "../support/fuzz.ts";
-import { appPod, canarySpec, createStatusWorld, type StatusWorld } from "../support/status-world.ts";
+import { appPod } from "../support/pod-facts.ts";
+import { canarySpec, createStatusWorld, type StatusWorld } from "../support/status-world.ts";
 
 const NAMES = ["a0", "a1", "a2", "c0", "c1"];
 const subsetOf = (name: string) => (name.startsWith("c") ? "canary" : "");

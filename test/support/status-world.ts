@@ -7,24 +7,9 @@ import type { AppPod } from "../../src/manager/translate/app-pods.ts";
 import { planApp } from "../../src/manager/translate/plan-app.ts";
 import { appStatus } from "../../src/manager/translate/status/app-status.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
+import { proxyFacts } from "./pod-facts.ts";
 
 const APP = { namespace: "shop", name: "app" };
-
-export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {
-  return {
-    namespace: APP.namespace,
-    name,
-    uid: `uid-${name}`,
-    subset,
-    proxy: "own",
-    ended: false,
-    running: true,
-    ready: true,
-    terminating: false,
-    controlled: true,
-    ...more,
-  };
-}
 
 /** A spec that gives the namespaces to the subset "canary" and the rest to the default subset. */
 export function canarySpec(namespaces: readonly string[], route: Partial<VirtualAppSpec["route"]> = {}): VirtualAppSpec {
@@ -73,20 +58,12 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
   const factsOf = (key: string): ProxyFacts | undefined => {
     const name = key.split("/")[1] ?? "";
     if (!known.has(name)) return undefined;
-    return {
-      connected: true,
+    return proxyFacts({
       enforced: enforced.get(name),
       outstanding: outstanding.get(name),
-      inDoubt: [],
-      unresolved: false,
       version: enforced.get(name)?.version ?? 0,
-      problems: [],
-      leader: false,
-      held: 0,
-      drainingWrites: 0,
-      lock: null,
       ...world.reports.get(name),
-    };
+    });
   };
 
   // As the registry does: one snapshot at a time.

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { subset, table } from "../../../test/support/route-table.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../translate/app-pods.ts";
 import { goneClaims, podClaims } from "./pod-claims.ts";
 
 const APP = { namespace: "shop", name: "app" };
@@ -11,14 +10,8 @@ const snapshot: Snapshot = {
   ...{ app: APP, version: 1, digest: "d", subset: "canary", podNamespace: "shop", lockName: "", callers: NO_CALLER_POLICY },
   table: routes,
 };
-const pod: AppPod = {
-  ...{ namespace: "shop", name: "p", uid: "u", subset: "canary", proxy: "own", controlled: true },
-  ...{ running: false, ended: true, ready: false, terminating: true },
-};
-const facts: ProxyFacts = {
-  ...{ connected: false, enforced: snapshot, outstanding: undefined, inDoubt: [], unresolved: false, version: 1 },
-  ...{ problems: [], leader: false, held: 0, drainingWrites: 0, lock: null },
-};
+const pod = appPod("p", "canary", { running: false, ended: true, ready: false, terminating: true });
+const facts = proxyFacts({ connected: false, enforced: snapshot });
 
 describe("the claims of a pod that is gone", () => {
   it("are what was known of its proxy, whatever its status said last", () => {

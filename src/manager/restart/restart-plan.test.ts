@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { appPod } from "../../../test/support/pod-facts.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import type { RestartPod } from "./restart-pods.ts";
 import type { Refusal, RestartRecord } from "./restart-record.ts";
@@ -8,20 +9,8 @@ const LATER = "2026-01-01T00:01:00Z";
 
 /** A ready pod that shows what its subset has lost. */
 const loser = (name: string, more: Partial<RestartPod> = {}): RestartPod => ({
-  namespace: "ops",
-  name,
-  uid: `uid-${name}`,
-  subset: "",
-  proxy: "own",
-  running: true,
-  ended: false,
-  ready: true,
-  terminating: false,
-  controlled: true,
-  connected: true,
-  leader: false,
-  shows: true,
-  ...more,
+  ...appPod(name, "", { namespace: "ops" }),
+  ...{ connected: true, leader: false, shows: true, ...more },
 });
 /** A ready pod that needs nothing. */
 const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { shows: false, ...more });

@@ -1,16 +1,13 @@
 import { expect, it } from "vitest";
+import { appPod } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../translate/app-pods.ts";
 import { needsRestart, restartPods } from "./restart-pods.ts";
 
 const nothing = table([], {});
 const showing: RouteTable = { ...nothing, shown: [{ namespaces: new Set(["lost"]), rules: [] }] };
-const POD: AppPod = {
-  ...{ namespace: "ops", name: "a", uid: "uid-a", subset: "", proxy: "own", running: true, ended: false, ready: true },
-  ...{ terminating: false, controlled: true },
-};
+const POD = appPod("a", "", { namespace: "ops" });
 
 const needs = (acknowledged: RouteTable | undefined, wished: RouteTable, evicted = "") => {
   const enforced = acknowledged === undefined ? undefined : snapshot(acknowledged);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { RouteTable } from "../../route/table.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import type { AppPod } from "../translate/app-pods.ts";
 import type { RestartStep } from "./restart-plan.ts";
 import type { RestartRecord } from "./restart-record.ts";
@@ -14,14 +14,8 @@ import { createRestarter } from "./restarter.ts";
 const APP = { namespace: "ops", name: "shop" };
 const showing: RouteTable = { ...table([], {}), shown: [{ namespaces: new Set(["lost"]), rules: [] }] };
 
-const pod = (name: string, more: Partial<AppPod> = {}): AppPod => ({
-  ...{ namespace: "ops", name, uid: `uid-${name}`, subset: "", proxy: "own", running: true, ended: false, ready: true },
-  ...{ terminating: false, controlled: true, ...more },
-});
-const known = (routes: RouteTable, leader = false): ProxyFacts => ({
-  ...{ connected: true, enforced: snapshot(routes), outstanding: undefined, inDoubt: [], unresolved: false, version: 1 },
-  ...{ problems: [], leader, held: 0, drainingWrites: 0, lock: null },
-});
+const pod = (name: string, more: Partial<AppPod> = {}) => appPod(name, "", { namespace: "ops", ...more });
+const known = (routes: RouteTable, leader = false) => proxyFacts({ enforced: snapshot(routes), leader });
 
 /** A restarter of three pods of which "a" leads, against an API server that a test scripts. */
 function setUp({ settleMs = 0 } = {}) {

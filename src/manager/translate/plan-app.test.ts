@@ -2,6 +2,7 @@
 // every step; that no order of steps breaks it is what test/fuzz/handover.test.ts shows.
 import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
+import { appPod } from "../../../test/support/pod-facts.ts";
 
 describe("a subset that loses a namespace", () => {
   it("goes on showing it in pods that are made anew, and writes it no more; the new owner is granted it", () => {
@@ -89,18 +90,7 @@ describe("a subset that loses a namespace", () => {
   });
 });
 
-const POD = {
-  namespace: "shop",
-  name: "",
-  uid: "",
-  subset: "",
-  proxy: "own",
-  running: true,
-  ended: false,
-  ready: true,
-  terminating: false,
-  controlled: true,
-} as const;
+const POD = appPod("");
 
 describe("an app that is paused", () => {
   it("moves nothing, whatever the spec says, and gives new namespaces to whom the spec gives them", () => {

@@ -1,19 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
+import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { FactsOf } from "../handover/pod-claims.ts";
-import type { AppPod } from "./app-pods.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
 
-const POD: AppPod = {
-  ...{ namespace: "shop", name: "p", uid: "p", subset: "", proxy: "own", running: true, ended: false, ready: true },
-  ...{ terminating: false, controlled: true },
-};
-const FACTS = {
-  ...{ connected: true, outstanding: undefined, inDoubt: [], unresolved: false, version: 1, problems: [], leader: false },
-  ...{ held: 0, drainingWrites: 0, lock: null },
-};
+const POD = appPod("p");
+const FACTS = proxyFacts();
 
 describe("an app that is deleted", () => {
   const divided = { canary: ["pilot"] };

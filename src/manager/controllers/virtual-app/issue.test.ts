@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { proxyFacts } from "../../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../../test/support/route-table.ts";
 import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
 import type { AppPod } from "../../translate/app-pods.ts";
@@ -20,19 +21,8 @@ const pods = [
   { namespace: "n", name: "a", subset: "", proxy: "own" },
   { namespace: "n", name: "c", subset: "canary", proxy: "own" },
 ] as AppPod[];
-const facts = (digest: string | undefined, version: number): ProxyFacts => ({
-  connected: true,
-  enforced: digest === undefined ? undefined : snapshot(routes, { digest, version }),
-  outstanding: undefined,
-  inDoubt: [],
-  unresolved: false,
-  version,
-  problems: [],
-  leader: false,
-  held: 0,
-  drainingWrites: 0,
-  lock: null,
-});
+const facts = (digest: string | undefined, version: number) =>
+  proxyFacts({ enforced: digest === undefined ? undefined : snapshot(routes, { digest, version }), version });
 const issue = (before: Issue | undefined, status: number, digests: Record<string, string>, known: Record<string, ProxyFacts>) =>
   nextIssue(before, status, plan(digests), pods, { facts: (pod) => known[pod] });
 

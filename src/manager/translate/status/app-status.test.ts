@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { appPod as pod, proxyFacts } from "../../../../test/support/pod-facts.ts";
 import { group, objects, snapshot, subset, table } from "../../../../test/support/route-table.ts";
 import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../app-pods.ts";
 import type { AppPlan } from "../plan-app.ts";
 import { appStatus, rejectedStatus } from "./app-status.ts";
 import type { StatusFacts } from "./facts.ts";
@@ -26,33 +26,8 @@ const plan: AppPlan = {
   isDissolving: false,
 };
 const wait = { namespaces: ["pilot"], pod: "a", subset: "", to: ["canary"] };
-const pod = (name: string, of: string, more: Partial<AppPod> = {}): AppPod => ({
-  namespace: "shop",
-  name,
-  uid: `uid-${name}`,
-  subset: of,
-  proxy: "own",
-  ended: false,
-  running: true,
-  ready: true,
-  terminating: false,
-  controlled: true,
-  ...more,
-});
-const proxy = (digest: string, more: Partial<ProxyFacts> = {}): ProxyFacts => ({
-  connected: true,
-  enforced: { ...snapshot(wished), digest },
-  outstanding: undefined,
-  inDoubt: [],
-  unresolved: false,
-  version: 1,
-  problems: [],
-  leader: false,
-  held: 0,
-  drainingWrites: 0,
-  lock: null,
-  ...more,
-});
+const proxy = (digest: string, more: Partial<ProxyFacts> = {}) =>
+  proxyFacts({ enforced: { ...snapshot(wished), digest }, ...more });
 
 function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFacts> = {}) {
   const all: Record<string, ProxyFacts> = {

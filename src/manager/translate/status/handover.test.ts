@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { appPod, canarySpec, createStatusWorld } from "../../../../test/support/status-world.ts";
+import { appPod } from "../../../../test/support/pod-facts.ts";
+import { canarySpec, createStatusWorld } from "../../../../test/support/status-world.ts";
 import { MAX_WAITING_ON, type VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import { isDissolved, planDissolution } from "../plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";

@@ -1,22 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { appPod as pod, proxyFacts } from "../../../../test/support/pod-facts.ts";
 import type { LockReviewMessage } from "../../../wire/messages.ts";
 import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
 import type { AppPod } from "../app-pods.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
-const pod = (name: string, subset: string, more: Partial<AppPod> = {}): AppPod => ({
-  namespace: "shop",
-  name,
-  uid: `uid-${name}`,
-  subset,
-  proxy: "own",
-  running: true,
-  ended: false,
-  ready: true,
-  terminating: false,
-  controlled: true,
-  ...more,
-});
 const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockReviewMessage> = {}): LockReviewMessage => ({
   lockName,
   resource: "leases.coordination.k8s.io",
@@ -24,19 +12,7 @@ const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<Lock
   reason: "",
   ...more,
 });
-const proxy = (lock: LockReviewMessage | null, leader = false): ProxyFacts => ({
-  connected: true,
-  enforced: undefined,
-  outstanding: undefined,
-  inDoubt: [],
-  unresolved: false,
-  version: 1,
-  problems: [],
-  leader,
-  held: 0,
-  drainingWrites: 0,
-  lock,
-});
+const proxy = (lock: LockReviewMessage | null, leader = false) => proxyFacts({ lock, leader });
 const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>
   lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
 

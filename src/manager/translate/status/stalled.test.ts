@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { appPod, canarySpec, createStatusWorld } from "../../../../test/support/status-world.ts";
+import { appPod } from "../../../../test/support/pod-facts.ts";
+import { canarySpec, createStatusWorld } from "../../../../test/support/status-world.ts";
 import { conditionOf } from "./facts.ts";
 import { nextLookMs } from "./next-look.ts";
 

@@ -5,7 +5,7 @@ import type { Store } from "../runtime/store.ts";
 import type { HelloMessage } from "../wire/messages.ts";
 import type { PodLists } from "./pod-watch.ts";
 import type { Admission } from "./snapshot-server/snapshot-server.ts";
-import { INJECTED_LABEL } from "./translate/app-pods.ts";
+import { INJECTED_LABEL, podKey } from "./translate/app-pods.ts";
 
 export interface AdmissionOptions {
   readonly pods: PodLists;
@@ -21,7 +21,7 @@ export function createAdmission({ pods, apps, leaderElsewhere }: AdmissionOption
     if (endpoint !== undefined) return { kind: "redirect", endpoint };
     if (said === null) return { kind: "refuse", message: "the hello names no pod" };
     const { namespace } = said;
-    const key = `${namespace}/${said.name}`;
+    const key = podKey(said);
     if (!apps.hasSynced) return { kind: "wait", message: "VirtualApps have not been listed yet" };
     if (pods.list(namespace) === undefined) return whyUnlisted(apps, namespace);
     const pod = pods.get(said.name, namespace);

@@ -39,13 +39,13 @@ export async function reconcileFinalized<T extends KubeObject>(
   const isThere = finalizers.includes(finalizer);
   if (object.metadata.deletionTimestamp === undefined) {
     // A finalizer does not count in the generation, so no event would come back through generationChanged: go on at once.
-    return apply(isThere ? object : await setFinalizers(options, object, [...finalizers, finalizer]));
+    return apply(isThere ? object : await writeFinalizers(options, object, [...finalizers, finalizer]));
   }
   if (!isThere) return {};
   const result = await cleanup(object);
   if (result.requeueAfterMs !== undefined) return result;
   try {
-    await setFinalizers(
+    await writeFinalizers(
       options,
       object,
       finalizers.filter((name) => name !== finalizer),
@@ -56,9 +56,13 @@ export async function reconcileFinalized<T extends KubeObject>(
   return {};
 }
 
-// With the version as precondition, since a merge patch replaces the list: nobody else's finalizer may get lost.
-function setFinalizers<T extends KubeObject>(
-  { client, resource, signal, fieldManager }: FinalizerOptions<T>,
+/**
+ * Writes the list of an object's finalizers. With the version as precondition, since a merge patch replaces the list: nobody else's
+ * finalizer may get lost.
+ * @throws StatusError `Conflict` if the object has changed meanwhile, `NotFound` if it is gone
+ */
+export function writeFinalizers<T extends KubeObject>(
+  { client, resource, signal, fieldManager }: Omit<FinalizerOptions<T>, "finalizer">,
   { metadata: { namespace, name = "", uid, resourceVersion } }: T,
   finalizers: readonly string[],
 ): Promise<T> {

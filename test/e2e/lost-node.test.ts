@@ -2,8 +2,7 @@
 // operator go on, and the API server takes their token for seconds more. Judged by its audit log: the new owner's first write
 // comes after the old pod's last.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Resource } from "../../src/kube/client/resource.ts";
-import { LEASES } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { faultText, judge } from "../chaos/judge.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -13,7 +12,6 @@ import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe } from "../support/probe.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
-const CONFIG_MAPS: Resource = { group: "", version: "v1", resource: "configmaps", kind: "ConfigMap", namespaced: true };
 const SUBSETS: Readonly<Record<string, string>> = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
 const LEASE = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };
 

@@ -7,18 +7,12 @@ import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { SERVICE_ACCOUNTS } from "../support/mesh/cluster.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 const CONFIG_MAPS_PATH = "/api/v1/namespaces/canary-a/configmaps";
 const SECRETS: Resource = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
-const SERVICE_ACCOUNTS: Resource = {
-  group: "",
-  version: "v1",
-  resource: "serviceaccounts",
-  kind: "ServiceAccount",
-  namespaced: true,
-};
 
 interface Watch {
   readonly res: IncomingMessage;

@@ -312,7 +312,7 @@ function reconcile(world: World): AppPlan {
   const { bySpec, isPaused } = world;
   const common = { app: APP, pods, factsOf };
   const plan = world.isDeleting
-    ? planDissolution({ ...common, lockName: "lock", namespaces: [...bySpec.classOf.keys()].map((name) => ({ name })) })
+    ? planDissolution({ ...common, lockName: "lock", namespaces: [...bySpec.classOf.keys()] })
     : planRoute({
         ...common,
         bySpec,

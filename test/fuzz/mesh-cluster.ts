@@ -158,11 +158,12 @@ export function createCluster(born: readonly string[], clock: Clock, changed: ()
       putPod(name, { status: { phase: "Failed" } });
     },
     vacancies,
-    /** A workload makes a pod under a name that is free. */
-    fillVacancy(names: readonly string[]) {
-      const name = names.find((each) => !pods.has(each));
-      const labels = name === undefined ? undefined : vacancies.shift();
-      if (name !== undefined && labels !== undefined) this.setPod(name, { ...labels, injected: labels.injected ?? "shop" });
+    /** Workloads make what is missing, under these names as far as they are free. */
+    fillVacancies(names: readonly string[]) {
+      for (const labels of vacancies.splice(0)) {
+        const name = names.find((each) => !pods.has(each)) ?? `r${++count}`;
+        this.setPod(name, { ...labels, injected: labels.injected ?? "shop" });
+      }
     },
     namespace: (name: string) => namespaces.get(name),
     teamOf: (name: string) => namespaces.get(name)?.metadata.labels?.[TEAM] ?? "",

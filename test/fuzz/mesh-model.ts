@@ -185,7 +185,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
         if (metadata.deletionTimestamp !== undefined) cluster.removePod(metadata.name ?? "");
       const failed = cluster.view.pods().filter(({ status }) => status?.phase === "Failed");
       if (cluster.vacancies.length > 0) for (const { metadata } of failed) cluster.removePod(metadata.name ?? "");
-      while (cluster.vacancies.length > 0 && PODS.some((name) => cluster.pod(name) === undefined)) cluster.fillVacancy(PODS);
+      cluster.fillVacancies(PODS);
     },
     /** Every proxy that has something has everything. */
     isWhole: () => [...proxies.values()].every(isWhole),

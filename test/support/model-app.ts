@@ -58,7 +58,7 @@ export function modelApp(
     const facts = { app: APP, pods: appPods(), factsOf };
     if (deletion !== undefined) {
       const lockName = deletion.specIsBad ? undefined : "lock";
-      return planDissolution({ ...facts, lockName, namespaces: known.map((name) => ({ name })) });
+      return planDissolution({ ...facts, lockName, namespaces: known });
     }
     const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, showsLosses: onLoss === "Restart" };
     return planRoute({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });

@@ -4,6 +4,7 @@ import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
 import type { AppPod } from "../../src/manager/translate/app-pods.ts";
+import { compileRoute } from "../../src/manager/translate/compile-route.ts";
 import { planApp } from "../../src/manager/translate/plan-app.ts";
 import { appStatus } from "../../src/manager/translate/status/app-status.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
@@ -84,8 +85,11 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     nowMs: Date.UTC(2026, 0, 1),
     look() {
       const own = [...world.pods.values()];
-      const facts = { app: APP, spec: world.spec, namespaces: world.namespaces.map((name) => ({ name, labels: {} })) };
-      const plan = planApp({ ...facts, pods: own, factsOf });
+      const bySpec = compileRoute(
+        world.spec,
+        world.namespaces.map((name) => ({ name, labels: {} })),
+      );
+      const plan = planApp({ app: APP, spec: world.spec, bySpec, pods: own, factsOf });
       wanted.clear();
       for (const pod of own) {
         if (!known.has(pod.name) || pod.proxy !== "own") continue;

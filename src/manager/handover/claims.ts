@@ -24,11 +24,6 @@ type ClaimOfPod =
    */
   | { readonly kind: "everything"; readonly pod: string; readonly subset: string | undefined };
 
-/** The subsets that may own something in the namespace under this table: `createHolders` for one question. */
-export function holdersOf(table: RouteTable, namespace: string): ReadonlySet<string> {
-  return createHolders(table)(namespace);
-}
-
 /**
  * The subsets that may own something in a namespace under this table, which is what they may write: what a pod only goes on
  * showing does not count. Nor does what is public or divided by labels: it has fences of its own, see resource-fences.ts. Judged

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import { ownersOf, type ResourceMatch, type RouteTable } from "../../route/table.ts";
-import { type Claim, holdersOf } from "./claims.ts";
+import { type Claim, createHolders } from "./claims.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 
 const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
@@ -250,17 +250,17 @@ describe("public resources", () => {
   });
 });
 
-describe("holdersOf", () => {
+describe("createHolders", () => {
   it("ends at the first rule that takes all resources", () => {
     const routes = table([subset("db", group("", "configmaps")), subset("canary"), subset("late")], { x: [0, 1, 2], y: [0] });
-    expect([...holdersOf(routes, "x")]).toEqual(["db", "canary"]);
-    expect([...holdersOf(routes, "y")]).toEqual(["db", ""]);
+    expect([...createHolders(routes)("x")]).toEqual(["db", "canary"]);
+    expect([...createHolders(routes)("y")]).toEqual(["db", ""]);
   });
   it("is nobody outside of a limit on all resources", () => {
-    expect([...holdersOf(table([limit()], { out: [] }), "out")]).toEqual([]);
+    expect([...createHolders(table([limit()], { out: [] }))("out")]).toEqual([]);
   });
   it("is the default subset in unknown namespaces if some resource has no rule at all", () => {
-    expect([...holdersOf(table([subset("db", group("", "configmaps"))], {}), "new")]).toEqual([""]);
-    expect([...holdersOf(table([subset("canary")], {}), "new")]).toEqual([]);
+    expect([...createHolders(table([subset("db", group("", "configmaps"))], {}))("new")]).toEqual([""]);
+    expect([...createHolders(table([subset("canary")], {}))("new")]).toEqual([]);
   });
 });

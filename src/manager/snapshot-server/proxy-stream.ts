@@ -5,6 +5,7 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { HelloMessage, ManagerMessage, ProxyMessage, ReportMessage } from "../../wire/messages.ts";
+import { podKey } from "../translate/app-pods.ts";
 import type { HelloLimit } from "./hello-limit.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
@@ -237,7 +238,7 @@ function takeMessage(registry: ProxyRegistry, pod: string, proxy: ProxyStream, m
 }
 
 function podOf({ pod }: HelloMessage): string | undefined {
-  return pod === null || pod.name === "" ? undefined : `${pod.namespace}/${pod.name}`;
+  return pod === null || pod.name === "" ? undefined : podKey(pod);
 }
 
 function floodGuard(clock: Clock): () => boolean {

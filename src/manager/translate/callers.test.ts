@@ -4,6 +4,7 @@ import { STRIP_MANAGED_FIELDS } from "../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { callersOf } from "./callers.ts";
+import { compileRoute } from "./compile-route.ts";
 import { planApp } from "./plan-app.ts";
 
 const plain: VirtualAppSpec = { selector: { matchLabels: { a: "b" } } };
@@ -32,12 +33,13 @@ describe("planApp", () => {
   it("hands the policy to every subset, and its digests tell two policies apart", () => {
     const subsets = [{ name: "v2", labels: { version: "v2" }, routeRules: ["r"] }];
     const route = { subRules: [{ name: "r", match: [{ namespaceRegex: "^canary-" }] }] };
+    const spec = { ...plain, route, subsets };
     const plan = (annotations: Record<string, string>) =>
       planApp({
         app: { namespace: "n", name: "a" },
-        spec: { ...plain, route, subsets },
+        spec,
         annotations,
-        namespaces: [],
+        bySpec: compileRoute(spec, []),
         pods: [],
         factsOf: () => undefined,
       });

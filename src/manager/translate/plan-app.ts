@@ -8,7 +8,6 @@ import { planFences, type Wait, withFences } from "../handover/plan-fences.ts";
 import { type FactsOf, type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "../handover/pod-claims.ts";
 import { type AppPod, podKey } from "./app-pods.ts";
 import { callersOf } from "./callers.ts";
-import { compileRoute, type NamespaceFacts } from "./compile-route.ts";
 import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
 import { type Rules, rulesOf } from "./snapshots.ts";
 import { subsetsOf } from "./subsets.ts";
@@ -18,9 +17,8 @@ export interface AppFacts {
   readonly spec: VirtualAppSpec;
   /** The VirtualApp's own. */
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly namespaces: Iterable<NamespaceFacts>;
-  /** The spec's route for these namespaces, if it has been compiled already. */
-  readonly compiled?: RouteTable;
+  /** The route that the spec asks for, of the namespaces that there are: see compile-route.ts. */
+  readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   /** Pods whose objects are gone and that may write all the same; default none. */
@@ -45,10 +43,9 @@ export interface AppPlan {
   readonly isDissolving: boolean;
 }
 
-export function planApp({ spec, annotations = {}, namespaces, compiled, ...facts }: AppFacts): AppPlan {
+export function planApp({ spec, annotations = {}, ...facts }: AppFacts): AppPlan {
   return planRoute({
     ...facts,
-    bySpec: compiled ?? compileRoute(spec, namespaces),
     subsets: subsetsOf(spec),
     lockName: lockNameOf(spec),
     callers: callersOf(spec, annotations),
@@ -58,8 +55,7 @@ export function planApp({ spec, annotations = {}, namespaces, compiled, ...facts
 }
 
 /** What is asked of an app, translated. */
-export interface RouteFacts extends Pick<AppFacts, "app" | "pods" | "factsOf" | "gone" | "isYoung"> {
-  readonly bySpec: RouteTable;
+export interface RouteFacts extends Pick<AppFacts, "app" | "bySpec" | "pods" | "factsOf" | "gone" | "isYoung"> {
   readonly subsets: readonly string[];
   readonly lockName: string;
   readonly callers: CallerPolicy;

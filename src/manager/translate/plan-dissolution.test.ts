@@ -97,7 +97,7 @@ describe("an app that is deleted", () => {
         pods,
         factsOf,
         lockName: "",
-        namespaces: [{ name: "n" }],
+        namespaces: ["n"],
       });
       return { waits: plan.waits.length, isDissolved: isDissolved(plan, pods, factsOf) };
     };
@@ -115,7 +115,7 @@ describe("an app that is deleted", () => {
     const whole = { ...FACTS, enforced: undefined as Snapshot | undefined };
     const others = { ...FACTS, enforced: { ...snapshot(table([], {})), app: { namespace: "shop", name: "first" } } };
     const factsOf = (pod: string) => (pod === "shop/a" ? whole : others);
-    const plan = planDissolution({ app, pods, factsOf, lockName: "", namespaces: [{ name: "n" }] });
+    const plan = planDissolution({ app, pods, factsOf, lockName: "", namespaces: ["n"] });
     expect(plan.waits).toEqual([]);
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
     whole.enforced = { ...plan.rulesFor(POD), version: 1 };
@@ -180,7 +180,7 @@ describe("an app that is deleted", () => {
   });
 
   it("takes the name of the lock from the status if the spec is bad and nobody has said yet what it enforces", () => {
-    const facts = { app: { namespace: "shop", name: "app" }, pods: [POD], lockName: undefined, namespaces: [{ name: "n" }] };
+    const facts = { app: { namespace: "shop", name: "app" }, pods: [POD], lockName: undefined, namespaces: ["n"] };
     const nameBy = (lastLockName: string | undefined, factsOf: FactsOf) =>
       planDissolution({ ...facts, factsOf, lastLockName }).rules.get("")?.lockName;
     expect(nameBy("old", () => undefined)).toBe("old");

@@ -25,7 +25,8 @@ export interface DissolutionFacts {
   readonly lockName: string | undefined;
   /** and this one if none of them has said yet what it enforces. */
   readonly lastLockName?: string | undefined;
-  readonly namespaces: Iterable<{ readonly name: string }>;
+  /** Their names. */
+  readonly namespaces: readonly string[];
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   /** See AppFacts. */
@@ -37,7 +38,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const wished: RouteTable = {
     rules: [],
     classes: [[]],
-    classOf: new Map([...namespaces].map(({ name }) => [name, 0])),
+    classOf: new Map(namespaces.map((name) => [name, 0])),
     publicResources: [],
     fenced: new Set(),
   };

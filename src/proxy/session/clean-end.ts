@@ -4,7 +4,7 @@
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { isErrno, readBounded, removeFile, replaceFile } from "./durable-file.ts";
+import { isMissing, readBounded, removeFile, replaceFile } from "./durable-file.ts";
 
 export interface CleanEnd {
   /**
@@ -33,7 +33,7 @@ export function createCleanEnd({
     try {
       return await readBounded(path, MAX_BYTES);
     } catch (error) {
-      if (isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR")) return undefined;
+      if (isMissing(error)) return undefined;
       log.warn({ err: error, path }, "word of a clean end ignored and removed");
       return "";
     }

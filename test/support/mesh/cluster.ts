@@ -13,7 +13,7 @@ import { kubectl } from "../kubectl.ts";
 
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVICE_ACCOUNT = "foo-operator";
-const SERVICE_ACCOUNTS: Resource = {
+export const SERVICE_ACCOUNTS: Resource = {
   group: "",
   version: "v1",
   resource: "serviceaccounts",

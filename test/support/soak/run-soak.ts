@@ -7,6 +7,7 @@ import type { Kube } from "../kube.ts";
 import { createManyConfigMaps } from "../many-config-maps.ts";
 import { type Mesh, type MeshPod, startMesh } from "../mesh.ts";
 import { createProbe, type Probe } from "../probe.ts";
+import { seededRandom } from "../random.ts";
 import { ABUSES, type AbuseContext, pickAbuse } from "./abuses.ts";
 import { startExecEnd } from "./exec-end.ts";
 import { createRudeClient } from "./rude-client.ts";
@@ -64,7 +65,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     const vitals = () => readVitals({ pid: pod.proxy.pid, healthUrl: pod.healthUrl, folder: inside.folder, serverMetrics });
     const { hostname, port } = new URL(pod.proxyUrl);
     const client = createRudeClient({ host: hostname, port: Number(port), caPem: pod.proxyCaPem, token: kube.token });
-    const context = { client, random: mulberry32(options.seed), own: "canary-0", foreign: "team-0", pod: "soak-target" };
+    const context = { client, random: seededRandom(options.seed), own: "canary-0", foreign: "team-0", pod: "soak-target" };
 
     const getting = keepGetting(proxied);
     const byKind: Record<string, number> = Object.fromEntries(ABUSES.map(([name]) => [name, 0]));
@@ -190,7 +191,7 @@ function keepGetting(probe: Probe) {
 }
 
 /** A line about vitals. */
-export function lineOf(
+function lineOf(
   when: string,
   { rssMb, heapUsedMb, heapTotalMb, externalMb, fds, sockets, watches, longRunning, resources }: Vitals,
 ): string {
@@ -199,13 +200,3 @@ export function lineOf(
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

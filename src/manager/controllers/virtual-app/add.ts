@@ -20,7 +20,7 @@ import type { PodWatch } from "../../pod-watch.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
 import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
-import { appPods, isPodOf } from "../../translate/app-pods.ts";
+import { appPods, isPodOf, podKey } from "../../translate/app-pods.ts";
 import { podViewIn } from "./pod-view.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
@@ -94,7 +94,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
 }
 
 function keyOf({ metadata }: Pod): string {
-  return `${metadata.namespace}/${metadata.name}`;
+  return podKey({ namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
 }
 
 // An annotation does not count in the generation.

@@ -38,7 +38,6 @@ export function createCompiledRoutes(namespaces: Pick<Store<KubeObject>, "list" 
   };
 }
 
-/** What the translation reads of a namespace. */
-export function namespaceFacts({ metadata }: KubeObject): NamespaceFacts {
+function namespaceFacts({ metadata }: KubeObject): NamespaceFacts {
   return { name: metadata.name ?? "", labels: metadata.labels ?? {} };
 }

@@ -5,6 +5,7 @@ import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { MeshError } from "../../../base/errors.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
+import { writeFinalizers } from "../../../runtime/finalizer.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 
 const MAX_ATTEMPTS = 5;
@@ -27,16 +28,14 @@ export async function setFinalizer(
 ): Promise<VirtualApp | undefined> {
   const { uid, name = "", namespace } = object.metadata;
   const ref = { namespace, name };
+  const how = { client, resource: VIRTUAL_APPS, signal, fieldManager: "ctrlmesh-manager" };
   let current = object;
   try {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { finalizers = [], resourceVersion } = current.metadata;
       if (hasFinalizer(current) === isPresent) return current;
-      const others = finalizers.filter((each) => each !== ROUTES_FINALIZER);
-      const metadata = { uid, resourceVersion, finalizers: isPresent ? [...others, ROUTES_FINALIZER] : others };
+      const others = (current.metadata.finalizers ?? []).filter((each) => each !== ROUTES_FINALIZER);
       try {
-        const body = { type: "merge", body: { metadata } } as const;
-        const after = await client.patch(VIRTUAL_APPS, ref, body, { signal, fieldManager: "ctrlmesh-manager" });
+        const after = await writeFinalizers(how, current, isPresent ? [...others, ROUTES_FINALIZER] : others);
         onChanged?.();
         return after;
       } catch (error) {

@@ -23,7 +23,7 @@ import { notSupported } from "../../translate/not-supported.ts";
 import { type AppPlan, planApp } from "../../translate/plan-app.ts";
 import { isDissolved, planDissolution } from "../../translate/plan-dissolution.ts";
 import { appStatus, rejectedStatus } from "../../translate/status/app-status.ts";
-import { createCompiledRoutes, namespaceFacts } from "./compiled-routes.ts";
+import { createCompiledRoutes } from "./compiled-routes.ts";
 import { hasFinalizer, setFinalizer } from "./finalizer.ts";
 import { type Issue, nextIssue } from "./issue.ts";
 import { appsIn, podViewIn } from "./pod-view.ts";
@@ -112,12 +112,12 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
       const factsOf = registry.facts;
       const common = {
         ...{ app: request, pods: facts, factsOf },
-        namespaces: namespaces.list().map(namespaceFacts),
         gone: goneAppPods({ name: request.name, spec }, gone.list(request.namespace), knowsAll, view),
       };
       const plan = isDeleting
         ? planDissolution({
             ...common,
+            namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
             lockName: checked.ok ? lockNameOf(spec) : undefined,
             lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
           })
@@ -125,7 +125,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
             ...common,
             spec,
             isYoung: youngAt(namespaces, options.clock.now()),
-            compiled: routes.of(key, `${app.metadata.uid}/${generation}`, spec),
+            bySpec: routes.of(key, `${app.metadata.uid}/${generation}`, spec),
             annotations: app.metadata.annotations ?? {},
           });
       const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";

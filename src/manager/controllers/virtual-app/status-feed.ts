@@ -6,6 +6,7 @@ import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
+import { formatRequest } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../../metrics.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
@@ -42,7 +43,7 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
 
   /** The object as it was written last, if that is about the same spec. */
   const newest = (object: VirtualApp): VirtualApp => {
-    const key = keyOf(object.metadata);
+    const key = keyOf(object);
     const last = written.get(key);
     if (last === undefined || !isSameSpec(last, object)) return object;
     // The watch has caught up: what it brings from here on is newer, whoever wrote it.
@@ -66,20 +67,20 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       const base = newest(object);
       const after = await writeStatus(client, VIRTUAL_APPS, base, wished, options);
       if (after === undefined || change === undefined) return { isWritten: false };
-      if (after !== base) written.set(keyOf(object.metadata), after);
+      if (after !== base) written.set(keyOf(object), after);
       observed?.statusWritten(change.before, change.after, nowMs);
       for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
       const requeueAfterMs = nextLookMs(change.after, now);
       return { isWritten: true, ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }) };
     },
-    forget: (app) => void written.delete(keyOf(app)),
+    forget: (app) => void written.delete(formatRequest(app)),
   };
+}
+
+function keyOf({ metadata: { namespace = "", name = "" } }: VirtualApp): string {
+  return formatRequest({ namespace, name });
 }
 
 function isSameSpec(a: VirtualApp, b: VirtualApp): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
-}
-
-function keyOf({ namespace = "", name = "" }: { readonly namespace?: string | undefined; readonly name?: string | undefined }) {
-  return `${namespace}/${name}`;
 }

@@ -27,7 +27,7 @@ describe("a deletion in the status", () => {
     const pods = [appPod("pending", "", { running: false, ready: false })];
     const factsOf = () => undefined;
     const app = { namespace: "shop", name: "app" };
-    const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: [{ name: "n" }] });
+    const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: ["n"] });
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
     const look = (previous: VirtualAppStatus | undefined, now: string) =>
       appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", idle: [], now });

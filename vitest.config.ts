@@ -1,5 +1,6 @@
 // Three projects, from the least powerful to the most, one after the other: unit (beside the code, no network), integration
-// (real processes and sockets against localkube), e2e (the real control plane; one file at a time, each with its own).
+// (real processes and sockets against localkube), e2e (the real control plane; two files at a time, each with its own:
+// most of their time they wait).
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -28,7 +29,7 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 900_000,
-          fileParallelism: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },
       },

@@ -5,20 +5,31 @@
 import { parseArgs } from "node:util";
 import { runChaos } from "../test/chaos/run-chaos.ts";
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "3" },
-    seed: { type: "string" },
-    "lost-nodes": { type: "boolean", default: false },
-    quiet: { type: "boolean", default: false },
-  },
-});
-const minutes = Number(values.minutes);
-const seed = Number(values.seed ?? Date.now() % 1_000_000);
-if (!(minutes > 0) || !Number.isInteger(seed)) {
-  process.stderr.write("chaos: --minutes must be positive, --seed an integer\n");
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        minutes: { type: "string", default: "3" },
+        seed: { type: "string" },
+        "lost-nodes": { type: "boolean", default: false },
+        quiet: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    return misused((error as Error).message);
+  }
+}
+
+function misused(why: string): never {
+  process.stderr.write(`chaos: ${why}\nusage: npm run chaos -- [--minutes N] [--seed S] [--lost-nodes] [--quiet]\n`);
   process.exit(64);
 }
+
+const values = readOptions();
+const minutes = Number(values.minutes);
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
+if (!(minutes > 0)) misused(`--minutes is ${values.minutes}; a number above 0 is allowed`);
+if (!Number.isInteger(seed)) misused(`--seed is ${values.seed}; an integer is allowed`);
 process.stderr.write(`chaos: seed ${seed}\n`);
 const report = await runChaos({
   seconds: minutes * 60,

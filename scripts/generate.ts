@@ -1,51 +1,75 @@
-// Writes what is derived from the schemas: deploy/crds/<plural>.<group>.yaml. `npm run generate` writes; with `--check` it
-// only compares and exits 1 when a file is stale, missing or left over. The output depends on src/api alone.
+// Writes what is derived from the schemas: deploy/crds/<plural>.<group>.yaml, and the same as templates of the Helm chart.
+// `npm run generate` writes; with `--check` it only compares and exits 1 when a file is stale, missing or left over. The output
+// depends on src/api alone.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { crdOf, KIND_NAMES } from "../src/api/crd.ts";
 
-const CRD_FOLDER = new URL("../deploy/crds/", import.meta.url);
+const ROOT = new URL("../", import.meta.url);
+const CRD_FOLDER = "deploy/crds/";
+const CHART_CRD_FOLDER = "charts/ctrlmesh/templates/crds/";
+const FOLDERS = [CRD_FOLDER, CHART_CRD_FOLDER];
 const HEADER = "# Written by scripts/generate.ts from the schemas in src/api; change those and run `npm run generate`.\n";
 
-/** The files of deploy/crds by name, as they must be. */
-export function crdFiles(): ReadonlyMap<string, string> {
-  return new Map(
-    KIND_NAMES.map((name) => {
-      const crd = crdOf(name);
-      return [`${crd.metadata.name}.yaml`, HEADER + stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })];
-    }),
-  );
+/** All generated files as they must be, by their paths in the repository. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const name of KIND_NAMES) {
+    const crd = crdOf(name);
+    const text = stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
+    files.set(`${CRD_FOLDER}${crd.metadata.name}.yaml`, HEADER + text);
+    files.set(`${CHART_CRD_FOLDER}${crd.metadata.name}.yaml`, chartTemplate(text));
+  }
+  return files;
 }
 
-/** Names of the files in deploy/crds that differ from what the schemas say, are missing, or should not be there. */
-export async function staleCrdFiles(): Promise<string[]> {
-  const wanted = crdFiles();
-  const present = await readdir(CRD_FOLDER).catch((): string[] => []);
-  const names = new Set([...wanted.keys(), ...present]);
-  const stale: string[] = [];
-  for (const name of [...names].sort()) {
-    const content = present.includes(name) ? await readFile(new URL(name, CRD_FOLDER), "utf8") : undefined;
-    if (content !== wanted.get(name)) stale.push(name);
+// Templates and not Helm's folder crds/, which `helm upgrade` never touches. Deleted with the release only if that is asked for:
+// with a CRD all of its objects go.
+function chartTemplate(crd: string): string {
+  const literal = crd.replaceAll("{{", '{{ "{{" }}');
+  const annotations = "  annotations:\n    helm.sh/resource-policy: keep\n";
+  const [before, after] = splitAfter(literal, /^metadata:\n {2}name: .*\n/m);
+  return `${HEADER}{{- if .Values.crds.install }}\n${before}{{- if .Values.crds.keep }}\n${annotations}{{- end }}\n${after}{{- end }}\n`;
+}
+
+function splitAfter(text: string, pattern: RegExp): readonly [string, string] {
+  const match = pattern.exec(text);
+  if (match === null) throw new Error(`no ${pattern} in a CRD`);
+  const end = match.index + match[0].length;
+  return [text.slice(0, end), text.slice(end)];
+}
+
+/** Paths of the generated files that differ from what the schemas say, are missing, or should not be there. */
+export async function staleFiles(): Promise<string[]> {
+  const wanted = generatedFiles();
+  const present = new Set<string>();
+  for (const folder of FOLDERS) {
+    for (const name of await readdir(new URL(folder, ROOT)).catch((): string[] => [])) present.add(`${folder}${name}`);
   }
-  return stale;
+  const stale: string[] = [];
+  for (const path of new Set([...wanted.keys(), ...present])) {
+    const content = present.has(path) ? await readFile(new URL(path, ROOT), "utf8") : undefined;
+    if (content !== wanted.get(path)) stale.push(path);
+  }
+  return stale.sort();
 }
 
 async function write(): Promise<void> {
-  await mkdir(CRD_FOLDER, { recursive: true });
-  const wanted = crdFiles();
-  for (const name of await staleCrdFiles()) {
-    const content = wanted.get(name);
-    if (content === undefined) await rm(new URL(name, CRD_FOLDER));
-    else await writeFile(new URL(name, CRD_FOLDER), content);
-    console.log(`${content === undefined ? "removed" : "wrote"} ${fileURLToPath(new URL(name, CRD_FOLDER))}`);
+  for (const folder of FOLDERS) await mkdir(new URL(folder, ROOT), { recursive: true });
+  const wanted = generatedFiles();
+  for (const path of await staleFiles()) {
+    const content = wanted.get(path);
+    if (content === undefined) await rm(new URL(path, ROOT));
+    else await writeFile(new URL(path, ROOT), content);
+    console.log(`${content === undefined ? "removed" : "wrote"} ${fileURLToPath(new URL(path, ROOT))}`);
   }
 }
 
 async function check(): Promise<void> {
-  const stale = await staleCrdFiles();
+  const stale = await staleFiles();
   if (stale.length === 0) return;
-  console.error(`stale in deploy/crds: ${stale.join(", ")}\nrun: npm run generate`);
+  console.error(`stale: ${stale.join(", ")}\nrun: npm run generate`);
   process.exitCode = 1;
 }
 

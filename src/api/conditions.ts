@@ -4,7 +4,15 @@ import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
 /** The conditions of an app, in the order in which they are written. */
-const CONDITION_TYPES = ["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"] as const;
+const CONDITION_TYPES = [
+  "Ready",
+  "Accepted",
+  "Converged",
+  "LockPermitted",
+  "InjectionReady",
+  "TrafficIntercepted",
+  "Stalled",
+] as const;
 
 export type ConditionType = (typeof CONDITION_TYPES)[number];
 

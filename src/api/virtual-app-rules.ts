@@ -27,6 +27,11 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
     fieldPath: ".subsets",
   },
   {
+    rule: `!has(self.subsets) || ${lockIn("self")} == "" || self.subsets.all(s, ${lockIn("self")}.size() + ${SUBSET_SEPARATOR.length} + s.name.size() <= ${MAX_NAME_LENGTH})`,
+    message: `the lock of a subset, NAME${SUBSET_SEPARATOR}SUBSET, must not be longer than ${MAX_NAME_LENGTH} characters`,
+    fieldPath: ".configuration",
+  },
+  {
     // Pods would go on under the old name while others begin under the new one. The form may change, and the first name may come.
     rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
     message: "the name of the operator's lock is immutable once it is set: make a new VirtualApp instead",

@@ -118,7 +118,9 @@ export const virtualAppStatusSchema = z.object({
   handover: handoverSchema.optional().describe("The handover that runs now, or the pause; absent if there is none."),
   lastHandover: lastHandoverSchema.optional().describe("The last handover that was finished."),
   restart: restartSchema.optional().describe("The restart of pods that runs now; absent if none does."),
-  conditions: conditionsSchema.optional().describe("Ready, Accepted, Converged, LockPermitted, TrafficIntercepted and Stalled."),
+  conditions: conditionsSchema
+    .optional()
+    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and Stalled."),
 });
 
 export type VirtualAppStatus = Immutable<z.output<typeof virtualAppStatusSchema>>;

@@ -1,6 +1,7 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createCa, issueServerCertificate } from "./certificates.ts";
+import { handshake } from "../../test/support/tls-handshake.ts";
+import { createCa, crossSignCa, issueServerCertificate, signServerCertificate } from "./certificates.ts";
 
 const now = Date.UTC(2030, 0, 1);
 const ca = createCa({ commonName: "mesh ca", now });
@@ -42,3 +43,75 @@ describe("certificates", () => {
     expect(() => issueServerCertificate(ca, { ipAddresses: ["localhost"], now })).toThrow(/no IP address/);
   });
 });
+
+describe("a certificate for somebody else's key", () => {
+  it("holds that key and verifies in a handshake", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const today = createCa({ commonName: "today's", now: Date.now() });
+    const certPem = signServerCertificate(today, publicKey, { dnsNames: ["localhost"], now: Date.now(), days: 1 });
+    expect(new X509Certificate(certPem).checkPrivateKey(privateKey)).toBe(true);
+    const served = { certPem, keyPem: pkcs8(privateKey) };
+    expect(await handshake(served, today.certPem, "localhost")).toBe("ok");
+    expect(await handshake(served, today.certPem, "kubernetes.default.svc")).toBe("ERR_TLS_CERT_ALTNAME_INVALID");
+  });
+});
+
+describe("CAs that follow one another", () => {
+  const at = Date.now();
+  const cas = ["one", "two", "three"].map((commonName) => createCa({ commonName, now: at, maxIntermediates: 4 }));
+  const [one, two, three] = cas as [(typeof cas)[0], (typeof cas)[0], (typeof cas)[0]];
+  const leaf = issueServerCertificate(three, { dnsNames: ["localhost"], now: at, days: 1 });
+  const crossed = [crossSignCa(two, three.certPem, 4), crossSignCa(one, two.certPem, 4)];
+  const served = { ...leaf, certPem: [leaf.certPem, ...crossed].join("") };
+
+  it("lead from a leaf of the newest to whichever one somebody has loaded", async () => {
+    for (const trusted of [one, two, three]) expect(await handshake(served, trusted.certPem, "localhost")).toBe("ok");
+    for (const bundle of [
+      [one, two, three],
+      [three, one],
+      [two, three],
+    ]) {
+      expect(await handshake(served, bundle.map(({ certPem }) => certPem).join(""), "localhost")).toBe("ok");
+    }
+  });
+  it("do not without what they signed for each other", async () => {
+    expect(await handshake(leaf, two.certPem, "localhost")).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+    const stranger = createCa({ commonName: "three", now: at, maxIntermediates: 4 });
+    expect(await handshake(served, stranger.certPem, "localhost")).not.toBe("ok");
+  });
+  it("cannot if they may have nothing between them and a leaf", async () => {
+    const strict = createCa({ commonName: "strict", now: at });
+    const chain = { ...leaf, certPem: leaf.certPem + crossSignCa(strict, three.certPem, 4) };
+    expect(await handshake(chain, strict.certPem, "localhost")).not.toBe("ok");
+  });
+  it("are signed for as long as both are valid", () => {
+    const short = createCa({ commonName: "short", now: at, days: 10, maxIntermediates: 4 });
+    const cross = new X509Certificate(crossSignCa(short, three.certPem, 4));
+    expect(cross.validToDate).toEqual(new X509Certificate(short.certPem).validToDate);
+    expect([cross.subject, cross.issuer, cross.ca]).toEqual(["CN=three", "CN=short", true]);
+  });
+});
+
+describe("a CA from elsewhere", () => {
+  it.each([
+    ["rsa", generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey],
+    ["P-384", generateKeyPairSync("ec", { namedCurve: "P-384" }).privateKey],
+    ["ed25519", generateKeyPairSync("ed25519").privateKey],
+  ])("with a key of type %s signs", (_type, key) => {
+    // Our own CA's signature over its key; what the leaf then needs of it is its name, its key and how it names that.
+    const root = createCa({ commonName: "root", now });
+    const certPem = signServerCertificate(root, createPublicKey(key), { commonName: "elsewhere", dnsNames: ["x"], now });
+    const signed = new X509Certificate(
+      signServerCertificate({ certPem, keyPem: pkcs8(key) }, createPublicKey(createPrivateKey(ca.keyPem)), {
+        dnsNames: ["y"],
+        now,
+      }),
+    );
+    expect(signed.verify(createPublicKey(key))).toBe(true);
+    expect(signed.issuer).toBe("CN=elsewhere");
+  });
+});
+
+function pkcs8(key: KeyObject): string {
+  return key.export({ type: "pkcs8", format: "pem" }).toString();
+}

@@ -11,7 +11,7 @@ import {
   X509Certificate,
 } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
-import { bitString, boolean, integer, octetString, oid, readElements, sequence, TAG, time, tlv } from "./der.ts";
+import { bitString, boolean, type DerElement, integer, octetString, oid, readElements, sequence, TAG, time, tlv } from "./der.ts";
 import { MeshError } from "./errors.ts";
 
 /** A certificate with its private key, both PEM (the key as PKCS #8). */
@@ -26,6 +26,8 @@ export interface CaOptions {
   readonly now: number;
   /** Default 3650. */
   readonly days?: number;
+  /** How many CAs may stand between it and a leaf; default 0. A CA that shall cross-sign its successors needs some. */
+  readonly maxIntermediates?: number;
 }
 
 export interface LeafOptions {
@@ -42,6 +44,8 @@ export interface LeafOptions {
 const OID = {
   commonName: "2.5.4.3",
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  ed25519: "1.3.101.112",
+  rsaWithSha256: "1.2.840.113549.1.1.11",
   subjectKeyIdentifier: "2.5.29.14",
   keyUsage: "2.5.29.15",
   subjectAltName: "2.5.29.17",
@@ -52,32 +56,58 @@ const OID = {
 } as const;
 
 const DAY_MS = 86_400_000;
-const CLOCK_SKEW_MS = 5 * 60_000;
+/** Certificates are valid from this long before they were made, in milliseconds: clocks differ. */
+export const CLOCK_SKEW_MS = 5 * 60_000;
 
-/** A self-signed certificate authority that may sign leaves only. */
-export function createCa({ commonName, now, days = 3650 }: CaOptions): KeyCertificate {
+/** A self-signed certificate authority; unless said otherwise it may sign leaves only. */
+export function createCa({ commonName, now, days = 3650, maxIntermediates = 0 }: CaOptions): KeyCertificate {
   const key = newKey();
   const name = distinguishedName(commonName);
-  const extensions = [
-    extension(OID.basicConstraints, true, sequence(boolean(true), integer(Buffer.from([0])))),
-    extension(OID.keyUsage, true, bitString(Buffer.from([0b1000_0110]), 1)), // digitalSignature, keyCertSign, cRLSign
-    extension(OID.subjectKeyIdentifier, false, octetString(keyId(key))),
-  ];
-  return build({ issuer: name, subject: name, key, signer: key, now, days, extensions });
+  const extensions = caExtensions(keyId(key), maxIntermediates);
+  const certPem = build({ issuer: name, subject: name, key, signer: key, ...validity(now, days), extensions });
+  return { certPem, keyPem: pemOfKey(key) };
 }
 
 /**
- * A server certificate signed by `ca` (made by {@link createCa}).
+ * A certificate for another CA's name and key, signed by `ca`: who trusts only `ca` verifies with it what the other CA signs. It is
+ * valid while both are. Both must have been made with `maxIntermediates`.
+ * @param otherPem the other CA's own certificate
+ */
+export function crossSignCa(ca: KeyCertificate, otherPem: string, maxIntermediates: number): string {
+  const [own, other] = [new X509Certificate(ca.certPem), new X509Certificate(otherPem)];
+  return build({
+    issuer: subjectOf(own),
+    subject: subjectOf(other),
+    key: other.publicKey,
+    signer: createPrivateKey(ca.keyPem),
+    from: Math.max(own.validFromDate.getTime(), other.validFromDate.getTime()),
+    until: Math.min(own.validToDate.getTime(), other.validToDate.getTime()),
+    extensions: [...caExtensions(keyIdOf(other), maxIntermediates), authorityKeyId(own)],
+  });
+}
+
+/**
+ * A key and a server certificate for it, signed by `ca`.
  * @throws MeshError `BAD_CERTIFICATE` without any name, or with something that is no IP address among the addresses
  */
 export function issueServerCertificate(ca: KeyCertificate, options: LeafOptions): KeyCertificate {
+  const key = newKey();
+  return { certPem: signServerCertificate(ca, key, options), keyPem: pemOfKey(key) };
+}
+
+/**
+ * A server certificate, PEM, for a key of somebody else.
+ * @param ca made by {@link createCa}, or a CA from elsewhere with an RSA, EC or Ed25519 key
+ * @param key its public half is certified
+ * @throws MeshError `BAD_CERTIFICATE` as {@link issueServerCertificate}
+ */
+export function signServerCertificate(ca: KeyCertificate, key: KeyObject, options: LeafOptions): string {
   const { dnsNames = [], ipAddresses = [], now, days = 365 } = options;
   const commonName = options.commonName ?? dnsNames[0] ?? ipAddresses[0];
   if (commonName === undefined || dnsNames.length + ipAddresses.length === 0) {
     throw new MeshError("BAD_CERTIFICATE", "issuing a server certificate: neither a DNS name nor an IP address");
   }
-  const key = newKey();
-  const signer = createPrivateKey(ca.keyPem);
+  const issuer = new X509Certificate(ca.certPem);
   const names = [
     ...dnsNames.map((name) => tlv(0x82, Buffer.from(name, "latin1"))),
     ...ipAddresses.map((ip) => tlv(0x87, addressBytes(ip))),
@@ -87,10 +117,12 @@ export function issueServerCertificate(ca: KeyCertificate, options: LeafOptions)
     extension(OID.keyUsage, true, bitString(Buffer.from([0b1000_0000]), 7)), // digitalSignature
     extension(OID.extendedKeyUsage, false, sequence(oid(OID.serverAuth))),
     extension(OID.subjectKeyIdentifier, false, octetString(keyId(key))),
-    extension(OID.authorityKeyIdentifier, false, sequence(tlv(0x80, keyId(signer)))),
+    authorityKeyId(issuer),
     extension(OID.subjectAltName, false, sequence(...names)),
   ];
-  return build({ issuer: subjectOf(ca.certPem), subject: distinguishedName(commonName), key, signer, now, days, extensions });
+  const subject = distinguishedName(commonName);
+  const signer = createPrivateKey(ca.keyPem);
+  return build({ issuer: subjectOf(issuer), subject, key, signer, ...validity(now, days), extensions });
 }
 
 interface Parts {
@@ -98,13 +130,13 @@ interface Parts {
   readonly subject: Buffer;
   readonly key: KeyObject;
   readonly signer: KeyObject;
-  readonly now: number;
-  readonly days: number;
+  readonly from: number;
+  readonly until: number;
   readonly extensions: readonly Buffer[];
 }
 
-function build({ issuer, subject, key, signer, now, days, extensions }: Parts): KeyCertificate {
-  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+function build({ issuer, subject, key, signer, from, until, extensions }: Parts): string {
+  const { algorithm, hash } = signatureOf(signer);
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40; // positive and never empty
   const tbs = sequence(
@@ -112,21 +144,53 @@ function build({ issuer, subject, key, signer, now, days, extensions }: Parts): 
     integer(serial),
     algorithm,
     issuer,
-    sequence(time(now - CLOCK_SKEW_MS), time(now + days * DAY_MS)),
+    sequence(time(from), time(until)),
     subject,
     publicKeyInfo(key),
     tlv(0xa3, sequence(...extensions)),
   );
-  const certificate = sequence(tbs, algorithm, bitString(sign("sha256", tbs, signer)));
-  return { certPem: pem("CERTIFICATE", certificate), keyPem: key.export({ type: "pkcs8", format: "pem" }).toString() };
+  return pem("CERTIFICATE", sequence(tbs, algorithm, bitString(sign(hash, tbs, signer))));
+}
+
+function validity(now: number, days: number): Pick<Parts, "from" | "until"> {
+  return { from: now - CLOCK_SKEW_MS, until: now + days * DAY_MS };
+}
+
+function signatureOf(signer: KeyObject): { algorithm: Buffer; hash: string | null } {
+  switch (signer.asymmetricKeyType) {
+    case "ec":
+      return { algorithm: sequence(oid(OID.ecdsaWithSha256)), hash: "sha256" };
+    case "rsa":
+      return { algorithm: sequence(oid(OID.rsaWithSha256), tlv(0x05)), hash: "sha256" }; // RFC 4055 asks for the NULL
+    case "ed25519":
+      return { algorithm: sequence(oid(OID.ed25519)), hash: null };
+    default:
+      throw new MeshError("BAD_CERTIFICATE", `signing a certificate: a key of type ${signer.asymmetricKeyType} cannot be used`);
+  }
+}
+
+function caExtensions(id: Buffer, maxIntermediates: number): Buffer[] {
+  return [
+    extension(OID.basicConstraints, true, sequence(boolean(true), integer(Buffer.from([maxIntermediates])))),
+    extension(OID.keyUsage, true, bitString(Buffer.from([0b1000_0110]), 1)), // digitalSignature, keyCertSign, cRLSign
+    extension(OID.subjectKeyIdentifier, false, octetString(id)),
+  ];
+}
+
+function authorityKeyId(issuer: X509Certificate): Buffer {
+  return extension(OID.authorityKeyIdentifier, false, sequence(tlv(0x80, keyIdOf(issuer))));
 }
 
 function newKey(): KeyObject {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 }
 
+function pemOfKey(key: KeyObject): string {
+  return key.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
 function publicKeyInfo(key: KeyObject): Buffer {
-  return createPublicKey(key).export({ type: "spki", format: "der" });
+  return (key.type === "public" ? key : createPublicKey(key)).export({ type: "spki", format: "der" });
 }
 
 // RFC 5280 4.2.1.2, method (1): SHA-1 of the public key's bits.
@@ -139,12 +203,28 @@ function distinguishedName(commonName: string): Buffer {
   return sequence(tlv(TAG.set, sequence(oid(OID.commonName), tlv(TAG.utf8, Buffer.from(commonName, "utf8")))));
 }
 
+// What a CA calls its key itself: one from elsewhere may do so in another way than we do.
+function keyIdOf(certificate: X509Certificate): Buffer {
+  const id = oid(OID.subjectKeyIdentifier);
+  const all = fieldsOf(certificate).find(({ tag }) => tag === 0xa3);
+  for (const { contents } of readElements(readElements(all?.contents ?? Buffer.alloc(0))[0]?.contents ?? Buffer.alloc(0))) {
+    const parts = readElements(contents);
+    const value = parts.at(-1)?.contents ?? Buffer.alloc(0);
+    if (parts[0]?.bytes.equals(id)) return readElements(value)[0]?.contents ?? Buffer.alloc(0);
+  }
+  return keyId(certificate.publicKey);
+}
+
 // The issuer must repeat the CA's subject byte for byte: version, serial, algorithm, issuer, validity, then the subject.
-function subjectOf(certPem: string): Buffer {
-  const certificate = readElements(new X509Certificate(certPem).raw)[0]?.contents ?? Buffer.alloc(0);
-  const subject = readElements(readElements(certificate)[0]?.contents ?? Buffer.alloc(0))[5]?.bytes;
+function subjectOf(certificate: X509Certificate): Buffer {
+  const subject = fieldsOf(certificate)[5]?.bytes;
   if (subject === undefined) throw new MeshError("BAD_CERTIFICATE", "reading the CA certificate: no subject");
   return subject;
+}
+
+function fieldsOf({ raw }: X509Certificate): DerElement[] {
+  const certificate = readElements(raw)[0]?.contents ?? Buffer.alloc(0);
+  return readElements(readElements(certificate)[0]?.contents ?? Buffer.alloc(0));
 }
 
 function extension(id: string, critical: boolean, value: Buffer): Buffer {

@@ -19,6 +19,8 @@ export interface HealthServerOptions {
   readonly registry: Registry;
   /** why the process is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
+  /** What will end the readiness if nobody does anything; undefined if all is well. */
+  readonly warning?: () => string | undefined;
   /** Further pages by path. */
   readonly pages?: Readonly<Record<string, Page>>;
 }
@@ -31,13 +33,14 @@ export interface HealthServer extends Runnable {
 type Route = (req: IncomingMessage, res: ServerResponse) => void;
 
 /** Makes the server. */
-export function createHealthServer({ listen, registry, notReady, pages = {} }: HealthServerOptions): HealthServer {
+export function createHealthServer({ listen, registry, notReady, warning, pages = {} }: HealthServerOptions): HealthServer {
   let port = 0;
   const routes: Readonly<Record<string, Route>> = {
     "/healthz": (_req, res) => text(res, 200, "ok"),
     "/readyz": (_req, res) => {
       const why = notReady();
-      text(res, why === undefined ? 200 : 500, why ?? "ok");
+      const soon = warning?.();
+      text(res, why === undefined ? 200 : 500, why ?? (soon === undefined ? "ok" : `ok, but ${soon}`));
     },
     "/metrics": (_req, res) => {
       registry.metrics().then(

@@ -1,7 +1,6 @@
-// Binding and closing of an HTTP(S) server and all its sockets, shared by the traffic and the health listener. Invariant:
+// Binding and closing of a server, an HTTP(S) one as a rule, and all its sockets, shared by the traffic and the health listener. Invariant:
 // after `close` no socket is left, upgraded ones included, which Node's own bookkeeping forgets.
-import type { Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { MeshError } from "./errors.ts";
 
 /** Where to listen; port 0 takes a free one. */
@@ -19,8 +18,11 @@ export interface Listener {
   close(): Promise<void>;
 }
 
+/** A server; HTTP ones can tell which of their connections are idle. */
+type AnyServer = Server & { closeIdleConnections?(): void };
+
 /** Takes the server over. `connectionEvent` is `secureConnection` for TLS, else `connection`. */
-export function createListener(server: Server, connectionEvent: "connection" | "secureConnection"): Listener {
+export function createListener(server: AnyServer, connectionEvent: "connection" | "secureConnection"): Listener {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
     sockets.add(socket);
@@ -31,7 +33,7 @@ export function createListener(server: Server, connectionEvent: "connection" | "
   let closed: Promise<void> | undefined;
   const stop = () => {
     closed ??= server.listening ? new Promise((resolve) => server.close(() => resolve())) : Promise.resolve();
-    server.closeIdleConnections();
+    server.closeIdleConnections?.();
   };
   return {
     listen({ host, port }) {

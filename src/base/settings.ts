@@ -114,6 +114,12 @@ export const listenAddress = requiredText.transform((text, context): ListenAddre
   return z.NEVER;
 });
 
+/** Several of them with commas between, or "" for none. */
+export const listenAddresses = z
+  .string()
+  .transform((text) => (text === "" ? [] : text.split(",").map((each) => each.trim())))
+  .pipe(z.array(listenAddress));
+
 /** A pino level. */
 export const logLevel = z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
 

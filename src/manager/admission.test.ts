@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { snapshot, table } from "../../test/support/route-table.ts";
 import type { VirtualApp } from "../api/virtual-app.ts";
 import type { Pod } from "../kube/client/resources.ts";
@@ -6,6 +6,7 @@ import { createStore } from "../runtime/store.ts";
 import type { SnapshotMessage } from "../wire/messages.ts";
 import { snapshotToWire } from "../wire/snapshot-codec.ts";
 import { createAdmission } from "./admission.ts";
+import type { PodIdentity, Rejection } from "./identity/token-reviewer.ts";
 import { INJECTED_LABEL } from "./translate/app-pods.ts";
 
 const fail = (error: unknown) => {
@@ -18,6 +19,11 @@ const app: VirtualApp = {
   spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
 };
 const pod: Pod = { metadata: { namespace: "shop", name: "p", uid: "uid-1", labels: { [INJECTED_LABEL]: "app" } } };
+
+let rejected: string[] = [];
+beforeEach(() => {
+  rejected = [];
+});
 
 function admissionWith({
   pods = [pod],
@@ -33,16 +39,24 @@ function admissionWith({
   const podStore = createStore<Pod>(fail);
   podStore.replace(pods ?? []);
   const listed = { list: (namespace: string) => (pods === null ? undefined : podStore.list(namespace)), get: podStore.get };
-  const admit = createAdmission({ pods: listed, apps: appStore, leaderElsewhere: () => leader });
-  return (said: { name?: string; uid?: string; namespace?: string } | null = {}, enforced: SnapshotMessage | null = null) =>
-    admit({
-      pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
-      version: 0,
-      digest: "",
-      proxyVersion: "",
-      enforced,
-      inDoubt: [],
-    });
+  const rejections = { reject: (reason: Rejection, who: string) => void rejected.push(`${reason} ${who}`) };
+  const admit = createAdmission({ pods: listed, apps: appStore, leaderElsewhere: () => leader, rejections });
+  return (
+    said: { name?: string; uid?: string; namespace?: string } | null = {},
+    enforced: SnapshotMessage | null = null,
+    caller?: PodIdentity,
+  ) =>
+    admit(
+      {
+        pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
+        version: 0,
+        digest: "",
+        proxyVersion: "",
+        enforced,
+        inDoubt: [],
+      },
+      caller,
+    );
 }
 
 describe("which proxies are served", () => {
@@ -73,5 +87,26 @@ describe("which proxies are served", () => {
   it("are sent to the leader by a replica that does not lead", () => {
     expect(admissionWith({ leader: "10.0.0.1:5447" })()).toEqual({ kind: "redirect", endpoint: "10.0.0.1:5447" });
     expect(admissionWith({ leader: "" })({ name: "q" })).toEqual({ kind: "redirect", endpoint: "" });
+  });
+  it("are those of the pod that the token is bound to, and of no other, whatever the hello says", () => {
+    const caller = { namespace: "shop", name: "p", uid: "uid-1" };
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    expect(admissionWith()({}, null, caller)).toEqual({ kind: "serve" });
+    expect(admissionWith()({ uid: "" }, null, caller)).toEqual({ kind: "serve" });
+    for (const said of [{ name: "q" }, { namespace: "store" }, { uid: "uid-2" }]) {
+      expect(admissionWith()(said, held, caller)).toMatchObject({
+        kind: "refuse",
+        message: expect.stringMatching(/^the token is/),
+      });
+    }
+    expect(rejected).toEqual(Array(3).fill("other-pod shop/p"));
+  });
+  it("are not those of a pod that was made anew under the name, which the hello leaves open", () => {
+    expect(admissionWith()({ uid: "" }, null, { namespace: "shop", name: "p", uid: "uid-0" })).toMatchObject({ kind: "refuse" });
+  });
+  it("are not those of pods without the proxy: who has a good token all the same is counted", () => {
+    const plain = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: {} } }] });
+    expect(plain({}, null, { namespace: "shop", name: "p", uid: "uid-1" }).kind).toBe("refuse");
+    expect([plain().kind, rejected]).toEqual(["refuse", ["no-proxy shop/p"]]);
   });
 });

@@ -1,8 +1,10 @@
 // Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that exists. Pure
-// but for the stores it reads. (Authentication by token comes with the installation: docs/design.md, Limitations.)
+// but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is bound to, and for no other.
 import type { VirtualApp } from "../api/virtual-app.ts";
 import type { Store } from "../runtime/store.ts";
 import type { HelloMessage } from "../wire/messages.ts";
+import type { Rejections } from "./identity/rejections.ts";
+import type { PodIdentity } from "./identity/token-reviewer.ts";
 import type { PodLists } from "./pod-watch.ts";
 import type { Admission } from "./snapshot-server/snapshot-server.ts";
 import { INJECTED_LABEL, podKey } from "./translate/app-pods.ts";
@@ -12,14 +14,24 @@ export interface AdmissionOptions {
   readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "hasSynced">;
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. */
   readonly leaderElsewhere: () => string | undefined;
+  /** Told of those whose token is not that of the pod that they name. */
+  readonly rejections?: Rejections;
 }
 
-export function createAdmission({ pods, apps, leaderElsewhere }: AdmissionOptions): (hello: HelloMessage) => Admission {
-  return (hello) => {
-    const said = hello.pod;
+/** @param caller the pod that the token is bound to; absent where nobody proves who it is */
+export type Admit = (hello: HelloMessage, caller?: PodIdentity) => Admission;
+
+export function createAdmission({ pods, apps, leaderElsewhere, rejections }: AdmissionOptions): Admit {
+  return (hello, caller) => {
     const endpoint = leaderElsewhere();
     if (endpoint !== undefined) return { kind: "redirect", endpoint };
-    if (said === null) return { kind: "refuse", message: "the hello names no pod" };
+    if (hello.pod === null) return { kind: "refuse", message: "the hello names no pod" };
+    if (caller !== undefined && !isSamePod(caller, hello.pod)) {
+      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the hello says ${podKey(hello.pod)}`;
+      rejections?.reject("other-pod", podKey(caller), message);
+      return { kind: "refuse", message };
+    }
+    const said = caller ?? hello.pod;
     const { namespace } = said;
     const key = podKey(said);
     if (!apps.hasSynced) return { kind: "wait", message: "VirtualApps have not been listed yet" };
@@ -32,10 +44,19 @@ export function createAdmission({ pods, apps, leaderElsewhere }: AdmissionOption
     // Labels change while proxies serve: what it has to go on with counts, whoever it was told by.
     if (hello.enforced !== null && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
-    if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
+    if (app === undefined) {
+      const message = `pod ${key} lacks the label ${INJECTED_LABEL}`;
+      if (caller !== undefined) rejections?.reject("no-proxy", key, message);
+      return { kind: "refuse", message };
+    }
     if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no VirtualApp ${namespace}/${app}` };
     return { kind: "serve" };
   };
+}
+
+function isSamePod(caller: PodIdentity, said: NonNullable<HelloMessage["pod"]>): boolean {
+  const isUid = said.uid === "" || said.uid === caller.uid;
+  return isUid && said.name === caller.name && said.namespace === caller.namespace;
 }
 
 // Nobody asks for the pods of a namespace without a VirtualApp.

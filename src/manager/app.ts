@@ -1,7 +1,6 @@
 // The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
 // reach another replica are sent to the leader.
 import { randomUUID } from "node:crypto";
-import { ServerCredentials } from "@grpc/grpc-js";
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
@@ -22,13 +21,18 @@ import { measureAcks } from "./ack-times.ts";
 import { createAdmission } from "./admission.ts";
 import type { ManagerConfig } from "./config.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
+import { addTrustController } from "./controllers/trust/add.ts";
 import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
 import { createGonePods } from "./gone-pods.ts";
+import { addIdentity } from "./identity/add.ts";
 import { createManagerMetrics } from "./metrics.ts";
 import { createPodWatch } from "./pod-watch.ts";
 import { VIRTUAL_APPS } from "./resources.ts";
 import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
 import { createSnapshotServer, type Leadership } from "./snapshot-server/snapshot-server.ts";
+
+import { addWebhooks } from "./webhooks/add.ts";
+import { injectionSettings } from "./webhooks/injection-settings.ts";
 
 const LEASE_NAME = "ctrlmesh-manager";
 
@@ -36,6 +40,8 @@ const LEASE_NAME = "ctrlmesh-manager";
 export interface ManagerReady {
   readonly grpc: string;
   readonly health: string;
+  /** host:port; absent without webhooks. */
+  readonly webhooks?: string;
 }
 
 export interface RunManagerOptions {
@@ -68,11 +74,20 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const followed = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
   const gone = createGonePods({ clock });
   const endFollowing = gone.follow(followed);
+  const isLeader = () => elector?.isLeader ?? false;
+  const mesh =
+    config.identity === "mesh"
+      ? addIdentity({
+          ...{ ...config, client, informers, isLeader, clock, random, log, metricsRegistry },
+          pods: [pods, followed],
+          serverNames: [...config.serverNames, ...hostOf(config.webhookUrl)],
+        })
+      : undefined;
   const server = createSnapshotServer({
     listen: config.grpcListen,
-    credentials: ServerCredentials.createInsecure(),
+    ...(mesh && { security: mesh.security }),
     registry,
-    admit: createAdmission({ pods, apps: informers.store(VIRTUAL_APPS), leaderElsewhere }),
+    admit: createAdmission({ pods, apps: informers.store(VIRTUAL_APPS), leaderElsewhere, ...mesh?.security }),
     leaderElsewhere,
     leadership,
     clock,
@@ -81,9 +96,13 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const health = createHealthServer({
     listen: config.healthListen,
     registry: metricsRegistry,
-    notReady: () => (informers.store(VIRTUAL_APPS).hasSynced ? undefined : "VirtualApps have not been listed yet"),
+    notReady() {
+      if (mesh !== undefined && mesh.identity.serving === undefined)
+        return `no mesh CA yet: ${mesh.identity.problem ?? "not read"}`;
+      return informers.store(VIRTUAL_APPS).hasSynced ? undefined : "VirtualApps have not been listed yet";
+    },
   });
-  observed.readFrom({ registry, apps: informers.store(VIRTUAL_APPS), isLeader: () => elector?.isLeader ?? false });
+  observed.readFrom({ registry, apps: informers.store(VIRTUAL_APPS), isLeader });
   const metrics = createControllerMetrics(metricsRegistry);
 
   const status = (): ManagerStateStatus => ({
@@ -94,10 +113,20 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const events = createEventRecorder({ client, component: "ctrlmesh-manager", instance: config.podName, clock, random, log });
   const apps = addVirtualAppController({
     ...{ client, informers, registry, pods, gone, events, observed, clock, log, metrics },
-    isLeader: () => elector?.isLeader ?? false,
+    isLeader,
     settleMs: config.restartSettleMs,
   });
   const states = addManagerStateController({ client, informers, log, status });
+  const webhooks =
+    mesh && config.webhookListen
+      ? addWebhooks({
+          ...{ client, informers, clock, log, metricsRegistry, metrics },
+          ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts },
+          target: { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl },
+          settings: (cluster) => injectionSettings(config, cluster),
+        })
+      : undefined;
+  const trust = mesh && addTrustController({ client, informers, identity: mesh.identity, log, metrics });
   // Controllers do not run twice: a replica that has lost the lease ends, and comes back as a contender.
   const lost = new AbortController();
   const election: Runnable = {
@@ -118,7 +147,11 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
             states.enqueue({ namespace: "", name: MANAGER_STATE_NAME });
             endFollowing();
             await followed.stop(); // its stores are not shared: what is led by is listed anew
-            await runGroups([[pods], [apps, states]], { signal: leading, log });
+            void mesh?.identity.refresh(); // what a leader does with the CA may be due
+            await runGroups([[pods], [apps, states, ...(trust ? [trust] : []), ...(webhooks?.controllers ?? [])]], {
+              signal: leading,
+              log,
+            });
           },
           onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
         },
@@ -134,6 +167,9 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
       const ready = {
         grpc: formatAddress({ ...config.grpcListen, port: server.port }),
         health: `http://127.0.0.1:${health.port}`,
+        ...(webhooks && config.webhookListen
+          ? { webhooks: formatAddress({ ...config.webhookListen, port: webhooks.server.port }) }
+          : {}),
       };
       log.info({ ...ready }, "serving");
       onReady(ready);
@@ -145,13 +181,18 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   await runGroups(
     [
       [connection, health],
-      [informers, events],
-      [server, followed],
+      [informers, events, ...(mesh?.runnables ?? [])],
+      [server, followed, ...(webhooks ? [webhooks.server] : [])],
       [election, announce],
     ],
     { signal: until, log },
   );
   if (!signal.aborted) throw lost.signal.reason;
+}
+
+// By a URL the API server reaches us under another name than the Service's.
+function hostOf(url: string): string[] {
+  return url === "" ? [] : [new URL(url).hostname.replace(/^\[|\]$/g, "")];
 }
 
 // client-go's proportions: 15 s, 10 s, 2 s.

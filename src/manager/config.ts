@@ -1,22 +1,41 @@
 // The manager's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
-import { type CommandLine, listenAddress, logLevel, requiredText } from "../base/settings.ts";
+import { type CommandLine, listenAddress, listenAddresses, logLevel, requiredText } from "../base/settings.ts";
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
-const schema = z.object({
+const fields = z.object({
   kubeconfig: z.string(),
   namespace: requiredText,
   podName: requiredText,
   podIP: z.string(),
-  grpcListen: listenAddress.refine(
-    ({ host }) => LOOPBACK.test(host),
-    "must be a loopback address: the stream to the proxies is not authenticated yet (docs/design.md, Limitations)",
-  ),
+  grpcListen: listenAddress,
   healthListen: listenAddress,
   logLevel,
   restartSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(240_000),
   leaseDurationMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(1_000).max(3_600_000),
+  identity: z.enum(["mesh", "none"]),
+  serviceName: requiredText,
+  clusterDomain: requiredText,
+  serverNames: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
+  caSecret: z.string(),
+  caSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(86_400_000),
+  webhookListen: listenAddresses.refine((all) => all.length <= 1, "must be one host:port").transform(([first]) => first),
+  webhookUrl: z.string().regex(/^(https:\/\/[^/?#@]+)?\/?$/, "must be https://host:port"),
+  proxyImage: z.string(),
+  proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
+  proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
+  certificateLifetimeMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(10_000).max(31_536_000_000),
+});
+
+const schema = fields.superRefine(({ identity, grpcListen, webhookListen, proxyImage }, context) => {
+  const problem = (setting: string, message: string) => context.addIssue({ code: "custom", path: [setting], message });
+  if (identity !== "mesh" && !LOOPBACK.test(grpcListen.host)) {
+    problem("grpcListen", "must be a loopback address with --identity none: nobody proves who he is then");
+  }
+  if (webhookListen === undefined) return;
+  if (identity !== "mesh") problem("webhookListen", "needs --identity mesh, for its certificate");
+  if (proxyImage === "") problem("proxyImage", "is required with --webhook-listen: it is what is injected");
 });
 
 /** What the manager runs with. */
@@ -69,6 +88,73 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       env: "CTRLMESH_LEASE_DURATION_MS",
       fallback: "15000",
       help: "how long a silent leader keeps its lease",
+    },
+    identity: {
+      flag: "identity",
+      env: "CTRLMESH_IDENTITY",
+      fallback: "none",
+      help: "mesh: TLS, and proxies prove which pod they are in; none: plain text, for the loopback only",
+    },
+    serviceName: {
+      flag: "service-name",
+      env: "CTRLMESH_SERVICE_NAME",
+      fallback: "ctrlmesh-manager",
+      help: "name of the manager's Service",
+    },
+    clusterDomain: {
+      flag: "cluster-domain",
+      env: "CTRLMESH_CLUSTER_DOMAIN",
+      fallback: "cluster.local",
+      help: "DNS domain of the cluster, for names in certificates",
+    },
+    serverNames: {
+      flag: "server-names",
+      env: "CTRLMESH_SERVER_NAMES",
+      fallback: "",
+      help: "names and addresses of the manager beside its Service's, with commas between",
+    },
+    caSecret: {
+      flag: "ca-secret",
+      env: "CTRLMESH_CA_SECRET",
+      fallback: "",
+      help: "Secret with a CA of yours or cert-manager's (tls.crt, tls.key); empty: the mesh makes its own",
+    },
+    caSettleMs: {
+      flag: "ca-settle-ms",
+      env: "CTRLMESH_CA_SETTLE_MS",
+      fallback: "600000",
+      help: "how long a new CA is trusted before it signs",
+    },
+    webhookListen: {
+      flag: "webhook-listen",
+      env: "CTRLMESH_WEBHOOK_LISTEN",
+      fallback: "",
+      help: "host:port for the admission webhooks; empty: none",
+    },
+    webhookUrl: {
+      flag: "webhook-url",
+      env: "CTRLMESH_WEBHOOK_URL",
+      fallback: "",
+      help: "https://host:port by which the API server reaches the webhooks; empty: by the Service",
+    },
+    proxyImage: { flag: "proxy-image", env: "CTRLMESH_PROXY_IMAGE", fallback: "", help: "image of the proxy that is injected" },
+    proxyPullPolicy: {
+      flag: "proxy-pull-policy",
+      env: "CTRLMESH_PROXY_PULL_POLICY",
+      fallback: "IfNotPresent",
+      help: "imagePullPolicy of the proxy: Always, IfNotPresent or Never",
+    },
+    proxyPullSecrets: {
+      flag: "proxy-pull-secrets",
+      env: "CTRLMESH_PROXY_PULL_SECRETS",
+      fallback: "",
+      help: "Secrets in the pods' namespaces to pull the proxy's image with, with commas between",
+    },
+    certificateLifetimeMs: {
+      flag: "certificate-lifetime-ms",
+      env: "CTRLMESH_CERTIFICATE_LIFETIME_MS",
+      fallback: "604800000",
+      help: "lifetime of the proxies' certificates, which they renew at half of it",
     },
   },
 };

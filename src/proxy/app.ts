@@ -5,8 +5,10 @@ import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
+import { loadMeshService } from "../wire/load-proto.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
+import { createIdentity } from "./identity/create-identity.ts";
 import { election } from "./pipeline/election/election.ts";
 import { createLockGate } from "./pipeline/election/lock-gate.ts";
 import type { Layer } from "./pipeline/handler.ts";
@@ -32,11 +34,14 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
-  const session = createSession({ config, log, clock, random, registry, proxyVersion: VERSION });
+  const service = loadMeshService();
+  const { access, certificate } = createIdentity({ config, service, registry, clock, random, log });
+  const session = createSession({ config, access, service, log, clock, random, registry, proxyVersion: VERSION });
   const plans = createPlanLog(clock);
   const gate = createLockGate(clock, session);
   const proxy = createProxy(config, {
     session,
+    certificate,
     layers: ({ discovery }) => ({
       election: election({ session, clock, log, gate }),
       isolate: isolateByCaller({ session, discovery, clock, random, registry, plans, gate }),

@@ -10,18 +10,19 @@ import { formatAddress } from "../base/settings.ts";
 import { createAccessLog } from "./access-log.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages, type PlanSource } from "./debug/debug-pages.ts";
+import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createProxyMetrics } from "./metrics.ts";
 import type { Layer } from "./pipeline/handler.ts";
 import { createPipeline } from "./pipeline/pipeline.ts";
-import { createServingCertificate } from "./server/serving-certificate.ts";
 import { createTrafficServer, type TrafficServerOptions } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
-import type { Session } from "./session/session.ts";
+import type { ManagerContact, Session } from "./session/session.ts";
 import { createDiscovery, type Discovery } from "./upstream/discovery.ts";
 import { createUpstream, type UpstreamOptions } from "./upstream/upstream.ts";
 
 export interface ProxyDeps {
-  readonly session: Session & Runnable;
+  readonly session: Session & Partial<ManagerContact> & Runnable;
+  readonly certificate: ServingCertificate;
   /** The layers that decide; made with what they need of the rest. */
   readonly layers: (parts: { readonly discovery: Discovery }) => { readonly election: Layer; readonly isolate: Layer };
   readonly registry: Registry;
@@ -53,7 +54,7 @@ const NO_PLANS: PlanSource = { list: () => [] };
 
 /** Makes the parts; nothing is bound or connected before they start. */
 export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
-  const { session, registry, clock, log } = deps;
+  const { session, certificate, registry, clock, log } = deps;
   const upstream = createUpstream({
     apiServer: config.apiServer,
     caFile: config.apiServerCa,
@@ -62,13 +63,13 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     registry,
     ...deps.upstream,
   });
-  const certificate = createServingCertificate({ files: config.tls, dataDir: config.dataDir, clock, log });
   const metrics = createProxyMetrics(registry);
   const discovery = createDiscovery({ send: upstream.send, clock });
   const accessLog = createAccessLog({ share: config.accessLog, random: deps.random ?? systemRandom, log });
   const pipeline = createPipeline({ session, upstream, ...deps.layers({ discovery }), metrics, clock, log, accessLog });
   const traffic = createTrafficServer({
     listen: config.listen,
+    alsoListen: config.alsoListen,
     certificate,
     pipeline,
     tunnel: createTunnel({ origin: upstream.origin, trust: upstream.trust, log, onConnected: upstream.adopt }),
@@ -78,20 +79,34 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     ...deps.traffic,
   });
   const notReady = () => {
-    if (!traffic.listening) return "not listening";
-    return session.current === undefined ? "no snapshot from the manager yet" : undefined;
+    const missing = [certificate.notReady, session.current === undefined ? noSnapshot(session) : undefined];
+    const why = missing.filter((text) => text !== undefined).join("; ");
+    // Without a certificate it does not listen yet, and the reason is what helps.
+    if (certificate.notReady === undefined && !traffic.listening) return "not listening";
+    return why === "" ? undefined : why;
   };
   const pages = debugPages({ session, plans: deps.plans ?? NO_PLANS, accessLog, clock });
-  const health = createHealthServer({ listen: config.healthListen, registry, notReady, pages });
+  const health = createHealthServer({
+    listen: config.healthListen,
+    registry,
+    notReady,
+    warning: () => certificate.warning,
+    pages,
+  });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
   return {
-    groups: [[health, measuring], [upstream, certificate], [session], [traffic]],
+    // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for both.
+    groups: [[health, measuring], [upstream], [session, certificate], [traffic]],
     ready: () => ({
       url: `https://${hostPort(config.listen.host, traffic.port)}`,
       healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,
       ca: certificate.caFile ?? config.tls?.cert ?? "",
     }),
   };
+}
+
+function noSnapshot({ trouble }: Partial<ManagerContact>): string {
+  return `no snapshot from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
 }
 
 // A wildcard address is none to connect to.

@@ -21,11 +21,13 @@ describe("readInvocation", () => {
       apiServer: "https://api:6443",
       apiServerCa: "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
       manager: "manager:5447",
+      identity: undefined,
       podName: "operator-0",
       podNamespace: "ops",
       podUid: "",
       dataDir: "/var/lib/ctrlmesh",
       listen: { host: "127.0.0.1", port: 5443 },
+      alsoListen: [],
       tls: undefined,
       healthListen: { host: "0.0.0.0", port: 5441 },
       logLevel: "info",
@@ -81,6 +83,17 @@ describe("readInvocation", () => {
     expect(() => config(["--tls-key=/k"])).toThrow(/--tls-cert/);
     expect(() => config(["--api-server=https://u:p@x"])).toThrow(/is not https/);
     expect(() => config(["--api-server=https://x/path"])).toThrow(/is not https/);
+  });
+
+  it("reads the files of the mesh's identity, and refuses half of it", () => {
+    const files = ["--manager-ca=/id/mesh.crt", "--token=/id/token"];
+    expect(config(["--identity=mesh", ...files]).identity).toEqual({ managerCa: "/id/mesh.crt", token: "/id/token" });
+    expect(() => config(["--identity=mesh"])).toThrow(
+      /--manager-ca \(CTRLMESH_MANAGER_CA\): is required with --identity=mesh[\s\S]*--token \(CTRLMESH_TOKEN\): is required/,
+    );
+    // Whoever gives them believes that they are used.
+    expect(() => config(files)).toThrow(/--manager-ca[^\n]*needs --identity=mesh[\s\S]*--token[^\n]*needs --identity=mesh/);
+    expect(() => config(["--identity=tls"])).toThrow("--identity (CTRLMESH_IDENTITY): must be mesh or none");
   });
 
   it("prints a table of all settings with --help, whatever else is wrong", () => {

@@ -1,7 +1,7 @@
 // The proxy's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
 import type { Env } from "../base/env.ts";
-import { type CommandLine, listenAddress, logLevel, parseAddress, requiredText } from "../base/settings.ts";
+import { type CommandLine, listenAddress, listenAddresses, logLevel, parseAddress, requiredText } from "../base/settings.ts";
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
 
 // As a share of the requests: 1 for "true", 0 for "false".
@@ -24,11 +24,15 @@ const schema = z
     }),
     apiServerCa: requiredText,
     manager: requiredText.refine((text) => parseAddress(text) !== undefined, "must be host:port"),
+    identity: z.enum(["mesh", "none"], { error: "must be mesh or none" }),
+    managerCa: z.string(),
+    token: z.string(),
     podName: requiredText,
     podNamespace: requiredText,
     podUid: z.string(),
     dataDir: requiredText,
     listen: listenAddress,
+    alsoListen: listenAddresses,
     tlsCert: z.string(),
     tlsKey: z.string(),
     healthListen: listenAddress,
@@ -40,9 +44,17 @@ const schema = z
     path: ["tlsCert"],
     message: "needs --tls-key, and that needs it",
   })
-  .transform(({ tlsCert, tlsKey, ...config }) => ({
+  .superRefine(({ identity, managerCa, token }, context) => {
+    for (const [name, value] of Object.entries({ managerCa, token })) {
+      const message = identity === "mesh" ? "is required with --identity=mesh" : "needs --identity=mesh";
+      if ((value === "") === (identity === "mesh")) context.addIssue({ code: "custom", path: [name], message });
+    }
+  })
+  .transform(({ tlsCert, tlsKey, identity, managerCa, token, ...config }) => ({
     ...config,
-    /** Undefined: serve with a certificate of our own CA. */
+    /** Undefined: plain text to the manager, and nothing that says who we are. */
+    identity: identity === "none" ? undefined : { managerCa, token },
+    /** Undefined: serve with a certificate from the manager, or without identity with one of our own CA. */
     tls: tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey },
   }));
 
@@ -66,6 +78,24 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       help: "PEM file with the API server's CA",
     },
     manager: { flag: "manager", env: "CTRLMESH_MANAGER", help: "host:port of ctrlmesh-manager" },
+    identity: {
+      flag: "identity",
+      env: "CTRLMESH_IDENTITY",
+      fallback: "none",
+      help: "mesh: TLS and a token to the manager, a certificate from it; none: plain text, our own CA",
+    },
+    managerCa: {
+      flag: "manager-ca",
+      env: "CTRLMESH_MANAGER_CA",
+      fallback: "",
+      help: "PEM file with the mesh's CAs, which sign the manager's certificate and ours",
+    },
+    token: {
+      flag: "token",
+      env: "CTRLMESH_TOKEN",
+      fallback: "",
+      help: "file with this pod's service account token for the manager",
+    },
     podName: { flag: "pod-name", env: "CTRLMESH_POD_NAME", help: "name of this pod" },
     podNamespace: { flag: "pod-namespace", env: "CTRLMESH_POD_NAMESPACE", help: "namespace of this pod" },
     podUid: { flag: "pod-uid", env: "CTRLMESH_POD_UID", fallback: "", help: "uid of this pod" },
@@ -73,7 +103,7 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       flag: "data-dir",
       env: "CTRLMESH_DATA_DIR",
       fallback: "/var/lib/ctrlmesh",
-      help: "folder for the last snapshot and our own CA",
+      help: "folder for the last snapshot and our certificate or CA; in memory, if no key may be on a disk",
     },
     listen: {
       flag: "listen",
@@ -81,7 +111,18 @@ export const proxyCommandLine: CommandLine<typeof schema> = {
       fallback: "127.0.0.1:5443",
       help: "host:port for the operator; port 0 takes a free one",
     },
-    tlsCert: { flag: "tls-cert", env: "CTRLMESH_TLS_CERT", fallback: "", help: "PEM file to serve with (default: our own CA)" },
+    alsoListen: {
+      flag: "also-listen",
+      env: "CTRLMESH_ALSO_LISTEN",
+      fallback: "",
+      help: "further host:port for the operator, divided by commas",
+    },
+    tlsCert: {
+      flag: "tls-cert",
+      env: "CTRLMESH_TLS_CERT",
+      fallback: "",
+      help: "PEM file to serve with (default: by --identity)",
+    },
     tlsKey: { flag: "tls-key", env: "CTRLMESH_TLS_KEY", fallback: "", help: "PEM file with the key of --tls-cert" },
     healthListen: {
       flag: "health-listen",

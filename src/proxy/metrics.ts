@@ -11,7 +11,7 @@ import { byResource, lazily, verbOf } from "./request-labels.ts";
 const MAX_RESOURCES = 250;
 
 /** Answers without an end of their own: watches, followed logs, other proxied bodies, and upgraded connections. */
-export const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
+const STREAM_KINDS = ["watch", "log", "proxy", "tunnel"] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 export interface ProxyMetrics {

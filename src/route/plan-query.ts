@@ -51,7 +51,7 @@ export type Planner = (view: ResourceView, scope: Scope) => QueryPlan;
 const MAX_EXCLUDED_NAMESPACES = 16;
 
 /** What a shard selector takes by default: the whole target stays below 8 KiB, see push-down.ts, and the caller has 1 KB. */
-export const MAX_SHARD_BYTES = 7_000;
+const MAX_SHARD_BYTES = 7_000;
 
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
 const SHARD_TERM_BYTES = 86;

@@ -137,3 +137,15 @@ export type ManagerMessage =
   | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } }
   | { readonly message?: "delta"; readonly delta: SnapshotDeltaMessage }
   | { readonly message?: "welcome"; readonly welcome: { readonly epoch: number } };
+
+export interface CertificateRequestMessage {
+  /** SubjectPublicKeyInfo in DER, ECDSA P-256. */
+  readonly publicKey: Uint8Array;
+}
+
+export interface CertificateReplyMessage {
+  /** The certificate first, then what leads to a CA that operators may have loaded already. */
+  readonly chainPem: string;
+  /** All CAs of the mesh that are trusted now. */
+  readonly trustPem: string;
+}

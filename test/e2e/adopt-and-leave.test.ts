@@ -245,9 +245,8 @@ describeWithKube("an operator that runs already", () => {
       expect((await condition("Ready"))?.message).toContain(
         `pod ${pod} carries no proxy and may write to ${divided.size} namespaces`,
       );
-      expect((await condition("TrafficIntercepted"))?.message).toContain(
-        `1 running pod carries no proxy and sees everything, ${pod}`,
-      );
+      expect((await condition("TrafficIntercepted"))?.message).toContain(`pod ${pod} carries no proxy and may write everything`);
+      expect(await condition("Converged")).toMatchObject({ status: "False", reason: "PodsWithoutProxy" });
     }, 20_000);
     await mesh.labelNamespace("late", LABEL);
     await eventually(async () => {

@@ -27,6 +27,7 @@ const SERVER_SAYS: Readonly<Record<string, string | null>> = {
   "bad-regex.yaml": "spec.route.subRules[0].match[0].namespaceRegex: Invalid value",
   "duplicate-subset.yaml": 'spec.subsets[1]: Duplicate value: {"name":"v2"}',
   "empty-selector.yaml": "spec.selector: Invalid value: must have at least one term",
+  "lock-too-long.yaml": "spec.configuration: Invalid value: the lock of a subset, NAME---SUBSET, must not be longer than 253",
   "object-selector-beside-namespaces.yaml": null, // comparing every two rules is beyond the cost limit of CEL
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",

@@ -15,7 +15,7 @@ export type DiskState = "works" | "hangs" | "fails";
 export interface ModelDisk {
   readonly file: SnapshotFile;
   /** Numbers of streams and the promised epoch: a new one for each process. */
-  openStreams(now: () => number): Pick<StreamLedger, "next" | "epoch" | "promise">;
+  openStreams(now: () => number): Pick<StreamLedger, "next" | "epoch" | "promise" | "hasPromised">;
   /** While it hangs, saves wait; those that wait finish when it works again. */
   state: DiskState;
   /** The process ends. */
@@ -24,7 +24,7 @@ export interface ModelDisk {
 
 // As in stream-ledger.ts, whose file is the real disk's.
 const RESERVED = 10_000;
-const NO_STREAM = { bound: 0, epoch: 0 };
+const NO_STREAM = { bound: 0, epoch: 0, isLost: false };
 
 export function createModelDisk(pod: PodRef): ModelDisk {
   let content = "";
@@ -49,12 +49,14 @@ export function createModelDisk(pod: PodRef): ModelDisk {
     },
     openStreams(now) {
       let mine = stream;
+      const hasPromised = mine.isLost || mine.epoch > 0;
       let last = mine.bound;
       const store = (next: typeof stream) => {
-        mine = next;
-        stream = state === "works" ? next : NO_STREAM;
+        mine = { ...next, isLost: false };
+        stream = state === "works" ? mine : { ...NO_STREAM, isLost: true };
       };
       return {
+        hasPromised,
         async next() {
           last = Math.max(last + 1, now());
           if (last > mine.bound) store({ ...mine, bound: last + RESERVED });

@@ -199,9 +199,9 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const { acknowledged, inDoubt } = session.intake.held;
       const had = new Set([acknowledged?.digest, ...inDoubt.map(({ digest }) => digest)]);
       session.stop.abort();
-      // Writes of a process that was killed may still be carried out. Who has lost the disk as well knows nothing of them.
+      // Writes of a process that was killed may still be carried out. Who has lost the whole disk as well knows nothing of them.
       const endsLate = () => undefined;
-      writes = remains === "torn" || remains === "none" ? [] : writes.map((row) => ({ ...row, end: endsLate }));
+      writes = remains === "none" ? [] : writes.map((row) => ({ ...row, end: endsLate }));
       if (writes.length > 0)
         clock.after(INHERITED_WRITES_MS, () => {
           writes = writes.filter(({ end }) => end !== endsLate);
@@ -211,7 +211,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       restarts++;
       disk.crash(remains);
       session = startSession();
-      await session.intake.restore(endedCleanly, session.streams.epoch > 0);
+      await session.intake.restore(endedCleanly, session.streams.hasPromised);
       const now = session.enforcer.current?.snapshot;
       if (now !== undefined && !had.has(now.digest))
         throw new Error(`${pod.name} has something after its restart that it had not before`);

@@ -114,7 +114,8 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
     case "reconcile":
       return world.reconcile();
     case "writes":
-      for (const name of step.pods) world.proxies.get(name)?.beginWrite(step.namespace, step.resource, step.labels);
+      for (const name of step.pods)
+        for (const namespace of step.namespaces) world.proxies.get(name)?.beginWrite(namespace, step.resource, step.labels);
       return;
     case "come back":
       return comeBack(run, step);
@@ -163,7 +164,7 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
       wished.dead.add(step.namespace);
       return cluster.removeNamespace(step.namespace);
     case "time":
-      return world.clock.pass(step.ms);
+      return world.pass(step.ms);
     case "app deleted":
       promises.releaseAll();
       return cluster.deleteApp(SHOP);

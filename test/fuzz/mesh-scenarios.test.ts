@@ -212,6 +212,24 @@ describe("one owner", () => {
     await world.settle();
     expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
   });
+
+  it("namespaces that are born after an edit which the watch of apps has not brought yet", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setApp(A_AND_B_TO_CANARY);
+    await world.settle();
+    world.leader.isAppWatchLate = true;
+    world.setApp(A_TO_CANARY);
+    world.cluster.setNamespace("d", "b");
+    world.cluster.setNamespace("c", "b");
+    for (let times = 0; times < 3; times++) await round(world, "d0", "c0");
+    expect([...world.holders("d")]).toEqual([]);
+    expect(holders(world).c).toEqual({ "": ["d0"] });
+    world.leader.isAppWatchLate = false;
+    world.leader.see();
+    await world.settle();
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+    expect([...world.holders("d")]).toEqual([["", ["d0"]]]);
+  });
 });
 
 describe("two managers at once", () => {

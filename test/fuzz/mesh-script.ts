@@ -43,6 +43,32 @@ const ordinary = (shapes: typeof shape | typeof noShape) => [
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("round"), pods: somePods }) },
   { weight: 1, arbitrary: plain("workloads") },
 ];
+// What is on their way still arrives, after some messages of the new streams or before.
+const comeBack = fc.record({
+  kind: fc.constant("come back"),
+  ...{ pods: somePods, toOlder: is, newestFirst: is, messages: fc.nat(8) },
+});
+const restarts = fc.record({ kind: fc.constant("restarts"), pod, remains: fc.constantFrom("before", "saved", "torn", "none") });
+const disk = fc.record({ kind: fc.constant("disk"), pod, state: fc.constantFrom("works", "works", "hangs", "fails") });
+const writes = fc.record({
+  kind: fc.constant("writes"),
+  pods: somePods,
+  namespaces: fc.subarray([...NAMESPACES], { minLength: 1 }),
+  ...{ resource: fc.constantFrom(...RESOURCES), labels: fc.constantFrom(...LABELS) },
+});
+const managerRestarts = fc.record({
+  kind: fc.constant("manager restarts"),
+  ...{ fate: fc.constantFrom("gone", "deposed", "deluded"), isFollowed: is },
+});
+/** As far as routes of the one that led before may come. */
+const goToOlder = fc.record({
+  kind: fc.constant("come back"),
+  ...{ pods: somePods, toOlder: fc.constant(true), newestFirst: is, messages: fc.integer({ min: 4, max: 8 }) },
+});
+const managerSleeps = fc.record({
+  kind: fc.constant("manager restarts"),
+  ...{ fate: fc.constant("deluded" as const), isFollowed: fc.constant(true) },
+});
 const disturbances = [
   fc.record({ kind: fc.constant("relabelled"), pod, subset }),
   fc.record({ kind: fc.constant("loses a label"), pod, which: fc.constantFrom("selected", "injected", "both") }),
@@ -51,22 +77,15 @@ const disturbances = [
   ofPod("scaled down"),
   ofPod("fails"),
   ofPod("born bare"),
-  // What is on their way still arrives, after some messages of the new streams or before.
-  fc.record({ kind: fc.constant("come back"), pods: somePods, toOlder: is, newestFirst: is, messages: fc.nat(8) }),
+  comeBack,
   ofPod("hangs up"),
   ofPod("cut off"),
-  fc.record({ kind: fc.constant("restarts"), pod, remains: fc.constantFrom("before", "saved", "torn", "none") }),
-  fc.record({ kind: fc.constant("disk"), pod, state: fc.constantFrom("works", "works", "hangs", "fails") }),
-  fc.record({
-    kind: fc.constant("writes"),
-    pods: somePods,
-    namespace,
-    resource: fc.constantFrom(...RESOURCES),
-    labels: fc.constantFrom(...LABELS),
-  }),
+  restarts,
+  disk,
+  writes,
   ofPod("writes end"),
   fc.record({ kind: fc.constant("leads"), pod, is }),
-  fc.record({ kind: fc.constant("manager restarts"), fate: fc.constantFrom("gone", "deposed", "deluded"), isFollowed: is }),
+  managerRestarts,
   plain("older reconciles"),
   fc.record({ kind: fc.constant("status lost"), is }),
   fc.record({ kind: fc.constant("apps late"), is, older: is }),
@@ -84,10 +103,28 @@ const disturbances = [
 export type Step = Value<ReturnType<typeof ordinary>[number]["arbitrary"]> | Value<(typeof disturbances)[number]>;
 type Value<A> = A extends fc.Arbitrary<infer T> ? T : never;
 
+/** Mistakes that take several disturbances of their own, and hardly show among others. */
+const focuses = [
+  // a hello while an ACK waits for a write: what was gained meanwhile is not acknowledged
+  weigh(5, [writes, comeBack]),
+  // writes of a process that was killed, also in what it had gained and not stored
+  weigh(5, [writes, disk, restarts]),
+  // two that believe they lead, and proxies that go to and fro between them
+  weigh(2, [managerSleeps, goToOlder, comeBack]),
+  weigh(2, [managerSleeps, goToOlder, plain("older reconciles")]),
+];
+const few = fc.subarray(disturbances, { minLength: 1, maxLength: 8 }).map((chosen) => weigh(2, chosen));
+const focused = fc
+  .tuple(fc.constantFrom(...focuses), fc.subarray(disturbances, { maxLength: 2 }))
+  .map(([focus, others]) => [...focus, ...weigh(1, others)]);
+
+function weigh(weight: number, chosen: readonly fc.Arbitrary<unknown>[]) {
+  return chosen.map((arbitrary) => ({ weight, arbitrary: arbitrary as fc.Arbitrary<Step> }));
+}
+
 // Only some disturbances a script, and in half of them nothing but namespaces: where all of them happen, nothing gets far enough for
 // the rare orders of events.
-const steps = fc.tuple(fc.subarray(disturbances, { minLength: 1, maxLength: 8 }), is).chain(([chosen, isShaped]) => {
-  const weighted = chosen.map((arbitrary) => ({ weight: 2, arbitrary: arbitrary as fc.Arbitrary<Step> }));
+const steps = fc.tuple(fc.oneof(few, focused), is).chain(([weighted, isShaped]) => {
   const usual = ordinary(isShaped ? shape : noShape) as { readonly weight: number; readonly arbitrary: fc.Arbitrary<Step> }[];
   return fc.array<Step>(fc.oneof(...usual, ...weighted), { minLength: 1, maxLength: 120, size: "max" });
 });

@@ -1,4 +1,5 @@
-// Reads a Dockerfile as far as ours go: one instruction a line, no continuation lines, COPY without wildcards.
+// Reads a Dockerfile as far as ours go: shell and JSON forms, lines continued by a backslash, COPY without wildcards and with no
+// other option than --from.
 
 export interface Copy {
   /** The earlier stage it comes from; absent: the tree. */
@@ -7,9 +8,17 @@ export interface Copy {
   readonly destination: string;
 }
 
+/** An instruction in its order; a COPY is read, of another one the text stands as it is. */
+export interface Step {
+  readonly instruction: string;
+  readonly text: string;
+  readonly copy?: Copy;
+}
+
 export interface Stage {
   readonly base: string;
   readonly name: string | undefined;
+  readonly steps: readonly Step[];
   readonly copies: readonly Copy[];
   /** The last of each other instruction, by its name. */
   readonly instructions: Readonly<Record<string, string>>;
@@ -20,6 +29,7 @@ export interface Dockerfile {
 }
 
 interface OpenStage extends Stage {
+  readonly steps: Step[];
   readonly copies: Copy[];
   readonly instructions: Record<string, string>;
 }
@@ -27,19 +37,44 @@ interface OpenStage extends Stage {
 /** @throws Error at an instruction before the first FROM */
 export function readDockerfile(text: string): Dockerfile {
   const stages: OpenStage[] = [];
-  for (const line of text.split("\n")) {
-    if (line.trim() === "" || line.startsWith("#")) continue;
+  for (const line of logicalLines(text)) {
     const [instruction = "", ...words] = line.split(/\s+/);
     if (instruction === "FROM") {
-      stages.push({ base: words[0] ?? "", name: words[1] === "AS" ? words[2] : undefined, copies: [], instructions: {} });
+      const name = words[1] === "AS" ? words[2] : undefined;
+      stages.push({ base: words[0] ?? "", name, steps: [], copies: [], instructions: {} });
       continue;
     }
     const stage = stages.at(-1);
     if (stage === undefined) throw new Error(`${instruction} before the first FROM`);
-    if (instruction === "COPY") stage.copies.push(copyOf(words));
-    else stage.instructions[instruction] = words.join(" ");
+    const step = { instruction, text: words.join(" ") };
+    if (instruction === "COPY") {
+      const copy = copyOf(words);
+      stage.copies.push(copy);
+      stage.steps.push({ ...step, copy });
+    } else {
+      stage.instructions[instruction] = step.text;
+      stage.steps.push(step);
+    }
   }
   return { stages };
+}
+
+/** The pairs of an ENV or LABEL; values may stand in double quotes. */
+export function readPairs(text: string): Readonly<Record<string, string>> {
+  const pairs = [...text.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))/g)];
+  return Object.fromEntries(pairs.map(([, key = "", quoted, plain = ""]) => [key, quoted?.replaceAll(/\\(.)/g, "$1") ?? plain]));
+}
+
+// Comments are taken out before lines are joined, also between continued ones.
+function logicalLines(text: string): string[] {
+  return text
+    .split("\n")
+    .filter((line) => !/^\s*#/.test(line))
+    .join("\n")
+    .replaceAll(/\\\n\s*/g, "")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 function copyOf(words: readonly string[]): Copy {

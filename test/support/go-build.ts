@@ -18,6 +18,7 @@ export const GO_PROGRAMS = [
   "test/operators/fake-kubelet",
   "test/operators/go-old",
   "test/kube",
+  "test/tools/helm",
 ] as const;
 export type GoProgram = (typeof GO_PROGRAMS)[number];
 

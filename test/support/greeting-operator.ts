@@ -97,9 +97,9 @@ export interface ReadmeBlock {
   readonly output: string | undefined;
 }
 
-/** The blocks of ```sh, each with the block of ```text behind it. */
-export function readmeBlocks(): readonly ReadmeBlock[] {
-  const text = readFileSync(`${ROOT}${EXAMPLE}/README.md`, "utf8");
+/** The blocks of ```sh, each with the block of ```text behind it. @param port what the operator listens on instead of the README's */
+export function readmeBlocks(port: number): readonly ReadmeBlock[] {
+  const text = readFileSync(`${ROOT}${EXAMPLE}/README.md`, "utf8").replaceAll("127.0.0.1:8085", `127.0.0.1:${port}`);
   return [...text.matchAll(/```sh( operator)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs)].map(
     ([, operator, commands = "", output]) => ({
       commands,

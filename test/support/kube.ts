@@ -17,6 +17,10 @@ export interface KubeOptions {
   readonly apiServerArgs?: readonly string[];
   /** Keep state here instead of in a temporary folder. */
   readonly dir?: string;
+  /** Port of the API server; default a free one. */
+  readonly port?: number;
+  /** A command that becomes the command after it, such as nsenter: where the control plane runs. */
+  readonly within?: readonly string[];
 }
 
 /** One line of the audit log, as far as tests read it (audit.k8s.io/v1 Event). */
@@ -77,10 +81,12 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   if (options.controllerManager) args.push("--controller-manager");
   if (options.scheduler) args.push("--scheduler");
   let { featureGates = "" } = options;
+  if (options.port !== undefined) args.push("--port", String(options.port));
   for (const arg of options.apiServerArgs ?? []) args.push("--apiserver-arg", arg);
+  const [command = "", ...before] = [...(options.within ?? []), program.command];
   const start = () => {
     const gates = featureGates === "" ? [] : ["--feature-gates", featureGates];
-    const child = { name: "kube", command: program.command, args: [...args, ...gates], readyMs: READY_MS };
+    const child = { name: "kube", command, args: [...before, ...args, ...gates], readyMs: READY_MS };
     return startChild(child).catch((cause: unknown) => {
       throw new Error(`starting the control plane in ${dir}; its log ends with\n${endOfLog(dir)}`, { cause });
     });

@@ -19,6 +19,7 @@ export function tryKubectl(kubeconfig: string, args: readonly string[], input?: 
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
       },
     );
+    child.stdin?.on("error", () => undefined); // it may end without having read what it was given
     child.stdin?.end(input ?? "");
   });
 }

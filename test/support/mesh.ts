@@ -28,6 +28,8 @@ export interface MeshOptions {
   readonly appName?: string;
   /** What the proxies run; default src/proxy/main.ts. */
   readonly proxyMain?: string;
+  /** By which the managers reach the control plane; default: as its administrator. */
+  readonly managerKubeconfig?: string;
   /** Replicas of the manager; default 1. */
   readonly managers?: number;
   /** Of the managers' lease; default 5,000. */
@@ -79,6 +81,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     replicas: options.managers ?? 1,
     leaseDurationMs: options.leaseDurationMs ?? 5_000,
     verbose,
+    ...(options.managerKubeconfig === undefined ? {} : { kubeconfig: options.managerKubeconfig }),
     ...(options.random === undefined ? {} : { random: options.random }),
   });
   const first = () => managers.all[0] as Supervised;

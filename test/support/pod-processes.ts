@@ -2,14 +2,11 @@
 // server. Kept up by whoever plays the kubelet: what has ended is started again with the same ports and data.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { KubeClient } from "../../src/kube/client/types.ts";
-import { type Child, startChild } from "./child-process.ts";
+import type { Child } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
 import { podToken, startOperator, writeKubeconfig } from "./mesh.ts";
-import { readProxyImage } from "./proxy-image.ts";
-
-const PROXY_MAIN = fileURLToPath(new URL("../../src/proxy/main.ts", import.meta.url));
+import { createProxyLauncher, proxyReady } from "./proxy-launcher.ts";
 
 export interface PodProcessesOptions {
   readonly kube: Kube;
@@ -54,11 +51,10 @@ export interface PodProcesses {
 
 export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
   const { kube, client, namespace, name, uid, dataDir, hasProxy, lockName, verbose = false } = options;
-  const image = readProxyImage();
+  const launchProxy = createProxyLauncher(options);
   let access: PodAccess | undefined;
   let proxy: Child | undefined;
   let operator: Child | undefined;
-  let addresses = { listen: "127.0.0.1:0", health: "127.0.0.1:0" };
   let isProxyReady = !hasProxy;
   let hasStarted = !hasProxy;
   let stopped = false;
@@ -66,16 +62,9 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
 
   async function startProxy(): Promise<void> {
     if (proxy !== undefined) restarts.proxy++;
-    proxy = await startChild({
-      name: `proxy ${name}`,
-      command: process.execPath,
-      env: image.env,
-      args: [...image.nodeFlags, PROXY_MAIN, ...proxyArgs(options, addresses)],
-      verbose,
-    });
-    const ready = proxy.ready as { url: string; healthUrl: string; ca: string };
-    addresses = { listen: new URL(ready.url).host, health: new URL(ready.healthUrl).host };
-    access ??= await accessTo(ready.url, ready.ca);
+    proxy = await launchProxy();
+    const { url, ca } = proxyReady(proxy);
+    access ??= await accessTo(url, ca);
   }
 
   async function accessTo(server: string, caFile: string): Promise<PodAccess> {
@@ -115,7 +104,7 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
       if (stopped || signal.aborted) return;
       mkdirSync(dataDir, { recursive: true });
       if (hasProxy && !isUp(proxy)) await startProxy();
-      if (hasProxy) isProxyReady = await isOk(`http://${addresses.health}/readyz`, signal);
+      if (proxy !== undefined) isProxyReady = await isOk(`${proxyReady(proxy).healthUrl}/readyz`, signal);
       else access ??= await accessTo(kube.server, kube.caFile);
       hasStarted ||= isProxyReady;
       if (lockName === undefined || !isProxyReady || access === undefined || isUp(operator)) return;
@@ -129,25 +118,6 @@ export function createPodProcesses(options: PodProcessesOptions): PodProcesses {
       await proxy?.stop(Math.max(0, deadline - performance.now()));
     },
   };
-}
-
-function proxyArgs(
-  { kube, manager, namespace, name, uid, dataDir }: PodProcessesOptions,
-  { listen, health }: { readonly listen: string; readonly health: string },
-): string[] {
-  const flags = {
-    "api-server": kube.server,
-    "api-server-ca": kube.caFile,
-    manager,
-    "pod-name": name,
-    "pod-namespace": namespace,
-    "pod-uid": uid,
-    "data-dir": dataDir,
-    listen,
-    "health-listen": health,
-    "log-level": "debug",
-  };
-  return ["--print-ready", ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value])];
 }
 
 async function isOk(url: string, signal: AbortSignal): Promise<boolean> {

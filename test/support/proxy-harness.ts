@@ -5,16 +5,18 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/base/clock.ts";
+import { type Clock, systemClock, systemRandom } from "../../src/base/clock.ts";
 import { runGroups } from "../../src/base/lifecycle.ts";
 import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readInvocation } from "../../src/base/settings.ts";
 import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
 import { proxyCommandLine } from "../../src/proxy/config.ts";
+import { createIdentity } from "../../src/proxy/identity/create-identity.ts";
 import type { Layer } from "../../src/proxy/pipeline/handler.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced, Session } from "../../src/proxy/session/session.ts";
+import { loadMeshService } from "../../src/wire/load-proto.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
 import { snapshot, table } from "./route-table.ts";
@@ -37,6 +39,10 @@ export interface HarnessOptions {
   readonly log?: Logger;
   readonly accessLog?: boolean | string;
   readonly plans?: ProxyDeps["plans"];
+  /** Further flags, without their dashes. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** The clock of the certificate alone. */
+  readonly identityClock?: Clock;
 }
 
 export interface Answer {
@@ -80,7 +86,11 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   };
   const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();
-  const proxy = createProxy(configFor(api, dataDir, apiCaFile, options), {
+  const config = configFor(api, dataDir, apiCaFile, options);
+  const clock = options.identityClock ?? systemClock;
+  const { certificate } = createIdentity({ config, service: loadMeshService(), registry, clock, random: systemRandom, log });
+  const proxy = createProxy(config, {
+    certificate,
     session: Object.assign(session, { name: "session", start: async () => undefined, stop: async () => undefined }),
     layers: () => ({ election: options.election ?? passThrough, isolate: options.isolate ?? passThrough }),
     registry,
@@ -146,6 +156,7 @@ function configFor(api: HarnessOptions["api"], dataDir: string, apiCaFile: strin
     "health-listen": "127.0.0.1:0",
     "drain-ms": String(options.drainMs ?? 5_000),
     "access-log": String(options.accessLog ?? false),
+    ...options.flags,
   };
   const invocation = readInvocation(
     proxyCommandLine,

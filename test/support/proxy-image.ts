@@ -2,7 +2,7 @@
 // it as it ships.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readDockerfile } from "./dockerfile.ts";
+import { readDockerfile, readPairs } from "./dockerfile.ts";
 
 export interface ProxyImage {
   /** What stands between `node` and the program. */
@@ -16,6 +16,6 @@ export function readProxyImage(): ProxyImage {
   const [, ...args] = JSON.parse(ENTRYPOINT) as string[];
   return {
     nodeFlags: args.filter((arg) => arg.startsWith("--")),
-    env: Object.fromEntries(ENV.split(" ").map((pair) => pair.split("=", 2) as [string, string])),
+    env: readPairs(ENV),
   };
 }

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
+import { whyNoTestNode } from "./node/prerequisites.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
@@ -27,6 +28,14 @@ export function itWithProgram(program: string, name: string, body: () => Promise
 export function describeWithNetworkNamespaces(name: string, body: () => void): void {
   const skipped = !isCi && !canMakeNamespaces();
   if (skipped) process.stderr.write(`SKIPPED (needs root and iproute2, to make network namespaces): ${name}\n`);
+  describe.skipIf(skipped)(name, body);
+}
+
+/** `describe` for tests on a cluster whose pods run (test/support/node). In CI its first hook fails by itself and says why. */
+export function describeWithTestNode(name: string, body: () => void): void {
+  const missing = noKube ?? whyNoTestNode();
+  const skipped = missing !== undefined && !isCi;
+  if (skipped) process.stderr.write(`SKIPPED (needs a node that runs pods: ${missing}): ${name}\n`);
   describe.skipIf(skipped)(name, body);
 }
 

@@ -1,16 +1,52 @@
 // A manager by script: a real gRPC server on the loopback that does what a test says and remembers what proxies told it.
-import { Server, ServerCredentials, type ServerDuplexStream, type UntypedHandleCall } from "@grpc/grpc-js";
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  type UntypedHandleCall,
+} from "@grpc/grpc-js";
+import type { KeyCertificate } from "../../src/base/certificates.ts";
 import { loadMeshService } from "../../src/wire/load-proto.ts";
-import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
+import type {
+  CertificateReplyMessage,
+  CertificateRequestMessage,
+  ManagerMessage,
+  ProxyMessage,
+} from "../../src/wire/messages.ts";
 
 export type ManagerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
+/** What is answered instead of a certificate or a stream. */
+export interface Refusal {
+  /** gRPC's. */
+  readonly code: number;
+  readonly details: string;
+}
+
+export interface ManagerOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default plain text. */
+  readonly tls?: KeyCertificate;
+  /** Asked of each call; default everybody is taken. */
+  readonly admit?: (metadata: Metadata) => Refusal | undefined;
+  readonly certify?: (request: CertificateRequestMessage) => CertificateReplyMessage | Refusal;
+}
+
 export interface ScriptedManager {
   readonly endpoint: string;
+  readonly port: number;
   /** Streams that are open now, oldest first. */
   readonly streams: readonly ManagerStream[];
   /** Messages of all streams, oldest first. */
   readonly received: ProxyMessage[];
+  /** What the calls said in `authorization`, oldest first; "" for nothing. */
+  readonly authorizations: readonly string[];
+  /** Certificates that were asked for. */
+  readonly requests: readonly CertificateRequestMessage[];
   /** Sends on the newest stream. */
   send(message: ManagerMessage): void;
   /** Ends everything at once. Calling it again does nothing. */
@@ -18,11 +54,25 @@ export interface ScriptedManager {
 }
 
 /** @param port 0 for any free one */
-export async function startManager(port = 0): Promise<ScriptedManager> {
+export async function startManager(port = 0, options: ManagerOptions = {}): Promise<ScriptedManager> {
+  const { host = "127.0.0.1", tls, admit = () => undefined, certify } = options;
   const server = new Server();
   const streams: ManagerStream[] = [];
   const received: ProxyMessage[] = [];
+  const authorizations: string[] = [];
+  const requests: CertificateRequestMessage[] = [];
+
+  const admitted = (metadata: Metadata) => {
+    authorizations.push(metadata.get("authorization").join());
+    return admit(metadata);
+  };
   const connect = (stream: ManagerStream) => {
+    const refusal = admitted(stream.metadata);
+    stream.on("error", () => undefined);
+    if (refusal !== undefined) {
+      stream.emit("error", refusal);
+      return;
+    }
     streams.push(stream);
     const gone = () => {
       const index = streams.indexOf(stream);
@@ -36,16 +86,27 @@ export async function startManager(port = 0): Promise<ScriptedManager> {
     stream.on("cancelled", gone);
     stream.on("error", gone);
   };
-  server.addService(loadMeshService(), { Connect: connect as UntypedHandleCall });
+  const answer = (
+    call: ServerUnaryCall<CertificateRequestMessage, CertificateReplyMessage>,
+    callback: sendUnaryData<CertificateReplyMessage>,
+  ) => {
+    requests.push(call.request);
+    const result = admitted(call.metadata) ?? certify?.(call.request) ?? { code: 12, details: "no certificates here" };
+    if ("code" in result) callback(result);
+    else callback(null, result);
+  };
+  server.addService(loadMeshService(), { Connect: connect as UntypedHandleCall, Certify: answer as UntypedHandleCall });
+  const credentials = tls === undefined ? ServerCredentials.createInsecure() : sslOf(tls);
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, number) =>
-      error ? reject(error) : resolve(number),
-    );
+    server.bindAsync(`${host}:${port}`, credentials, (error, number) => (error ? reject(error) : resolve(number)));
   });
   return {
-    endpoint: `127.0.0.1:${bound}`,
+    endpoint: `${host}:${bound}`,
+    port: bound,
     streams,
     received,
+    authorizations,
+    requests,
     send(message) {
       const stream = streams.at(-1);
       if (stream === undefined) throw new Error("no proxy is connected");
@@ -53,4 +114,8 @@ export async function startManager(port = 0): Promise<ScriptedManager> {
     },
     stop: () => server.forceShutdown(),
   };
+}
+
+function sslOf({ certPem, keyPem }: KeyCertificate): ServerCredentials {
+  return ServerCredentials.createSsl(null, [{ private_key: Buffer.from(keyPem), cert_chain: Buffer.from(certPem) }], false);
 }

@@ -1,10 +1,31 @@
 // A proxy by script: a real gRPC stream to a manager that says what a test says and remembers what it was told.
 import { connect } from "node:http2";
-import { Client, type ClientDuplexStream, credentials, type ServiceError } from "@grpc/grpc-js";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  credentials as grpcCredentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { loadMeshService } from "../../src/wire/load-proto.ts";
-import type { HelloMessage, ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
+import type {
+  CertificateReplyMessage,
+  CertificateRequestMessage,
+  HelloMessage,
+  ManagerMessage,
+  ProxyMessage,
+} from "../../src/wire/messages.ts";
 
-const { Connect: method } = loadMeshService();
+const { Connect: method, Certify: certifyMethod } = loadMeshService();
+
+/** How a proxy reaches its manager; default in plain text, as nobody. */
+export interface Access {
+  readonly credentials?: ChannelCredentials;
+  /** Under what name the manager's certificate is verified. */
+  readonly serverName?: string;
+  readonly token?: string;
+}
 
 export interface ScriptedProxy {
   readonly received: readonly ManagerMessage[];
@@ -17,18 +38,46 @@ export interface ScriptedProxy {
   close(): void;
 }
 
-export function openProxy(endpoint: string): ScriptedProxy {
-  if (method === undefined) throw new Error("the contract has no method Connect");
-  const client = new Client(endpoint, credentials.createInsecure(), {
+function openClient(endpoint: string, { credentials = grpcCredentials.createInsecure(), serverName }: Access): Client {
+  return new Client(endpoint, credentials, {
     "grpc.use_local_subchannel_pool": 1,
     "grpc.enable_retries": 0,
     "grpc.max_receive_message_length": -1,
     "grpc.max_send_message_length": -1,
+    ...(serverName === undefined ? {} : { "grpc.ssl_target_name_override": serverName }),
   });
+}
+
+function metadataOf({ token }: Access): Metadata {
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  return metadata;
+}
+
+/** Asks once for a certificate. @throws grpc-js' ServiceError */
+export function certify(endpoint: string, publicKey: Uint8Array, access: Access): Promise<CertificateReplyMessage> {
+  if (certifyMethod === undefined) throw new Error("the contract has no method Certify");
+  const client = openClient(endpoint, access);
+  return new Promise<CertificateReplyMessage>((resolve, reject) => {
+    client.makeUnaryRequest(
+      certifyMethod.path,
+      (message: CertificateRequestMessage) => certifyMethod.requestSerialize(message),
+      (bytes: Buffer) => certifyMethod.responseDeserialize(bytes) as CertificateReplyMessage,
+      { publicKey },
+      metadataOf(access),
+      (error, reply) => (reply === undefined ? reject(error) : resolve(reply)),
+    );
+  }).finally(() => client.close());
+}
+
+export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy {
+  if (method === undefined) throw new Error("the contract has no method Connect");
+  const client = openClient(endpoint, access);
   const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = client.makeBidiStreamRequest(
     method.path,
     (message: ProxyMessage) => method.requestSerialize(message),
     (bytes: Buffer) => method.responseDeserialize(bytes) as ManagerMessage,
+    metadataOf(access),
   );
   const received: ManagerMessage[] = [];
   let served = false;

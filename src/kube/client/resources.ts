@@ -1,5 +1,5 @@
 // The built-in kinds that the project reads or writes, as far as it reads them. Our own kinds are described in src/api.
-import type { KubeObject } from "../types.ts";
+import type { KubeObject, LabelSelector } from "../types.ts";
 import type { Resource } from "./resource.ts";
 
 export interface Condition {
@@ -88,6 +88,22 @@ export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
+export interface Secret extends KubeObject {
+  readonly type?: string;
+  /** Base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Service extends KubeObject {
+  readonly spec?: {
+    /** "None" for a headless one. */
+    readonly clusterIP?: string;
+    /** Of both families, if there are two. */
+    readonly clusterIPs?: readonly string[];
+    readonly ports?: readonly { readonly name?: string; readonly port: number }[];
+  };
+}
+
 export interface ObjectReference {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -126,6 +142,47 @@ export interface CustomResourceDefinition extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
+export interface WebhookClientConfig {
+  /** PEM in base64. */
+  readonly caBundle?: string;
+  readonly service?: { readonly namespace: string; readonly name: string; readonly path?: string; readonly port?: number };
+  readonly url?: string;
+}
+
+/** admissionregistration.k8s.io/v1 ValidatingWebhook. */
+export interface ValidatingWebhook {
+  readonly name: string;
+  readonly admissionReviewVersions: readonly string[];
+  readonly clientConfig: WebhookClientConfig;
+  readonly rules?: readonly {
+    readonly apiGroups: readonly string[];
+    readonly apiVersions: readonly string[];
+    readonly resources: readonly string[];
+    readonly operations: readonly string[];
+    readonly scope?: "Cluster" | "Namespaced" | "*";
+  }[];
+  readonly namespaceSelector?: LabelSelector;
+  readonly objectSelector?: LabelSelector;
+  readonly failurePolicy?: "Fail" | "Ignore";
+  readonly matchPolicy?: "Exact" | "Equivalent";
+  readonly sideEffects: "None" | "NoneOnDryRun";
+  readonly timeoutSeconds?: number;
+}
+
+export interface MutatingWebhook extends ValidatingWebhook {
+  readonly reinvocationPolicy?: "Never" | "IfNeeded";
+}
+
+export interface ValidatingWebhookConfiguration extends KubeObject {
+  /** Absent for none. */
+  readonly webhooks?: readonly ValidatingWebhook[];
+}
+
+export interface MutatingWebhookConfiguration extends KubeObject {
+  /** Absent for none. */
+  readonly webhooks?: readonly MutatingWebhook[];
+}
+
 export const NAMESPACES: Resource<Namespace> = {
   group: "",
   version: "v1",
@@ -141,6 +198,14 @@ export const CONFIG_MAPS: Resource<ConfigMap> = {
   kind: "ConfigMap",
   namespaced: true,
 };
+export const SECRETS: Resource<Secret> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
+export const SERVICES: Resource<Service> = {
+  group: "",
+  version: "v1",
+  resource: "services",
+  kind: "Service",
+  namespaced: true,
+};
 export const EVENTS: Resource<Event> = { group: "", version: "v1", resource: "events", kind: "Event", namespaced: true };
 export const LEASES: Resource<Lease> = {
   group: "coordination.k8s.io",
@@ -154,5 +219,19 @@ export const CUSTOM_RESOURCE_DEFINITIONS: Resource<CustomResourceDefinition> = {
   version: "v1",
   resource: "customresourcedefinitions",
   kind: "CustomResourceDefinition",
+  namespaced: false,
+};
+export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource<MutatingWebhookConfiguration> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "mutatingwebhookconfigurations",
+  kind: "MutatingWebhookConfiguration",
+  namespaced: false,
+};
+export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource<ValidatingWebhookConfiguration> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  resource: "validatingwebhookconfigurations",
+  kind: "ValidatingWebhookConfiguration",
   namespaced: false,
 };

@@ -1,18 +1,20 @@
 import { expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
-import { snapshot, table } from "../../../test/support/route-table.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import { needsRestart, restartPods } from "./restart-pods.ts";
 
-const nothing = table([], {});
-const showing: RouteTable = { ...nothing, shown: [{ namespaces: new Set(["lost"]), rules: [] }] };
+const before = table([subset("canary")], { lost: [] });
+const nothing = table([subset("canary")], { lost: [0] });
+const ALL = [{ resources: [], visible: true }];
+const showing: RouteTable = { ...nothing, shown: [{ namespaces: new Set(["lost"]), rules: ALL }] };
 const POD = appPod("a", "", { namespace: "ops" });
 
-const needs = (acknowledged: RouteTable | undefined, wished: RouteTable, evicted = "") => {
+const needs = (acknowledged: RouteTable | undefined, next: RouteTable, { evicted = "", wished = next } = {}) => {
   const enforced = acknowledged === undefined ? undefined : snapshot(acknowledged);
   const facts = { connected: true, leader: false, enforced } as ProxyFacts;
-  const plan = { rulesFor: () => snapshot(wished) };
+  const plan = { rulesFor: () => snapshot(next), wished };
   return restartPods({ pods: [POD], factsOf: () => facts, plan, isEvicted: (uid) => uid === evicted }).map(needsRestart);
 };
 
@@ -24,14 +26,18 @@ it("a pod needs a restart when it has acknowledged to show what it lost", () => 
 it("a pod needs none once the edit is undone, acknowledged or not", () => {
   expect(needs(showing, nothing)).toEqual([false]);
 });
+it("a pod needs none while what it gets back by an undo is still fenced for it", () => {
+  const backSoon: RouteTable = { ...before, fenced: new Set(["lost"]), shown: showing.shown ?? [] };
+  expect(needs(showing, backSoon, { wished: before })).toEqual([false]);
+});
 it("a pod whose eviction was accepted is ending, whether or not the watch has shown it", () => {
-  expect(needs(showing, showing, "uid-a")).toEqual([false]);
+  expect(needs(showing, showing, { evicted: "uid-a" })).toEqual([false]);
 });
 it("of a pod whose proxy never reported nothing is known", () => {
   const [pod] = restartPods({
     pods: [POD],
     factsOf: () => undefined,
-    plan: { rulesFor: () => snapshot(showing) },
+    plan: { rulesFor: () => snapshot(showing), wished: nothing },
     isEvicted: () => false,
   });
   expect(pod).toMatchObject({ connected: false, leader: false, shows: false });

@@ -1,5 +1,7 @@
 // The pods of an app as far as their restart needs to know them. Pure.
+import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
+import { shownBetween } from "../handover/shown.ts";
 import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
 import { type AppPod, podKey } from "../translate/app-pods.ts";
 import type { AppPlan } from "../translate/plan-app.ts";
@@ -9,19 +11,20 @@ export interface RestartPod extends AppPod {
   readonly connected: boolean;
   /** It is known to hold the operator's lock. */
   readonly leader: boolean;
-  /** It has acknowledged to show what its subset has lost, and is to show it still. */
+  /** It has acknowledged to show what its subset has lost, is to show it still, and will not own it when nothing is fenced any more. */
   readonly shows: boolean;
 }
 
 export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: (pod: string) => ProxyFacts | undefined;
-  readonly plan: Pick<AppPlan, "rulesFor">;
+  readonly plan: Pick<AppPlan, "rulesFor" | "wished">;
   /** The API server has accepted the eviction of the pod with this uid, whether or not the watch has shown that yet. */
   readonly isEvicted: (uid: string) => boolean;
 }
 
 export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts): RestartPod[] {
+  const isLostTo = createLosses(plan.wished);
   return pods.map((pod) => {
     const known = factsOf(podKey(pod));
     return {
@@ -29,8 +32,8 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
-      // What an undone edit is about to take back is still acknowledged, and no reason any more.
-      shows: showsSomething(known?.enforced?.table) && showsSomething(plan.rulesFor(pod).table),
+      // What an undone edit is about to take back is still acknowledged, and no reason any more; nor is what waits behind a fence.
+      shows: showsSomething(known?.enforced?.table) && showsSomething(plan.rulesFor(pod).table) && isLostTo(pod, known?.enforced),
     };
   });
 }
@@ -38,6 +41,20 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
 /** Only a pod that is made anew may be evicted; one that is ending already needs nothing more. */
 export function needsRestart({ shows, controlled, proxy, ended, terminating }: RestartPod): boolean {
   return shows && controlled && proxy === "own" && !ended && !terminating;
+}
+
+/** Whether a pod of these rules would go on showing something by the wished table. Judged once for all pods of one table. */
+function createLosses(wished: RouteTable) {
+  const known = new Map<RouteTable, Map<string, boolean>>();
+  return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {
+    if (from === undefined) return false;
+    const ofTable = known.get(from.table) ?? new Map<string, boolean>();
+    known.set(from.table, ofTable);
+    const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
+    const isLost = ofTable.get(key) ?? shownBetween(from, { subset, table: wished }).length > 0;
+    ofTable.set(key, isLost);
+    return isLost;
+  };
 }
 
 function showsSomething(table: RouteTable | undefined): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
-import { snapshot, table } from "../../../test/support/route-table.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -12,7 +12,11 @@ import type { RestartRecord } from "./restart-record.ts";
 import { createRestarter } from "./restarter.ts";
 
 const APP = { namespace: "ops", name: "shop" };
-const showing: RouteTable = { ...table([], {}), shown: [{ namespaces: new Set(["lost"]), rules: [] }] };
+const ALL = [{ resources: [], visible: true }];
+const showing: RouteTable = {
+  ...table([subset("canary")], { lost: [0] }),
+  shown: [{ namespaces: new Set(["lost"]), rules: ALL }],
+};
 
 const pod = (name: string, more: Partial<AppPod> = {}) => appPod(name, "", { namespace: "ops", ...more });
 const known = (routes: RouteTable, leader = false) => proxyFacts({ enforced: snapshot(routes), leader });
@@ -58,7 +62,7 @@ function setUp({ settleMs = 0 } = {}) {
         app: APP,
         pods: world.pods,
         factsOf: (key) => known(showing, key === `ops/${world.leader}`),
-        plan: { rulesFor: () => snapshot(world.wished), subsets: world.subsets, isDissolving: false },
+        plan: { rulesFor: () => snapshot(world.wished), wished: world.wished, subsets: world.subsets, isDissolving: false },
         previous,
         isPaused: false,
         hasLock: true,
@@ -171,7 +175,7 @@ describe("a restarter", () => {
     const facts = {
       app: APP,
       factsOf: (key: string) => known(showing, key === "ops/a"),
-      plan: { rulesFor: () => snapshot(showing), subsets: [""], isDissolving: false },
+      plan: { rulesFor: () => snapshot(showing), wished: showing, subsets: [""], isDissolving: false },
       previous: first.record(),
       isPaused: false,
       hasLock: true,

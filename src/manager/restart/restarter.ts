@@ -40,7 +40,7 @@ export interface AppRestartFacts {
   readonly app: Request;
   readonly pods: readonly AppPod[];
   readonly factsOf: (pod: string) => ProxyFacts | undefined;
-  readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "isDissolving">;
+  readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "wished" | "isDissolving">;
   /** `status.restart` as it was written last. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;

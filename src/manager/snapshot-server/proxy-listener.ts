@@ -1,17 +1,21 @@
 // The sockets of the snapshot server. They are ours and not gRPC's, since gRPC ends a stream only after everything written to it was
 // read: a proxy that reads nothing would keep its buffers for ever. Invariant: after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
-import type { Server, ServerCredentials } from "@grpc/grpc-js";
+import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
+import type { MeshIdentity } from "../identity/mesh-identity.ts";
+import { createTlsTerminator, peerOf } from "./tls-terminator.ts";
 
 export interface ProxyListener {
   /** Resolves with the bound port. @throws MeshError `LISTEN_FAILED` */
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
+  /** This peer is a proxy; of those that are not said to be, few are kept, and not for long. Nothing without TLS. */
+  proved(peer: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -19,21 +23,46 @@ export interface ProxyListener {
 // Far more than proxies of one cluster: what is beyond finds no room for its stream either.
 const MAX_CONNECTIONS = 8_192;
 
+export interface ListenerTls {
+  readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
+  /** Somebody was cut off who is no proxy. @param address without the port */
+  readonly onRefused: (address: string, why: string) => void;
+}
+
 export function createProxyListener(options: {
   readonly grpc: Server;
-  readonly credentials: ServerCredentials;
   readonly listen: ListenAddress;
+  /** Default: plain text. */
+  readonly tls?: ListenerTls;
   readonly clock: Clock;
 }): ProxyListener {
-  const { grpc, credentials, clock } = options;
-  const injector = grpc.createConnectionInjector(credentials);
+  const { grpc, clock } = options;
+  // What gRPC gets is plain text, whoever takes TLS off it.
+  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Map<string, Socket>();
-  const server: NetServer = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    const peer = `${socket.remoteAddress}:${socket.remotePort}`;
+  const keep = (socket: Socket) => {
+    const peer = peerOf(socket);
     sockets.set(peer, socket);
-    socket.once("close", () => sockets.delete(peer));
+    socket.once("close", () => {
+      if (sockets.get(peer) === socket) sockets.delete(peer);
+    });
     socket.on("error", () => socket.destroy());
-    injector.injectConnection(socket);
+  };
+  const terminator =
+    options.tls &&
+    createTlsTerminator({
+      ...options.tls,
+      clock,
+      onSecure(socket) {
+        keep(socket);
+        injector.injectConnection(socket);
+      },
+    });
+  // Who hangs up in a TLS handshake is done.
+  const server: NetServer = createServer({ allowHalfOpen: terminator === undefined, noDelay: true }, (socket) => {
+    keep(socket);
+    if (terminator === undefined) injector.injectConnection(socket);
+    else terminator.take(socket);
   });
   server.maxConnections = MAX_CONNECTIONS;
   return {
@@ -49,8 +78,10 @@ export function createProxyListener(options: {
         });
       }),
     cut: (peer) => sockets.get(peer)?.destroy(),
+    proved: (peer) => terminator?.proved(peer),
     async close(graceMs) {
       const closed = server.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : Promise.resolve();
+      terminator?.close();
       injector.drain(graceMs);
       const forced = clock.after(graceMs, () => {
         for (const socket of sockets.values()) socket.destroy();

@@ -18,7 +18,7 @@ export interface ProxyStream {
  * No version is above it: each is one more than the last. What a hello says beyond is a lie or a broken file; were it taken, the versions
  * that follow would soon be no safe integers, which every proxy refuses, and the status would keep that for the managers to come.
  */
-export const MAX_VERSION = 2 ** 48;
+const MAX_VERSION = 2 ** 48;
 
 /** What is known about one proxy. */
 export interface ProxyFacts {

@@ -5,6 +5,8 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { HelloMessage, ManagerMessage, ProxyMessage, ReportMessage } from "../../wire/messages.ts";
+import type { Identify } from "../identity/identify.ts";
+import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import { podKey } from "../translate/app-pods.ts";
 import type { HelloLimit } from "./hello-limit.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
@@ -35,8 +37,10 @@ export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
   readonly leaderElsewhere?: () => string | undefined;
-  /** Decides about a proxy by its hello. */
-  readonly admit: (hello: HelloMessage) => Admission;
+  /** Says who calls, before anything is read. Default: nobody asks. */
+  readonly identify?: Identify;
+  /** Decides about a proxy by its hello, and by the pod that its token is bound to. */
+  readonly admit: (hello: HelloMessage, caller?: PodIdentity) => Admission;
   readonly leadership: Leadership;
   readonly encoder: SnapshotEncoder;
   readonly hellos: HelloLimit;
@@ -71,8 +75,11 @@ type Phase =
 export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): void {
   const { registry, clock, log, leadership } = deps;
   let phase: Phase = { kind: "hello-due" };
+  /** As its hello says; "" before. */
+  let pod = "";
   const unread = new Set<Timer>();
   let parked: Timer | undefined;
+  let caller: PodIdentity | undefined;
   /** Reported before it was served. */
   let report: ReportMessage | undefined;
   const isOver = () => phase.kind === "over";
@@ -91,7 +98,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
 
   function write(message: ManagerMessage | Buffer): void {
     const timer = clock.after(UNREAD_TIMEOUT_MS, () => {
-      log.warn({ pod: phase.kind === "served" ? phase.pod : "" }, "proxy reads nothing, its connection is cut");
+      log.warn({ pod, peer: stream.getPeer() }, "proxy reads nothing, its connection is cut");
       deps.cut(stream.getPeer());
     });
     unread.add(timer);
@@ -104,12 +111,13 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   function greet(hello: HelloMessage): Phase {
     const key = podOf(hello);
     if (key === undefined) return refuse(status.INVALID_ARGUMENT, "the first message must be a hello that names the pod");
+    pod = key;
     if (!deps.hellos.allow(key)) return refuse(status.RESOURCE_EXHAUSTED, `pod ${key} says hello too often`);
     return welcome(hello, 0);
   }
 
   function welcome(hello: HelloMessage, waitedMs: number): Phase {
-    const admission = deps.admit(hello);
+    const admission = deps.admit(hello, caller);
     if (admission.kind === "wait" && waitedMs < PARK_MS) {
       parked = clock.after(LOOK_MS, () => enter(() => welcome(hello, waitedMs + LOOK_MS)));
       return { kind: "waits" };
@@ -130,7 +138,6 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
 
   function serve(hello: HelloMessage, epoch: number): Phase {
     due.cancel();
-    const pod = podOf(hello) ?? "";
     log.info({ pod, version: hello.version, epoch }, "proxy connected");
     phase = { kind: "served", pod, epoch };
     registry.connected(pod, hello, proxy, epoch);
@@ -168,7 +175,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
       case "promise-due": {
         if ("report" in message) report = message.report;
         if (!("promise" in message)) return now;
-        const admission = deps.admit(now.hello);
+        const admission = deps.admit(now.hello, caller);
         if (admission.kind !== "serve") return turnAway(admission);
         if (message.promise.epoch !== now.epoch || leadership.epoch !== now.epoch) {
           return refuse(status.UNAVAILABLE, "this replica leads no more");
@@ -217,14 +224,33 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
       stream.end();
     });
   };
+  let asked: ReturnType<Identify> | undefined;
+  const whoCalls = () => {
+    asked ??= deps.identify?.(stream.metadata, stream.getPeer());
+    return asked;
+  };
+  const listenTo = (verdict: Verdict): Phase => {
+    if (verdict.kind === "wait") return refuse(status.UNAVAILABLE, verdict.message);
+    if (verdict.kind === "refuse") return refuse(status.UNAUTHENTICATED, verdict.message);
+    caller = verdict.pod;
+    listen();
+    return phase;
+  };
   // Where to go does not depend on who asks, and a hello may be long: what is not read is hardly sent. While nobody leads, proxies
   // wait here rather than come back hundreds of times a second, and are served the moment when this replica does.
   const begin = (waitedMs: number) => {
     if (isOver()) return;
     const endpoint = deps.leaderElsewhere?.();
-    if (endpoint === undefined) listen();
-    else if (endpoint !== "" || waitedMs >= PARK_MS) phase = turnAway({ kind: "redirect", endpoint });
-    else parked = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
+    if (endpoint === undefined) {
+      const answer = whoCalls();
+      if (answer === undefined) listen();
+      else void answer.then((verdict) => enter(() => listenTo(verdict)));
+    } else if (endpoint !== "" || waitedMs >= PARK_MS) {
+      phase = turnAway({ kind: "redirect", endpoint });
+    } else {
+      void whoCalls(); // it will have to be known
+      parked = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
+    }
   };
   begin(0);
 }

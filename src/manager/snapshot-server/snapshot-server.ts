@@ -1,7 +1,7 @@
 // The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream is proxy-stream.ts'.
 // Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
 // and at most one snapshot in it.
-import { Server, type ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";
+import { Server, type ServiceDefinition } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -9,26 +9,41 @@ import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import { loadMeshService, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { HelloMessage, ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
+import type { Certifier } from "../identity/certifier.ts";
+import type { Identify } from "../identity/identify.ts";
+import type { MeshIdentity } from "../identity/mesh-identity.ts";
+import type { Rejections } from "../identity/rejections.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createHelloDecoder } from "./hello-decoder.ts";
 import { createHelloLimit } from "./hello-limit.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import { type Admission, type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { type CertifyCall, serveCertify } from "./serve-certify.ts";
 import { createSnapshotEncoder } from "./snapshot-encoder.ts";
 
 export type { Admission, Leadership } from "./proxy-stream.ts";
 
 export interface SnapshotServerOptions {
   readonly listen: ListenAddress;
-  readonly credentials: ServerCredentials;
+  /** Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain text. */
+  readonly security?: ServerSecurity;
   readonly registry: ProxyRegistry;
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
   readonly leaderElsewhere?: () => string | undefined;
-  /** Decides about a proxy by its hello. */
-  readonly admit: (hello: HelloMessage) => Admission;
+  /** Decides about a proxy by its hello, and by the pod that its token is bound to. */
+  readonly admit: (hello: HelloMessage, caller?: PodIdentity) => Admission;
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** What makes the server one of the mesh. */
+export interface ServerSecurity {
+  readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
+  readonly identify: Identify;
+  readonly certify: Certifier;
+  readonly rejections: Rejections;
 }
 
 export interface SnapshotServer extends Runnable {
@@ -50,17 +65,29 @@ const CHANNEL_OPTIONS = {
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 export function createSnapshotServer(options: SnapshotServerOptions): SnapshotServer {
-  const { registry, clock } = options;
+  const { registry, clock, security, listen } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
-  const listener = createProxyListener({ ...options, grpc });
+  const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
   const { service, serialize } = meshService();
+  const identify: Identify | undefined =
+    security &&
+    (async (metadata, peer) => {
+      const verdict = await security.identify(metadata, peer);
+      if (verdict.kind === "pod") listener.proved(peer);
+      return verdict;
+    });
   const deps = {
     ...options,
     encoder: createSnapshotEncoder(serialize),
     hellos: createHelloLimit(clock),
     cut: listener.cut,
+    ...(identify && { identify }),
   };
-  grpc.addService(service, { Connect: (stream: MeshStream) => serveProxyStream(stream, deps) });
+  const certifying = security && identify && { ...security, identify, calls: createHelloLimit(clock), clock };
+  grpc.addService(service, {
+    Connect: (stream: MeshStream) => serveProxyStream(stream, deps),
+    Certify: (...call: CertifyCall) => serveCertify(call, certifying),
+  });
   let port = 0;
   return {
     name: "snapshot server",
@@ -77,12 +104,24 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
   };
 }
 
+function tlsOf({ identity, rejections }: ServerSecurity) {
+  return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
+}
+
 /** The contract's service, but for what is encoded already and for tables that come many times. */
 function meshService(): { service: ServiceDefinition; serialize: (message: ManagerMessage) => Buffer } {
-  const { Connect: connect } = loadMeshService();
-  if (connect === undefined) throw new MeshError("PROTO_INVALID", "serving proxies: the service has no method Connect");
+  const { Connect: connect, Certify: certify } = loadMeshService();
+  if (connect === undefined || certify === undefined)
+    throw new MeshError("PROTO_INVALID", "serving proxies: the service lacks a method");
   const serialize = (message: ManagerMessage): Buffer => connect.responseSerialize(message);
   const decode = (bytes: Buffer): ProxyMessage => connect.requestDeserialize(bytes) as ProxyMessage;
   const responseSerialize = (message: ManagerMessage | Buffer) => (Buffer.isBuffer(message) ? message : serialize(message));
-  return { service: { Connect: { ...connect, responseSerialize, requestDeserialize: createHelloDecoder(decode) } }, serialize };
+  return {
+    service: {
+      Connect: { ...connect, responseSerialize, requestDeserialize: createHelloDecoder(decode) },
+      // The same bytes on the wire; but gRPC then reads nothing, however large, before it is known who asks.
+      Certify: { ...certify, requestStream: true },
+    },
+    serialize,
+  };
 }

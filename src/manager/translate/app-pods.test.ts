@@ -87,6 +87,27 @@ describe("whether a pod may be at work", () => {
     const status = { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending", containerStatuses: [running] };
     expect(read(pod(own, status))?.running).toBe(true);
   });
+  it("one whose proxy is a plain container, by its other containers and by what its proxy has been through", () => {
+    const proxy: ContainerStatus = {
+      name: "ctrlmesh-proxy",
+      ready: false,
+      started: false,
+      restartCount: 0,
+      state: { running: {} },
+    };
+    const operator: ContainerStatus = { name: "manager", ready: false, restartCount: 0, state: {} };
+    const see = (...containerStatuses: ContainerStatus[]) =>
+      read({
+        ...pod(own, { phase: "Pending", containerStatuses }),
+        spec: { nodeName: "n", containers: [{ name: "ctrlmesh-proxy" }] },
+      });
+    expect(see(proxy, operator)).toMatchObject({ proxy: "own", running: false });
+    expect(see({ ...proxy, started: true }, operator)?.running).toBe(true);
+    expect(see({ ...proxy, restartCount: 1 }, operator)?.running).toBe(true);
+    expect(see(proxy, { ...operator, state: { running: {} } })?.running).toBe(true);
+    const unlabelled = { ...pod({ app: "op" }), spec: { containers: [{ name: "ctrlmesh-proxy" }, { name: "manager" }] } };
+    expect(read(unlabelled)).toMatchObject({ proxy: "foreign" });
+  });
   it("one that has a node, as long as its status may be older than what an older leader told its proxy", () => {
     const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
     const placed = { ...starting, spec: { containers: [], nodeName: "n" } };

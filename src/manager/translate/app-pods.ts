@@ -8,7 +8,8 @@ import { subsetOfPod } from "./subsets.ts";
 /** Label of the pods that carry the proxy; its value is the VirtualApp's name. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 
-const PROXY_CONTAINER = "ctrlmesh-proxy";
+/** The proxy's container: an init container with restartPolicy Always, or a plain one where there are no native sidecars. */
+export const PROXY_CONTAINER = "ctrlmesh-proxy";
 
 export interface AppPod {
   readonly namespace: string;
@@ -103,8 +104,9 @@ function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, p
  */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
-  if (status?.containerStatuses?.some(hasEverRun)) return true;
-  const sidecar = status?.initContainerStatuses?.find(({ name }) => name === PROXY_CONTAINER);
+  const [started, inits] = [status?.containerStatuses ?? [], status?.initContainerStatuses ?? []];
+  if (started.some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each))) return true;
+  const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
   if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
   // A kubelet says that it has started something only afterwards. Who carries no proxy would be at work by then; with one it waits
   // for its first snapshot.
@@ -133,7 +135,7 @@ function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
 }
 
 function carriesProxy({ spec }: Pod): boolean {
-  return spec?.initContainers?.some(({ name }) => name === PROXY_CONTAINER) ?? false;
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
 
 function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolean {

@@ -24,7 +24,7 @@ export function rescue(log: Logger): RawLayer {
 }
 
 /** The reply that carries a Status. */
-export function statusReply(status: Status, code: string, accept: string | undefined): Reply {
+function statusReply(status: Status, code: string, accept: string | undefined): Reply {
   const encoding = preferredEncoding(accept);
   const body = encodeStatus(encoding, status);
   const retryAfter = status.details?.retryAfterSeconds;

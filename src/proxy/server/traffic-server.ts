@@ -9,20 +9,23 @@ import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
+import type { ServingCertificate, TlsPair } from "../identity/serving-certificate.ts";
 import type { RawHandler, Reply } from "../pipeline/handler.ts";
 import { isWatch } from "../upstream/pools.ts";
 import { createClientCount } from "./client-count.ts";
+import { createFurtherListeners } from "./further-listeners.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
 import { headersOf, upgradeOf } from "./incoming.ts";
 import { hasBody, requestSource } from "./request-source.ts";
 import { sendReply } from "./send-reply.ts";
-import type { ServingCertificate, TlsPair } from "./serving-certificate.ts";
 import type { Tunnel } from "./tunnel.ts";
 import { dropStalledReader, STALLED_MS, watchDeadlineMs } from "./watch-care.ts";
 import { declineWebSocketWatch } from "./websocket-watch.ts";
 
 export interface TrafficServerOptions {
   readonly listen: ListenAddress;
+  /** Further addresses. */
+  readonly alsoListen?: readonly ListenAddress[];
   readonly certificate: ServingCertificate;
   readonly pipeline: RawHandler;
   readonly tunnel: Tunnel;
@@ -61,6 +64,7 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
   const inFlight = createInFlight(clock);
   const server = createHttpsServer();
   const listener = createListener(server, "secureConnection");
+  const further = createFurtherListeners(server, options.alsoListen ?? []);
   const useCertificate = (now: TlsPair) => server.setSecureContext({ ...now, minVersion: "TLSv1.2" });
   const unsubscribe = certificate.onChange(useCertificate);
   const clients = createClientCount(server, clock);
@@ -93,6 +97,7 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
     async start() {
       useCertificate(certificate.current());
       ({ port } = await listener.listen(options.listen));
+      await further.listen();
       listening = true;
     },
     async stop() {
@@ -108,9 +113,10 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
       ]);
       await inFlight.untilNoneWithEnd(Math.max(0, endMs - clock.monotonicMs()));
       listener.stopAccepting();
+      further.stopAccepting();
       await inFlight.endLongRunning(0); // those that began meanwhile
       inFlight.abortAll();
-      await listener.close();
+      await Promise.all([listener.close(), further.close()]);
     },
   };
 }

@@ -1,10 +1,11 @@
 // The word that a process of the proxy leaves to the next on disk: that it ended with no write under way. Invariant: it is good for
 // one start, by the same pod; it is gone for good before that process lets a first write through. A file of its own, since a full disk
 // lets it be removed, and where it cannot be written nothing is lost but time. Called by the session at its start and at its end.
+
+import { isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { isMissing, readBounded, removeFile, replaceFile } from "./durable-file.ts";
 
 export interface CleanEnd {
   /**

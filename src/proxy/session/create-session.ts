@@ -2,7 +2,7 @@
 // process runs (Runnable). It is ready at once: with the stored snapshot, or without one until the manager sends it.
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type ChannelCredentials, credentials as grpcCredentials } from "@grpc/grpc-js";
+import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { BackoffOptions } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -10,12 +10,13 @@ import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { loadMeshService } from "../../wire/load-proto.ts";
 import type { PodRef } from "../../wire/messages.ts";
+import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { helloOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createReporter } from "./reporter.ts";
-import type { GateKeeper, LeaderSink, Session } from "./session.ts";
+import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
 import { createSnapshotIntake } from "./snapshot-intake.ts";
@@ -39,19 +40,21 @@ export interface SessionDeps {
   readonly random: Random;
   readonly registry: Registry;
   /** How to trust the manager and prove who we are; default plain text, for the loopback only. */
-  readonly credentials?: ChannelCredentials;
+  readonly access?: ManagerAccess;
+  /** Default: loaded. */
+  readonly service?: ServiceDefinition;
   readonly proxyVersion?: string;
   readonly backoff?: BackoffOptions;
 }
 
 /** Name of the stored snapshot in the data folder. */
-export const SNAPSHOT_FILE_NAME = "snapshot.json";
+const SNAPSHOT_FILE_NAME = "snapshot.json";
 /** Name of the file with the bound of the streams' numbers, and the promised epoch. */
-export const STREAM_FILE_NAME = "stream";
+const STREAM_FILE_NAME = "stream";
 /** Name of the file that says that the process before ended with no write under way. */
-export const CLEAN_END_FILE_NAME = "clean-end";
+const CLEAN_END_FILE_NAME = "clean-end";
 
-export function createSession(deps: SessionDeps): Session & LeaderSink & GateKeeper & Runnable {
+export function createSession(deps: SessionDeps): Session & ManagerContact & LeaderSink & GateKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
@@ -69,8 +72,8 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & GateKee
   const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
   const client = createMeshClient({
     manager: config.manager,
-    credentials: deps.credentials ?? grpcCredentials.createInsecure(),
-    service: loadMeshService(),
+    access: deps.access ?? createPlainAccess(),
+    service: deps.service ?? loadMeshService(),
     intake,
     async hello() {
       const stream = await streams.next();
@@ -99,6 +102,9 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & GateKee
       // After the word of a clean end no write may begin, whoever still asks.
       return life === "over" ? undefined : enforcer.current;
     },
+    get trouble() {
+      return client.trouble;
+    },
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
     beginHold: enforcer.beginHold,
@@ -123,7 +129,7 @@ export function createSession(deps: SessionDeps): Session & LeaderSink & GateKee
     async start(signal) {
       const endedCleanly = await cleanEnd.take();
       await streams.open();
-      await intake.restore(endedCleanly, streams.epoch > 0);
+      await intake.restore(endedCleanly, streams.hasPromised);
       life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
       if (signal.aborted) return;

@@ -2,11 +2,12 @@
 // it leads to is alive and does not serve: asking that one again who leads costs no handshake, and does not go to a stopped one by
 // chance. After KEPT_MS another may be asked: one that is cut off from the API server never hears who leads. Used by mesh-client.
 import type { Clock } from "../../base/clock.ts";
-import type { MeshChannel } from "./mesh-stream.ts";
+import type { ManagerPass } from "../identity/manager-access.ts";
+import type { ManagerChannel } from "../identity/manager-channel.ts";
 
 export interface MeshChannels {
-  /** To be released when its stream is over. */
-  to(endpoint: string): MeshChannel;
+  /** To be released when its stream is over. @param pass for a new connection */
+  to(endpoint: string, pass: ManagerPass): ManagerChannel;
   /** The replica at the endpoint serves. */
   served(endpoint: string): void;
   /** @param answered the replica at the other end is alive, and only does not serve */
@@ -19,27 +20,31 @@ const KEPT_MS = 20_000;
 /** @param options.service host:port that leads to any replica */
 export function createChannels(options: {
   readonly service: string;
-  readonly connect: (endpoint: string) => MeshChannel;
+  readonly connect: (endpoint: string, pass: ManagerPass) => ManagerChannel;
   readonly clock: Clock;
 }): MeshChannels {
   const { service, connect, clock } = options;
-  let inUse: MeshChannel | undefined;
-  let kept: MeshChannel | undefined;
+  let inUse: ManagerChannel | undefined;
+  let kept: ManagerChannel | undefined;
   let openedMs = 0;
+  let openedWith: ManagerPass | undefined;
 
   const drop = () => {
     kept?.close();
     kept = undefined;
   };
   return {
-    to(endpoint) {
+    to(endpoint, pass) {
       if (endpoint !== service) {
-        inUse = connect(endpoint);
+        inUse = connect(endpoint, pass);
         return inUse;
       }
-      if (clock.monotonicMs() - openedMs >= KEPT_MS) drop();
+      // A connection that breaks is made anew by gRPC, which trusts whom it was told to trust at first.
+      const trustsOthers = pass.credentials !== openedWith?.credentials;
+      if (trustsOthers || clock.monotonicMs() - openedMs >= KEPT_MS) drop();
       if (kept === undefined) {
-        kept = connect(service);
+        kept = connect(service, pass);
+        openedWith = pass;
         openedMs = clock.monotonicMs();
       }
       return kept;

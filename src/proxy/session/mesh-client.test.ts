@@ -2,18 +2,21 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { HelloMessage, SnapshotMessage } from "../../wire/messages.ts";
+import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
+import { KEEPALIVE, type ManagerChannel } from "../identity/manager-channel.ts";
 import { createMeshClient } from "./mesh-client.ts";
-import { KEEPALIVE, type MeshChannel, type MeshStream, type MeshStreamOptions } from "./mesh-stream.ts";
+import type { MeshStream, MeshStreamOptions } from "./mesh-stream.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
 /**
- * What is at an endpoint: the leader; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
+ * What is at an endpoint: the leader; one that does not believe us; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
  * fails once it has the hello; something that is no address; or the name of another.
  */
-type Place = "leads" | "gone" | "stopped" | "mute" | "none leads" | "fails" | "no address" | { readonly to: string };
+type Place = "leads" | "refuses" | "gone" | "stopped" | "mute" | "none leads" | "fails" | "no address" | { readonly to: string };
 
 const hello: HelloMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
@@ -37,15 +40,17 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   /** Versions of the snapshots that came in. */
   const taken: number[] = [];
   const said = { hello, canPromise: true };
+  /** How the manager is trusted; an error if a file of the identity is missing. */
+  const identity: { access: ManagerAccess } = { access: createPlainAccess() };
   const open: { readonly options: MeshStreamOptions; readonly stream: MeshStream; readonly isServed: boolean }[] = [];
   const channels = new Set<FakeChannel>();
   // Where a connection to the service leads is decided when it is opened.
-  const connect = (endpoint: string): MeshChannel => {
+  const connect = (endpoint: string): ManagerChannel => {
     const replica = replicaOf(endpoint);
     if (places[replica] === "no address") throw new Error("invalid target");
     const channel: FakeChannel = { endpoint, at: () => places[replica] ?? "gone", close: () => void channels.delete(channel) };
     channels.add(channel);
-    return channel as unknown as MeshChannel;
+    return channel as unknown as ManagerChannel;
   };
   const openStream = (options: MeshStreamOptions): MeshStream => {
     const { endpoint, at } = options.channel as unknown as FakeChannel;
@@ -61,6 +66,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
       if (place === "stopped") return;
       options.onReachable();
       if (place === "mute") return;
+      if (place === "refuses") return resolve(Object.assign(new Error("7 PERMISSION_DENIED: who?"), { code: 7 }));
       if (place === "none leads") return resolve(new Error("no replica leads yet"));
       options.onConnected();
       if (place === "fails") return resolve(new Error("RESOURCE_EXHAUSTED: larger than max"));
@@ -71,7 +77,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   const stop = new AbortController();
   const client = createMeshClient({
     manager: "service",
-    credentials: {} as never,
+    access: { pass: () => identity.access.pass() },
     service: {},
     intake: { take: ({ version }: SnapshotMessage) => taken.push(version) } as never,
     hello: async () => said.hello,
@@ -92,7 +98,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     }
     return undefined;
   };
-  return { clock, tries, taken, said, open, channels, places, stop, servedAfter };
+  return { client, identity, clock, tries, taken, said, open, channels, places, stop, servedAfter };
 }
 
 it("follows a redirect at once", async () => {
@@ -274,6 +280,40 @@ it("takes snapshots of a manager that knows no epochs, unless it has promised so
   open[0]?.options.onMessage({ welcome: { epoch: 8 } });
   open[0]?.options.onMessage(snapshotOf(2));
   expect(taken).toEqual([1]);
+});
+
+it("comes back ever more slowly to a manager that does not believe who it is, up to a minute, and says what it says", async () => {
+  const { client, clock, tries, places, servedAfter } = setup({ service: "refuses" });
+  await clock.advance(10_000);
+  expect(tries.length).toBeLessThanOrEqual(5);
+  expect(client.trouble).toBe("the manager at service refuses this pod: 7 PERMISSION_DENIED: who?");
+  await clock.advance(600_000);
+  expect(tries.length).toBeLessThanOrEqual(16);
+  places.service = "leads";
+  expect(await servedAfter(61_000)).toBeDefined();
+  expect(client.trouble).toBeUndefined();
+});
+
+it("does not connect without the token, and does soon after it is there", async () => {
+  const { client, identity, clock, tries, places, servedAfter } = setup({ service: "gone" });
+  const missing = new MeshError("TOKEN_UNREADABLE", "reading this pod's token from /token: there is no such file");
+  const good = identity.access;
+  identity.access = { pass: () => Promise.reject(missing) };
+  await clock.advance(60_000);
+  expect([tries.length, client.trouble]).toEqual([1, missing.message]); // the first was under way
+  identity.access = good;
+  places.service = "leads";
+  expect(await servedAfter(2_100)).toBeDefined();
+});
+
+it("opens another connection when other CAs are trusted: gRPC makes one that breaks anew with the old ones", async () => {
+  const { identity, clock, channels } = setup({ service: "none leads" });
+  await clock.advance(3_000);
+  const [first] = channels;
+  identity.access = createPlainAccess();
+  await clock.advance(3_000);
+  expect(channels.size).toBe(1);
+  expect([...channels]).not.toEqual([first]);
 });
 
 const snapshotOf = (version: number) => ({ snapshot: { version } as SnapshotMessage });

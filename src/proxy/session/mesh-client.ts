@@ -2,23 +2,28 @@
 // follows redirects, and comes back after any failure with backoff. Invariants: its failures never touch what is in force; no
 // replica is waited for without end, and a redirect to one that has just failed is not followed: until the next leader is known,
 // replicas name the last one.
-import type { ChannelCredentials, ServiceDefinition } from "@grpc/grpc-js";
+import type { ServiceDefinition } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { HelloMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ManagerAccess } from "../identity/manager-access.ts";
+import { openManagerChannel } from "../identity/manager-channel.ts";
+import { isRefusal } from "../identity/refusal.ts";
 import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
+import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";
-import { type MeshStream, openMeshChannel, openMeshStream } from "./mesh-stream.ts";
+import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import type { ManagerContact } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotIntake } from "./snapshot-intake.ts";
 
 export interface MeshClientDeps {
   /** host:port of the manager's service. */
   readonly manager: string;
-  readonly credentials: ChannelCredentials;
+  readonly access: ManagerAccess;
   readonly service: ServiceDefinition;
   readonly intake: SnapshotIntake;
   /** What to say first, asked anew for each stream. */
@@ -31,10 +36,10 @@ export interface MeshClientDeps {
   readonly log: Logger;
   readonly backoff?: BackoffOptions;
   /** Default: gRPC. */
-  readonly network?: { readonly connect: typeof openMeshChannel; readonly open: typeof openMeshStream };
+  readonly network?: { readonly connect: typeof openManagerChannel; readonly open: typeof openMeshStream };
 }
 
-export interface MeshClient {
+export interface MeshClient extends ManagerContact {
   /** Runs until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
   /** Reports what the proxy sees, now if a stream is up, and at the start of every later one. */
@@ -58,6 +63,9 @@ const SERVED_MS = 1_000;
  */
 const FAILED_STREAM_FACTOR = 10;
 
+/** A manager that does not believe who we are hardly does so in a second; a token that is rotated may change it. */
+const REFUSED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
+
 interface StreamOutcome extends Outcome {
   /** It brought routes, or lasted a while. */
   readonly isOfUse: boolean;
@@ -65,20 +73,23 @@ interface StreamOutcome extends Outcome {
 
 export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const { clock, log, metrics } = deps;
-  const { connect, open } = deps.network ?? { connect: openMeshChannel, open: openMeshStream };
-  const channels = createChannels({ service: deps.manager, connect: (to) => connect(to, deps.credentials), clock });
+  const { connect, open } = deps.network ?? { connect: openManagerChannel, open: openMeshStream };
+  const channels = createChannels({ service: deps.manager, connect, clock });
+  const trouble = createManagerTrouble(log);
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
   let report: ReportMessage | undefined;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
   const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
+    const pass = await deps.access.pass();
     const hello = await deps.hello();
     const dialog = createMeshDialog({ ...deps, endpoint, promised: hello.epoch ?? 0 });
     let isReached = false;
     let connectedMs: number | undefined;
     const opened = open({
-      channel: channels.to(endpoint),
+      channel: channels.to(endpoint, pass),
+      metadata: pass.metadata,
       service: deps.service,
       hello: { hello },
       onReachable() {
@@ -90,6 +101,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       onConnected() {
         deadline.cancel();
         channels.served(endpoint);
+        trouble.clear();
         connectedMs = clock.monotonicMs();
         patience.answer = PATIENCE.answer.ms;
         metrics.managerConnected.set(1);
@@ -128,23 +140,30 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
       return await streamOnce(endpoint, signal);
     } catch (cause) {
       channels.release(endpoint, false);
-      const error = new MeshError("MANAGER_UNREACHABLE", `connecting to ${endpoint}: ${errorMessage(cause)}`, { cause });
+      const unreachable = () =>
+        new MeshError("MANAGER_UNREACHABLE", `connecting to ${endpoint}: ${errorMessage(cause)}`, { cause });
+      const error = isAccessError(cause) ? cause : unreachable();
       return { error, redirect: undefined, served: false, isOfUse: false };
     }
   };
 
   let tries = 0;
   let failures = 0;
+  let refusals = 0;
   const delayAfter = ({ served, isOfUse, error }: StreamOutcome): number => {
     // A leader's end is noticed by all of its proxies in one moment: they come back over a second.
     if (isOfUse || (served && failures++ === 0)) return (deps.random() * backoff.maxMs) / 2;
     if (served) return backoffMs(failures, { ...backoff, maxMs: backoff.maxMs * FAILED_STREAM_FACTOR }, deps.random);
+    if (isRefusal(error)) return backoffMs(refusals++, REFUSED_BACKOFF, deps.random);
     // It was waited for already, and the service may lead to another one now.
     if (isMeshError(error, "MANAGER_SILENT")) return deps.random() * backoff.baseMs;
     return backoffMs(tries++, backoff, deps.random);
   };
 
   return {
+    get trouble() {
+      return trouble.trouble;
+    },
     report(news) {
       report = news;
       stream?.send({ report });
@@ -155,9 +174,10 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
         const { endpoint } = finder;
         const outcome = await connectOnce(endpoint, signal);
         if (signal.aborted) break;
-        const { error, redirect, served, isOfUse } = outcome;
-        log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
+        const { served, isOfUse } = outcome;
+        trouble.ended(endpoint, outcome);
         const isFollowed = finder.next(outcome);
+        if (!isRefusal(outcome.error)) refusals = 0;
         if (served) tries = 0;
         else if (isFollowed) continue;
         if (isOfUse) failures = 0;

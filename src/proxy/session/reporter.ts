@@ -11,7 +11,7 @@ export interface Reporter {
   stop(): void;
 }
 
-export const REPORT_EVERY_MS = 200;
+const REPORT_EVERY_MS = 200;
 
 export function createReporter(clock: Clock, send: (report: ReportMessage) => void): Reporter {
   let report: ReportMessage = { leader: false, lock: null, held: 0, drainingWrites: 0 };

@@ -79,6 +79,12 @@ export interface GateKeeper {
   keepLease(longestLeaseMs: number | undefined): void;
 }
 
+/** The part of the session that says how it stands with the manager. */
+export interface ManagerContact {
+  /** Why the manager cannot be asked, or what it has against this pod, in words for a user; undefined if nothing is known. */
+  readonly trouble: string | undefined;
+}
+
 /** The part of the session that the election layer tells who leads. */
 export interface LeaderSink {
   /** Whether this pod holds its subset's lock. Equal values are ignored. */

@@ -2,16 +2,17 @@
 // manager is away, and whether the lock's gate is closed. Invariant: what is read is either whole and was written for this pod, or
 // nothing; a file that cannot be used is removed. Called by the session, which acknowledges a snapshot only after it is stored:
 // else a restart could bring back what was given away.
+
+import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { isErrno, readBounded, removeFile, replaceFile } from "./durable-file.ts";
 import type { ClosedGate, StoredLock } from "./session.ts";
 import { lockToJson, type Stored, snapshotToJson, storedFromJson } from "./snapshot-json.ts";
 
 /** Bound of the file in bytes; a table of 10,000 namespaces takes about 0.3 MB. */
-export const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
+const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
 
 export interface SnapshotFile {
   /** The stored snapshot if it is this pod's; undefined if there is none or it cannot be used. */

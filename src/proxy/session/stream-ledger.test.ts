@@ -134,6 +134,16 @@ describe("promises", () => {
     expect((await process()).epoch).toBe(3);
   });
 
+  it("leave a sign that there were some, also where the disk was full before the first one", async () => {
+    expect((await process()).hasPromised).toBe(false);
+    await fillDisk();
+    const first = await process();
+    await first.next();
+    await first.promise(3);
+    const second = await process();
+    expect([second.hasPromised, second.epoch]).toEqual([true, 0]);
+  });
+
   it("leave no older one on the disk, where the next process would go by it", async () => {
     const ledger = await process();
     await ledger.promise(3);

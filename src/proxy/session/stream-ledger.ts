@@ -5,8 +5,8 @@
 // no lower epoch than was promised, or nothing; a proxy that serves and finds nothing stored waits until older leaders are over. So a
 // promise needs no disk. Called by the session and mesh-client.
 import { type Clock, sleep } from "../../base/clock.ts";
+import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import type { Logger } from "../../base/log.ts";
-import { isMissing, readBounded, removeFile, replaceFile } from "./durable-file.ts";
 
 export interface StreamLedger {
   /** Reads what the process before has left; to be called once, before anything else. */
@@ -18,6 +18,11 @@ export interface StreamLedger {
   outlastOlderLeaders(signal: AbortSignal): Promise<void>;
   /** The number of the next stream. */
   next(): Promise<number>;
+  /**
+   * A process before may have promised something, so that it may have served, whatever else it has left. Where what it promised could
+   * not be stored, its file is there and says nothing: a full disk takes that.
+   */
+  readonly hasPromised: boolean;
   /** The highest epoch that was promised; 0 if none. */
   readonly epoch: number;
   /** Promises to follow no leader of a lower epoch. False if a newer one was promised already. */
@@ -52,11 +57,12 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
   let stored: Entry | undefined;
   let isStored = false;
   let hasFailed = false;
+  let hasPromised = false;
   let saving: Promise<void> = Promise.resolve();
 
   const forget = async () => {
     try {
-      await removeFile(path);
+      await emptyFile(path).catch(() => removeFile(path));
       stored = undefined;
     } catch {
       // A disk that takes nothing at all does not take the first number of the next process either: that one waits as well.
@@ -91,7 +97,9 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
   };
   return {
     async open() {
-      stored = await load(path, log);
+      const found = await load(path, log);
+      stored = found === "lost" ? undefined : found;
+      hasPromised = found === "lost" || (found?.epoch ?? 0) > 0;
       if (stored !== undefined) {
         now = stored;
         last = stored.bound;
@@ -108,6 +116,9 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
       if (last > now.bound) await reserve();
       return last;
     },
+    get hasPromised() {
+      return hasPromised;
+    },
     get epoch() {
       return now.epoch;
     },
@@ -120,7 +131,8 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
   };
 }
 
-async function load(path: string, log: Logger): Promise<Entry | undefined> {
+/** "lost": there was something that cannot be known any more. */
+async function load(path: string, log: Logger): Promise<Entry | "lost" | undefined> {
   try {
     const [, bound, epoch] = (/^(\d+) (\d+)\n$/.exec(await readBounded(path, MAX_BYTES)) ?? []).map(Number);
     if (Number.isSafeInteger(epoch) && bound !== undefined && epoch !== undefined && bound < Number.MAX_SAFE_INTEGER / 2) {
@@ -128,7 +140,8 @@ async function load(path: string, log: Logger): Promise<Entry | undefined> {
     }
     log.warn({ path }, "stored numbers of streams ignored: not readable");
   } catch (error) {
-    if (!isMissing(error)) log.warn({ err: error, path }, "stored numbers of streams ignored");
+    if (isMissing(error)) return undefined;
+    log.warn({ err: error, path }, "stored numbers of streams ignored");
   }
-  return undefined;
+  return "lost";
 }

@@ -1,6 +1,6 @@
 // The snapshot server over real sockets: what one proxy does, or does not do, must not touch the others.
 import { connect } from "node:net";
-import { ServerCredentials, status } from "@grpc/grpc-js";
+import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
@@ -45,7 +45,6 @@ async function start(fake?: FakeClock) {
   registry = createProxyRegistry({ log: silentLogger() });
   server = createSnapshotServer({
     listen: { host: "127.0.0.1", port: 0 },
-    credentials: ServerCredentials.createInsecure(),
     registry,
     leaderElsewhere: () => elsewhere,
     admit({ pod }) {

@@ -2,10 +2,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { createProjectedVolume, issue, MANAGER_HOST, managerCertificate, newMeshCa } from "../../support/mesh-identity.ts";
+import { startManager } from "../../support/scripted-manager.ts";
 
 const MAIN = join(import.meta.dirname, "../../../src/proxy/main.ts");
 
@@ -39,6 +43,15 @@ function start(...argv: string[]): Run {
     run.stderr += chunk.toString();
   });
   return run;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 describe("ctrlmesh-proxy", () => {
@@ -75,10 +88,72 @@ describe("ctrlmesh-proxy", () => {
     expect(await readFile(ready.ca, "utf8")).toContain("BEGIN CERTIFICATE");
     expect((await fetch(`${ready.healthUrl}/healthz`)).status).toBe(200);
     const readyz = await fetch(`${ready.healthUrl}/readyz`);
-    expect([readyz.status, await readyz.text()]).toEqual([500, "no snapshot from the manager yet"]);
+    expect(readyz.status).toBe(500);
+    expect(await readyz.text()).toMatch(/^no snapshot from the manager yet/);
     expect(await (await fetch(`${ready.healthUrl}/metrics`)).text()).toContain("ctrlmesh_build_info");
     run.child.kill("SIGTERM");
     expect(await run.exit).toBe(0);
     expect(run.stdout.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("with the mesh's identity waits for its certificate and its routes, says why, and shows nobody its token", async () => {
+    const [ca, volume] = [newMeshCa(), await createProjectedVolume()];
+    const health = await freePort();
+    const run = start(
+      `--api-server=${api.url}`,
+      `--api-server-ca=${join(dir, "api-ca.crt")}`,
+      "--identity=mesh",
+      `--manager-ca=${volume.caFile}`,
+      `--token=${volume.tokenFile}`,
+      `--manager=${MANAGER_HOST}:${await freePort()}`,
+      "--pod-name=operator-0",
+      "--pod-namespace=ops",
+      `--data-dir=${volume.dataDir}`,
+      "--listen=127.0.0.1:0",
+      `--health-listen=127.0.0.1:${health}`,
+      "--print-ready",
+      "--log-level=trace",
+    );
+    const readyz = async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).text();
+    await eventually(async () => (await readyz()).includes(volume.caFile));
+    await volume.write({ ca: ca.certPem });
+    await eventually(async () => (await readyz()).includes(`${volume.tokenFile}: there is no such file`));
+    expect(await readyz()).toMatch(/^no certificate from the manager yet: .*; no snapshot from the manager yet: /);
+    await volume.write({ ca: ca.certPem, token: "pod-bound-secret" });
+    await eventually(async () => (await readyz()).includes("is not available"));
+    expect(run.stdout).toBe("");
+    const at = Number(/127\.0\.0\.2:(\d+)/.exec(await readyz())?.[1]);
+    const manager = await startManager(at, {
+      host: MANAGER_HOST,
+      tls: managerCertificate(ca),
+      certify: ({ publicKey }) => issue(ca, publicKey),
+    });
+    await eventually(async () => (await readyz()).startsWith("no snapshot from the manager yet"));
+    expect(JSON.parse(run.stdout)).toMatchObject({ ca: volume.caFile });
+    expect(new Set(manager.authorizations)).toEqual(new Set(["Bearer pod-bound-secret"]));
+    run.child.kill("SIGTERM");
+    expect(await run.exit).toBe(0);
+    manager.stop();
+    expect(run.stdout + run.stderr).not.toMatch(/secret|PRIVATE KEY/);
+    await volume.remove();
+  });
+
+  it("that waits for its certificate ends with SIGTERM all the same", async () => {
+    const health = await freePort();
+    const run = start(
+      `--api-server=${api.url}`,
+      `--api-server-ca=${join(dir, "api-ca.crt")}`,
+      "--identity=mesh",
+      `--manager-ca=${join(dir, "none.crt")}`,
+      `--token=${join(dir, "none")}`,
+      "--manager=127.0.0.1:1",
+      "--pod-name=operator-0",
+      "--pod-namespace=ops",
+      `--data-dir=${dir}`,
+      `--health-listen=127.0.0.1:${health}`,
+    );
+    await eventually(async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).status === 500);
+    run.child.kill("SIGTERM");
+    expect(await run.exit).toBe(0);
   });
 });

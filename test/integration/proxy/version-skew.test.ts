@@ -64,7 +64,6 @@ it("an older proxy is sent whole snapshots by today's manager, and never taken f
   const registry = createProxyRegistry({ log: silentLogger() });
   const server = createSnapshotServer({
     listen: { host: "127.0.0.1", port: 0 },
-    credentials: ServerCredentials.createInsecure(),
     registry,
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },

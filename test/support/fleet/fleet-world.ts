@@ -36,6 +36,10 @@ export interface FleetWorldOptions {
 }
 
 export interface FleetWorld {
+  /** The API server's URL, a kubeconfig of its administrator, and the file with its CA. */
+  readonly server: string;
+  readonly kubeconfig: string;
+  readonly caFile: string;
   readonly client: KubeClient;
   readonly fleet: Fleet;
   readonly pods: readonly PodRef[];
@@ -108,6 +112,9 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
     return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1] ?? Number.NaN);
   };
   return {
+    server: kube.server,
+    kubeconfig: kube.kubeconfig,
+    caFile: kube.caFile,
     client,
     fleet: started,
     pods,
@@ -206,6 +213,7 @@ async function inParallel<T>(count: number, run: (index: number) => Promise<T>):
 
 interface RunningKube {
   readonly server: string;
+  readonly caFile: string;
   readonly kubeconfig: string;
   readonly caPem: string;
   readonly token: string;
@@ -224,5 +232,5 @@ async function startLocal(dir: string): Promise<RunningKube> {
   });
   const { server, kubeconfig, ca, token } = child.ready as { server: string; kubeconfig: string; ca: string; token: string };
   await eventually(() => readFileSync(ca, "utf8").length > 0);
-  return { server, kubeconfig, token, caPem: readFileSync(ca, "utf8"), stop: () => child.stop() };
+  return { server, kubeconfig, token, caFile: ca, caPem: readFileSync(ca, "utf8"), stop: () => child.stop() };
 }

@@ -20,6 +20,7 @@ const flag = { type: "boolean", default: false } as const;
 const { values } = parseArgs({
   options: {
     dir: { type: "string" },
+    port: { type: "string" },
     audit: flag,
     "controller-manager": flag,
     scheduler: flag,
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
   if (assets === undefined) throw new Error(`KUBEBUILDER_ASSETS must hold etcd, kube-apiserver ${more.join(" ")}`);
   const stopped = untilStopped();
   stopped.catch(() => {}); // it may come while nobody waits for it
-  const state = await openState(dir, { audit: values.audit, now: Date.now() });
+  const state = await openState(dir, { audit: values.audit, port: Number(values.port ?? 0), now: Date.now() });
   const options = { controllerManager, featureGates, apiServerFlags };
   const components: Component[] = [];
   const add = (name: AssetName, args: readonly string[]) => {

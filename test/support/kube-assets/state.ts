@@ -46,11 +46,18 @@ rules:
   - level: None
 `;
 
-export async function openState(folder: string, options: { readonly audit: boolean; readonly now: number }): Promise<State> {
+export interface StateOptions {
+  readonly audit: boolean;
+  /** Wish for the API server; 0: a free one. */
+  readonly port: number;
+  readonly now: number;
+}
+
+export async function openState(folder: string, options: StateOptions): Promise<State> {
   const dir = resolve(folder);
   mkdirSync(dir, { recursive: true });
   const path = (name: string) => join(dir, name);
-  const ports = JSON.parse(await keep(path("ports.json"), async () => JSON.stringify(await freePorts()))) as Ports;
+  const ports = JSON.parse(await keep(path("ports.json"), async () => JSON.stringify(await choosePorts(options.port)))) as Ports;
   const server = `https://127.0.0.1:${ports.api}`;
   await makeCertificates(path, options.now);
   const tokens = new Map<User, string>();
@@ -95,6 +102,11 @@ async function keep(file: string, make: () => string | Promise<string>): Promise
 function replace(file: string, content: string, mode = 0o600): void {
   writeFileSync(`${file}.new`, content, { mode });
   renameSync(`${file}.new`, file);
+}
+
+async function choosePorts(port: number): Promise<Ports> {
+  const free = await freePorts();
+  return { ...free, api: port || free.api };
 }
 
 async function freePorts(): Promise<Ports> {

@@ -9,6 +9,8 @@ import { ROOT } from "./cluster.ts";
 
 export interface ManagersOptions {
   readonly kube: Kube;
+  /** By which they reach the control plane; default: as its administrator. */
+  readonly kubeconfig?: string;
   readonly replicas: number;
   readonly leaseDurationMs: number;
   readonly verbose: boolean;
@@ -40,7 +42,7 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
   };
 }
 
-function startReplica(index: number, { kube, leaseDurationMs, verbose }: ManagersOptions): Promise<Supervised> {
+function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbose }: ManagersOptions): Promise<Supervised> {
   const name = `ctrlmesh-manager-${index}`;
   // The ports that it gets the first time are its own from then on: a replica keeps its address.
   let grpc = "127.0.0.1:0";
@@ -52,7 +54,7 @@ function startReplica(index: number, { kube, leaseDurationMs, verbose }: Manager
         join(ROOT, "src/manager/main.ts"),
         "--print-ready",
         "--kubeconfig",
-        kube.kubeconfig,
+        kubeconfig ?? kube.kubeconfig,
         "--pod-name",
         name,
         "--grpc-listen",

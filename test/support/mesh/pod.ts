@@ -7,7 +7,7 @@ import { type Child, startChild } from "../child-process.ts";
 import { eventually } from "../eventually.ts";
 import { goProgram } from "../go-build.ts";
 import type { Kube } from "../kube.ts";
-import { readProxyImage } from "../proxy-image.ts";
+import { createProxyLauncher, proxyReady } from "../proxy-launcher.ts";
 import { type Supervised, supervise } from "../supervised.ts";
 import { podObject, podToken, setPodEnded, setPodReady, writeKubeconfig } from "./cluster.ts";
 
@@ -73,8 +73,9 @@ export async function startPod(world: PodWorld, options: Required<PodOptions>): 
   const token = await podToken(client, namespace, name, uid);
   const dataDir = join(world.dir, `${name}-${uid}`);
   mkdirSync(dataDir, { recursive: true });
-  const proxy = await supervise({ launch: proxyLauncher(world, { name, uid, dataDir }), restarts });
-  const ready = proxy.child.ready as { url: string; healthUrl: string; ca: string };
+  const launch = createProxyLauncher({ ...world, namespace, name, uid, dataDir });
+  const proxy = await supervise({ launch, restarts });
+  const ready = proxyReady(proxy.child);
   const kubeconfig = writeKubeconfig(join(dataDir, "pod.kubeconfig"), ready.url, ready.ca, token);
   const adminKubeconfig = writeKubeconfig(join(dataDir, "admin.kubeconfig"), ready.url, ready.ca, world.kube.token);
   const operator = await startBehind(world, proxy, options, kubeconfig).catch(async (error: unknown) => {
@@ -125,59 +126,12 @@ async function startBehind(
   kubeconfig: string,
 ): Promise<Supervised | undefined> {
   await setPodReady(client, namespace, name);
-  const { healthUrl } = proxy.child.ready as { healthUrl: string };
+  const { healthUrl } = proxyReady(proxy.child);
   await eventually(async () => (await fetch(`${healthUrl}/readyz`)).ok, { withinMs: 20_000 }).catch((cause) => {
     throw new Error(`proxy of ${name} is not ready\n${proxy.child.output()}\nmanager:\n${managerOutput()}`, { cause });
   });
   if (!operator) return undefined;
   return supervise({ launch: () => startOperator(kubeconfig, namespace, app, name, verbose), restarts });
-}
-
-function proxyLauncher(
-  { kube, manager, proxyMain, appNamespace, verbose }: PodWorld,
-  { name, uid, dataDir }: { readonly name: string; readonly uid: string; readonly dataDir: string },
-): () => Promise<Child> {
-  const image = readProxyImage();
-  // The ports that it gets the first time are its own from then on: the operator knows them.
-  let listen = "127.0.0.1:0";
-  let healthListen = "127.0.0.1:0";
-  return async () => {
-    const child = await startChild({
-      name: `proxy ${name}`,
-      command: process.execPath,
-      env: image.env,
-      args: [
-        ...image.nodeFlags,
-        proxyMain,
-        "--print-ready",
-        "--api-server",
-        kube.server,
-        "--api-server-ca",
-        kube.caFile,
-        "--manager",
-        manager,
-        "--pod-name",
-        name,
-        "--pod-namespace",
-        appNamespace,
-        "--pod-uid",
-        uid,
-        "--data-dir",
-        dataDir,
-        "--listen",
-        listen,
-        "--health-listen",
-        healthListen,
-        "--log-level",
-        "debug",
-      ],
-      verbose,
-    });
-    const ready = child.ready as { url: string; healthUrl: string };
-    listen = new URL(ready.url).host;
-    healthListen = new URL(ready.healthUrl).host;
-    return child;
-  };
 }
 
 /** The Go operator as the pod `name`, with `app` as its lock. */

@@ -26,6 +26,10 @@ import { createVirtualAppReconciler } from "./reconciler.ts";
 
 // A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
 const DEBOUNCE_MS = 20;
+// An API server that does not answer about one app holds up neither that app for ever nor all others. What the reconciler and the
+// restarter remember they remember by app, and a plan is made and handed out without a wait in between.
+const CONCURRENCY = 4;
+const RECONCILE_TIMEOUT_MS = 15_000;
 
 export interface VirtualAppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
   readonly client: KubeClient;
@@ -51,7 +55,13 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
       .list(pod.metadata.namespace)
       .filter(({ metadata, spec }) => isPodOf({ name: metadata.name ?? "", spec }, pod, viewOf(pod)));
 
-  const controller = controllerOf({ name: "virtual-app", debounceMs: DEBOUNCE_MS, ...options })
+  const controller = controllerOf({
+    name: "virtual-app",
+    debounceMs: DEBOUNCE_MS,
+    concurrency: CONCURRENCY,
+    reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
+    ...options,
+  })
     .for(VIRTUAL_APPS, { predicates: [anyOf(generationChanged, changed(readAnnotation))] })
     .watches(metadataOnly(NAMESPACES), () => apps.list().flatMap(selfRequest), { predicates: [labelsChanged] })
     .withReconciler(

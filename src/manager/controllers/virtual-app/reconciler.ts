@@ -27,6 +27,7 @@ import { createCompiledRoutes } from "./compiled-routes.ts";
 import { hasFinalizer, setFinalizer } from "./finalizer.ts";
 import { type Issue, nextIssue } from "./issue.ts";
 import { appsIn, podViewIn } from "./pod-view.ts";
+import { createSpecCheck } from "./spec-check.ts";
 import { createStatusFeed } from "./status-feed.ts";
 import { writeAndRestart } from "./write-and-restart.ts";
 import { youngAt } from "./young-namespaces.ts";
@@ -59,6 +60,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
   const statuses = createStatusFeed(options);
   const restarter = createRestarter(options);
   const routes = createCompiledRoutes(namespaces);
+  const specs = createSpecCheck(options.client);
 
   /** Gives versions to what is planned, and sends it. */
   const handOut = (key: string, app: VirtualApp, plan: AppPlan, facts: readonly AppPod[]): number => {
@@ -84,6 +86,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         begun.delete(key);
         statuses.forget(request);
         routes.forget(key);
+        specs.forget(key);
         restarter.forget(request);
         return {};
       }
@@ -106,6 +109,8 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
       if (known === undefined) return {};
 
       const spec = checked.ok ? checked.value.spec : specOfInjected(request.name);
+      const bySpec = isDeleting ? undefined : routes.of(key, `${uid}/${generation}`, spec);
+      if (bySpec !== undefined && !(await specs.isNewest(key, app, bySpec, signal))) return {};
       const knowsAll = uid !== undefined && begun.get(key) === uid;
       const view = podViewIn(request.namespace, knowsAll ? { apps, registry } : options);
       const facts = appPods({ name: request.name, spec }, known, view);
@@ -114,20 +119,21 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         ...{ app: request, pods: facts, factsOf },
         gone: goneAppPods({ name: request.name, spec }, gone.list(request.namespace), knowsAll, view),
       };
-      const plan = isDeleting
-        ? planDissolution({
-            ...common,
-            namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
-            lockName: checked.ok ? lockNameOf(spec) : undefined,
-            lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
-          })
-        : planApp({
-            ...common,
-            spec,
-            isYoung: youngAt(namespaces, options.clock.now()),
-            bySpec: routes.of(key, `${app.metadata.uid}/${generation}`, spec),
-            annotations: app.metadata.annotations ?? {},
-          });
+      const plan =
+        bySpec === undefined
+          ? planDissolution({
+              ...common,
+              namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
+              lockName: checked.ok ? lockNameOf(spec) : undefined,
+              lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
+            })
+          : planApp({
+              ...common,
+              spec,
+              isYoung: youngAt(namespaces, options.clock.now()),
+              bySpec,
+              annotations: app.metadata.annotations ?? {},
+            });
       const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";
       const version = handOut(key, app, plan, facts);
       if (isDeleting && isDissolved(plan, facts, factsOf) && hasFinalizer(app)) {

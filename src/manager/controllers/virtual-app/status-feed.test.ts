@@ -17,10 +17,11 @@ function setup() {
   const observed: [VirtualAppStatus | undefined, VirtualAppStatus][] = [];
   const sample = sampleVirtualApp() as unknown as VirtualApp;
   const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
+  const clock = createFakeClock();
   const feed = createStatusFeed({
     client,
     events: { event: (_object, _type, reason) => void told.push(reason) },
-    clock: createFakeClock(),
+    clock,
     observed: { statusWritten: (before, after) => void observed.push([before, after]) },
   });
   const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
@@ -33,7 +34,7 @@ function setup() {
       ...(status === undefined ? {} : { status }),
     });
   };
-  return { client, feed, told, observed, object, written, put };
+  return { client, feed, clock, told, observed, object, written, put };
 }
 
 describe("a status", () => {
@@ -53,6 +54,24 @@ describe("a status", () => {
     const awaySince = "2026-01-01T00:00:00Z";
     const make = () => ({ proxies: { total: 1, connected: 0, synced: 0, awaySince } });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true, requeueAfterMs: 60_000 });
+  });
+
+  it("is not written for each request that is held, but once in a while", async () => {
+    const { feed, clock, put, written } = setup();
+    const versions = new Set<string | undefined>();
+    for (let count = 0; count < 100; count++) {
+      const make = () => ({ namespaces: { total: 1, moving: 0, held: count % 10 } });
+      const { requeueAfterMs } = await feed.write(put({}), make, signal);
+      versions.add(JSON.stringify(written()));
+      if (count === 99) expect(requeueAfterMs).toBeLessThanOrEqual(5_000);
+      await clock.advance(100);
+    }
+    expect(versions.size).toBeLessThanOrEqual(3);
+    await clock.advance(5_000);
+    expect(await feed.write(put({}), () => ({ namespaces: { total: 1, moving: 0, held: 0 } }), signal)).toEqual({
+      isWritten: true,
+    });
+    expect(written()?.namespaces?.held).toBe(0);
   });
 
   it("of an older spec is not written over a newer one", async () => {
@@ -81,6 +100,25 @@ describe("a status", () => {
     await feed.write(brought, make, signal);
     await feed.write(put({}, { observedGeneration: 1 }), make, signal);
     expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+  });
+
+  it("that somebody else wrote over this manager's own, both before the watch brought either, is mended all the same", async () => {
+    const { feed, object, written, put } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    await feed.write(object, make, signal);
+    await feed.write(put({}, { observedGeneration: 1 }), make, signal);
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+  });
+
+  it("follows this manager's own last one, whichever of the versions before it the watch has got to", async () => {
+    const { client, feed, object } = setup();
+    const versions = [1, 2, 3].map((routeVersion) => () => ({ routeVersion }));
+    const brought = [object];
+    for (const make of versions) {
+      await feed.write(object, make, signal);
+      brought.push(client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object);
+    }
+    expect(brought.map((each) => feed.previous(each))).toEqual(brought.map(() => ({ routeVersion: 3 })));
   });
 
   it("of an app that is gone, or made anew under its name, is written nowhere", async () => {

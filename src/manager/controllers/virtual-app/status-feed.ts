@@ -11,6 +11,7 @@ import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../../metrics.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import { nextLookMs } from "../../translate/status/next-look.ts";
+import { paceHeld } from "../../translate/status/pace-held.ts";
 import { appEvents } from "./app-events.ts";
 
 export interface StatusFeedOptions {
@@ -38,42 +39,61 @@ export interface StatusFeed {
   forget(app: { readonly namespace: string; readonly name: string }): void;
 }
 
-export function createStatusFeed({ client, events, clock, observed }: StatusFeedOptions): StatusFeed {
-  const written = new Map<string, VirtualApp>();
+interface LastWrite {
+  readonly object: VirtualApp;
+  /** The versions before it, which the watch may still bring; any other one is newer, whoever wrote it. */
+  readonly olderVersions: ReadonlySet<string | undefined>;
+}
 
-  /** The object as it was written last, if that is about the same spec. */
+export function createStatusFeed({ client, events, clock, observed }: StatusFeedOptions): StatusFeed {
+  const written = new Map<string, LastWrite>();
+  /** When another number of held namespaces was said, by app. */
+  const heldSaidMs = new Map<string, number>();
+
+  /** The object as it was written last, while the watch lags behind that; else as the watch has brought it. */
   const newest = (object: VirtualApp): VirtualApp => {
     const key = keyOf(object);
     const last = written.get(key);
-    if (last === undefined || !isSameSpec(last, object)) return object;
-    // The watch has caught up: what it brings from here on is newer, whoever wrote it.
-    if (last.metadata.resourceVersion === object.metadata.resourceVersion) written.delete(key);
-    return last;
+    if (last === undefined) return object;
+    if (isSameSpec(last.object, object) && last.olderVersions.has(object.metadata.resourceVersion)) return last.object;
+    written.delete(key);
+    return object;
   };
 
   return {
     previous: (object) => newest(object).status,
     async write(object, make, signal) {
+      const key = keyOf(object);
       const nowMs = clock.now();
+      const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
-      let change: { before: VirtualAppStatus | undefined; after: VirtualAppStatus } | undefined;
+      let change: { before: VirtualAppStatus | undefined; after: VirtualAppStatus; heldDueMs: number | undefined } | undefined;
       const wished = (current: VirtualApp): VirtualAppStatus => {
         change = undefined;
         if (!isSameSpec(current, object)) return current.status ?? {};
-        change = { before: current.status, after: make(current.status, now) };
+        const saidMs = heldSaidMs.get(key) ?? Number.NEGATIVE_INFINITY;
+        const paced = paceHeld(current.status, make(current.status, now), elapsedMs - saidMs);
+        change = { before: current.status, after: paced.status, heldDueMs: paced.dueMs };
         return change.after;
       };
       const options = { signal, fieldManager: "ctrlmesh-manager" };
       const base = newest(object);
       const after = await writeStatus(client, VIRTUAL_APPS, base, wished, options);
       if (after === undefined || change === undefined) return { isWritten: false };
-      if (after !== base) written.set(keyOf(object), after);
+      if (after !== base) {
+        const before = [object, base].map(({ metadata }) => metadata.resourceVersion);
+        written.set(key, { object: after, olderVersions: new Set([...(written.get(key)?.olderVersions ?? []), ...before]) });
+      }
+      if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldSaidMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);
       for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
-      const requeueAfterMs = nextLookMs(change.after, now);
-      return { isWritten: true, ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }) };
+      const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
+      return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
-    forget: (app) => void written.delete(formatRequest(app)),
+    forget(app) {
+      written.delete(formatRequest(app));
+      heldSaidMs.delete(formatRequest(app));
+    },
   };
 }
 

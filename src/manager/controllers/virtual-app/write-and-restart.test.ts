@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { table } from "../../../../test/support/route-table.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { RestartStep } from "../../restart/restart-plan.ts";
@@ -33,7 +34,7 @@ async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; is
   };
   const facts = {
     ...{ app: { namespace: "ops", name: "shop" }, pods: [], factsOf: () => undefined, isPaused: false, hasLock: true },
-    plan: { subsets: [""], isDissolving: false, rulesFor: () => expect.fail() },
+    plan: { subsets: [""], wished: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
   };
   const makeStatus = (_previous: unknown, _now: string, restart: RestartStatus | undefined) => of(restart);
   const result = await writeAndRestart({ app: APP, facts, restarter, statuses, makeStatus }, new AbortController().signal);

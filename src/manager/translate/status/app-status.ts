@@ -15,7 +15,7 @@ import { readyVerdict } from "./ready.ts";
 import { stalledVerdict } from "./stalled.ts";
 
 /** The conditions in the order in which they are written. */
-type Verdicts = { readonly [T in ConditionType]: Verdict<T> };
+type Verdicts = { readonly [T in Exclude<ConditionType, "InjectionReady">]: Verdict<T> };
 
 /** The status of an app whose spec is good. */
 export function appStatus(facts: StatusFacts): VirtualAppStatus {
@@ -70,13 +70,22 @@ export function rejectedStatus(facts: RejectedFacts): VirtualAppStatus {
   return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
 }
 
-const ORDER: readonly ConditionType[] = ["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"];
+// InjectionReady is another controller's word (controllers/injection-status), which keeps its place.
+const ORDER = [
+  "Ready",
+  "Accepted",
+  "Converged",
+  "LockPermitted",
+  "InjectionReady",
+  "TrafficIntercepted",
+  "Stalled",
+] as const satisfies readonly ConditionType[];
 
 /** The conditions in order; one of which nothing is said stays as it is. */
 function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
   return ORDER.flatMap((type) => {
     const before = conditionOf(facts.previous, type);
-    const verdict = verdicts[type];
+    const verdict = type === "InjectionReady" ? undefined : verdicts[type];
     if (verdict === undefined) return before ?? [];
     const { status, reason, message } = verdict;
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : wholeSeconds(facts.now);

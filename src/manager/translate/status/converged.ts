@@ -4,7 +4,17 @@
 import type { Wait } from "../../handover/plan-fences.ts";
 import { ageText } from "./ages.ts";
 import type { Counts } from "./counts.ts";
-import { conditionOf, countText, isSynced, isUnheard, proxyOf, type StatusFacts, servingPods, type Verdict } from "./facts.ts";
+import {
+  barePods,
+  conditionOf,
+  countText,
+  isSynced,
+  isUnheard,
+  proxyOf,
+  type StatusFacts,
+  servingPods,
+  type Verdict,
+} from "./facts.ts";
 import type { Handover } from "./handover.ts";
 import { waitText } from "./wait-text.ts";
 
@@ -14,6 +24,12 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
   if (handover !== undefined) return handoverVerdict(facts, counts, handover);
   const message = syncText(facts, counts);
   const behind = servingPods(facts).find((pod) => !isSynced(facts, pod));
+  const [bare] = barePods(facts);
+  // Nobody waits for it, since the others hold theirs already; but they do not hold them alone.
+  if (bare !== undefined && (counts.namespaces.conflicting ?? 0) > 0) {
+    const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
+    return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
+  }
   if (behind === undefined) return { status: "True", reason: "InSync", message };
   const how = proxyOf(facts, behind)?.connected ? "behind" : "not connected";
   return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${behind.name} is ${how}` };

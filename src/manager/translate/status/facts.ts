@@ -49,6 +49,11 @@ export function servingPods(facts: StatusFacts): AppPod[] {
   });
 }
 
+/** The pods at work without a proxy: nobody can keep them from anything. */
+export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
+  return pods.filter(({ proxy, running }) => proxy === "none" && running);
+}
+
 /** The pod's proxy enforces all that it is to enforce, and nothing else is on its way to it that it may enforce any moment. */
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const known = proxyOf(facts, pod);

@@ -6,6 +6,7 @@ import { ageMs, LOST_AFTER_MS } from "./ages.ts";
 import { syncText } from "./converged.ts";
 import type { Counts } from "./counts.ts";
 import {
+  barePods,
   conditionOf,
   countText,
   isSynced,
@@ -60,7 +61,7 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
     const message = `pod ${name} counts as one of this app and carries ${whose}: nothing new is granted beside it`;
     return { status, reason, message };
   }
-  const bare = pods.find(({ proxy, running }) => proxy === "none" && running);
+  const [bare] = barePods({ pods });
   if (bare === undefined || conflicting === 0) return undefined;
   const message = `pod ${bare.name} carries no proxy and may write to ${countText(conflicting, "namespace")} that other subsets own: restart it to have it injected`;
   return { status, reason, message };

@@ -57,6 +57,7 @@ export const CONDITION_REASONS = {
     "Invalid",
   ],
   LockPermitted: ["NoLock", "LockDenied", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
+  InjectionReady: ["InForce", "WebhookPending", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
   Stalled: ["Progressing", "Invalid", "LockDenied", ...WAIT_REASONS],
 } as const satisfies Record<ConditionType, readonly string[]>;

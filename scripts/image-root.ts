@@ -1,0 +1,181 @@
+// Performs a Dockerfile's steps into a folder, since no image engine or registry is at hand where this project is built: what an image
+// would hold beside its base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
+//
+// Invariant: the same COPY and RUN, in the same order, from the same sources. Three things stand in. The base image is this machine
+// with the repository's Node. The first stage's `npm ci` has made this repository's own node_modules, which is linked. A RUN of the last
+// stage changes the base's system and is not performed, but reported (`notPerformed`).
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+} from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { type Dockerfile, readDockerfile, type Stage, type Step } from "../test/support/dockerfile.ts";
+import { cacheDir } from "../test/support/go-build.ts";
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const RUN_TIMEOUT_MS = 5 * 60_000;
+
+export type ImageName = "proxy" | "manager";
+
+export interface ImageRoot {
+  /** Holds the image's paths, such as app/dist. */
+  readonly dir: string;
+  readonly last: Stage;
+  readonly notPerformed: readonly string[];
+}
+
+export function readImage(name: ImageName): Dockerfile {
+  return readDockerfile(readFileSync(join(ROOT, `Dockerfile.${name}`), "utf8"));
+}
+
+/** The image's files; built once for each state of its sources. @throws Error with the output of the step that failed */
+export async function buildImageRoot(name: ImageName): Promise<ImageRoot> {
+  const { stages } = readImage(name);
+  const last = stages.at(-1);
+  if (last === undefined) throw new Error(`Dockerfile.${name} has no stage`);
+  const notPerformed = last.steps.flatMap(({ instruction, text }) => (instruction === "RUN" ? [text] : []));
+  const dir = join(cacheDir(), `image-${name}-${hashOf(name, stages)}`);
+  if (!touched(dir)) {
+    const work = `${dir}.${process.pid}`;
+    try {
+      const roots = new Map<string, string>();
+      for (const [index, stage] of stages.entries()) {
+        const root = join(work, String(index));
+        mkdirSync(root, { recursive: true });
+        if (stage.name !== undefined) roots.set(stage.name, root);
+        await performStage(stage, root, roots, stage === last);
+      }
+      publish(join(work, String(stages.length - 1)), dir);
+    } finally {
+      rmSync(work, { recursive: true, force: true });
+    }
+  }
+  return { dir, last, notPerformed };
+}
+
+async function performStage(stage: Stage, root: string, roots: ReadonlyMap<string, string>, isLast: boolean): Promise<void> {
+  let cwd = root;
+  for (const step of stage.steps) {
+    if (step.instruction === "WORKDIR") {
+      cwd = join(root, step.text);
+      mkdirSync(cwd, { recursive: true });
+    } else if (step.copy !== undefined) {
+      copy(step, cwd, roots);
+    } else if (step.instruction === "RUN" && !isLast) {
+      await perform(step.text, cwd);
+    }
+  }
+}
+
+function copy({ copy: what }: Step, cwd: string, roots: ReadonlyMap<string, string>): void {
+  const { from, sources = [], destination = "" } = what ?? {};
+  const origin = from === undefined ? ROOT : roots.get(from);
+  if (origin === undefined) throw new Error(`COPY --from=${from}: there is no such stage`);
+  for (const source of sources) {
+    const to = destination.endsWith("/") ? join(cwd, destination, source.split("/").at(-1) ?? "") : join(cwd, destination);
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(join(origin, source), to, { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+async function perform(command: string, cwd: string): Promise<void> {
+  if (command === "npm ci --ignore-scripts") {
+    symlinkSync(join(ROOT, "node_modules"), join(cwd, "node_modules"));
+  } else if (command.startsWith("npm ci ")) {
+    cpSync(await installed(command, cwd), join(cwd, "node_modules"), { recursive: true, verbatimSymlinks: true });
+  } else {
+    await shell(command, cwd);
+  }
+}
+
+// An installation takes seconds and depends on the lock file and the command alone.
+async function installed(command: string, cwd: string): Promise<string> {
+  const files = ["package.json", "package-lock.json"];
+  const hash = createHash("sha256").update(command);
+  for (const file of files) hash.update(readFileSync(join(cwd, file)));
+  const dir = join(cacheDir(), `npm-${hash.digest("hex").slice(0, 16)}`);
+  if (!touched(dir)) {
+    const work = `${dir}.${process.pid}`;
+    try {
+      mkdirSync(work, { recursive: true });
+      for (const file of files) cpSync(join(cwd, file), join(work, file));
+      await shell(command, work);
+      publish(work, dir);
+    } finally {
+      rmSync(work, { recursive: true, force: true });
+    }
+  }
+  return join(dir, "node_modules");
+}
+
+async function shell(command: string, cwd: string): Promise<void> {
+  const env = {
+    ...process.env,
+    PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`,
+    npm_config_prefer_offline: "true",
+    npm_config_audit: "false",
+    npm_config_fund: "false",
+    npm_config_update_notifier: "false",
+  };
+  await run("sh", ["-c", command], { cwd, env, timeout: RUN_TIMEOUT_MS }).catch((error: Error & { stdout?: string }) => {
+    throw new Error(`RUN ${command}: ${error.message}\n${error.stdout ?? ""}`);
+  });
+}
+
+/** Moves what is complete to its place, if nobody has been faster. */
+function publish(work: string, dir: string): void {
+  try {
+    renameSync(work, dir);
+  } catch (error) {
+    if (!existsSync(dir)) throw error;
+  }
+}
+
+// What nobody asks for in days is removed (go-build.ts).
+function touched(dir: string): boolean {
+  if (!existsSync(dir)) return false;
+  const now = new Date();
+  utimesSync(dir, now, now);
+  return true;
+}
+
+function hashOf(name: ImageName, stages: readonly Stage[]): string {
+  const hash = createHash("sha256").update(readFileSync(join(ROOT, `Dockerfile.${name}`)));
+  const sources = stages.flatMap(({ copies }) => copies.flatMap(({ from, sources }) => (from === undefined ? sources : [])));
+  for (const source of new Set(sources))
+    for (const file of filesOf(source)) hash.update(`\0${file}\0`).update(readFileSync(join(ROOT, file)));
+  return hash.digest("hex").slice(0, 16);
+}
+
+function filesOf(path: string): string[] {
+  if (!lstatSync(join(ROOT, path)).isDirectory()) return [path];
+  return readdirSync(join(ROOT, path), { recursive: true, withFileTypes: true })
+    .flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name).slice(ROOT.length)] : []))
+    .sort();
+}
+
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({ options: { out: { type: "string" } }, allowPositionals: true });
+  const [name] = positionals;
+  if (name !== "proxy" && name !== "manager") {
+    console.error("usage: node scripts/image-root.ts proxy|manager [--out DIR]");
+    process.exit(64);
+  }
+  const { dir, notPerformed } = await buildImageRoot(name);
+  if (values.out !== undefined) cpSync(dir, values.out, { recursive: true, verbatimSymlinks: true });
+  for (const command of notPerformed) console.error(`not performed: RUN ${command}`);
+  console.log(values.out ?? dir);
+}

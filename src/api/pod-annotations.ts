@@ -1,0 +1,135 @@
+// The annotations of a pod by which its author sets how it is injected. One table says which there are; every bad value is told, and a
+// name that is none of them is pointed out. Called by the manager's injection.
+import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
+import { nearest } from "./nearest.ts";
+import { formatPath, type Problem } from "./problems.ts";
+import { parseQuantity } from "./quantity.ts";
+
+const PREFIX = "ctrlmesh.kruise.io/";
+
+/** "false" asks for a pod without sidecar, which an app's pod cannot be: it is refused. */
+export const INJECT = `${PREFIX}inject`;
+/** "false": a plain container in place of a native sidecar; "true": a native sidecar whatever the server's version is. */
+export const NATIVE_SIDECAR = `${PREFIX}native-sidecar`;
+export const PROXY_IMAGE = `${PREFIX}proxy-image`;
+export const PROXY_LOG_LEVEL = `${PREFIX}proxy-log-level`;
+export const PROXY_CPU = `${PREFIX}proxy-cpu`;
+export const PROXY_MEMORY = `${PREFIX}proxy-memory`;
+export const PROXY_CPU_LIMIT = `${PREFIX}proxy-cpu-limit`;
+export const PROXY_MEMORY_LIMIT = `${PREFIX}proxy-memory-limit`;
+/** In front of the name of an environment variable of the proxy. */
+export const PROXY_ENV = `${PREFIX}proxy-env.`;
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const IMAGE = /^[^\s"'\\]{1,512}$/;
+const MIN_MEMORY_REQUEST = "32Mi";
+/** An idle proxy takes about 100 MB. */
+const MIN_MEMORY_LIMIT = "128Mi";
+
+/** What a pod's annotations ask for; what is not set is undefined. */
+export interface PodOptions {
+  readonly inject: boolean;
+  readonly intercept: InterceptMode | undefined;
+  readonly hostAliases: boolean | undefined;
+  readonly nativeSidecar: boolean | undefined;
+  readonly image: string | undefined;
+  readonly logLevel: string | undefined;
+  readonly cpu: string | undefined;
+  readonly memory: string | undefined;
+  readonly cpuLimit: string | undefined;
+  readonly memoryLimit: string | undefined;
+  /** Further environment variables of the proxy, by name. */
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+}
+
+type Annotations = Readonly<Record<string, string>>;
+type Check = (value: string) => string | undefined;
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  [INJECT]: wrongBoolean,
+  [INTERCEPT]: (value) => wrongChoice(value, INTERCEPT_MODES),
+  [HOST_ALIASES]: wrongBoolean,
+  [NATIVE_SIDECAR]: wrongBoolean,
+  [PROXY_IMAGE]: (value) => (IMAGE.test(value) ? undefined : "must be the name of an image"),
+  [PROXY_LOG_LEVEL]: (value) => wrongChoice(value, LOG_LEVELS),
+  [PROXY_CPU]: (value) => wrongQuantity(value, "1m"),
+  [PROXY_MEMORY]: (value) => wrongQuantity(value, MIN_MEMORY_REQUEST),
+  [PROXY_CPU_LIMIT]: (value) => wrongQuantity(value, "1m"),
+  [PROXY_MEMORY_LIMIT]: (value) => wrongQuantity(value, MIN_MEMORY_LIMIT),
+};
+
+/** The options of a pod. Meaningful only if `podAnnotationProblems` finds none. */
+export function podOptions(annotations: Annotations = {}): PodOptions {
+  const boolean = (name: string) => (annotations[name] === undefined ? undefined : annotations[name] === "true");
+  return {
+    inject: boolean(INJECT) ?? true,
+    intercept: interceptMode(annotations),
+    hostAliases: boolean(HOST_ALIASES),
+    nativeSidecar: boolean(NATIVE_SIDECAR),
+    image: annotations[PROXY_IMAGE],
+    logLevel: annotations[PROXY_LOG_LEVEL],
+    cpu: annotations[PROXY_CPU],
+    memory: annotations[PROXY_MEMORY],
+    cpuLimit: annotations[PROXY_CPU_LIMIT],
+    memoryLimit: annotations[PROXY_MEMORY_LIMIT],
+    env: Object.entries(annotations)
+      .filter(([name]) => name.startsWith(PROXY_ENV))
+      .map(([name, value]) => ({ name: name.slice(PROXY_ENV.length), value }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+/** The mode that the annotations of a pod or a VirtualApp name. */
+export function interceptMode(annotations: Annotations = {}): InterceptMode | undefined {
+  return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
+}
+
+/** Every annotation with a value that cannot be taken. `reserved` are the proxy's variables that the mesh sets. */
+export function podAnnotationProblems(annotations: Annotations = {}, reserved: readonly string[] = []): Problem[] {
+  const wrong = Object.entries(annotations).flatMap(([name, value]) => {
+    const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
+    const message = name.startsWith(PROXY_ENV) ? wrongEnv(name.slice(PROXY_ENV.length), reserved) : check?.(value);
+    return message === undefined ? [] : [{ path: annotationPath(name), value, message }];
+  });
+  return wrong.length > 0
+    ? wrong
+    : [...aboveLimit(annotations, PROXY_CPU, PROXY_CPU_LIMIT), ...aboveLimit(annotations, PROXY_MEMORY, PROXY_MEMORY_LIMIT)];
+}
+
+function aboveLimit(annotations: Annotations, request: string, limit: string): Problem[] {
+  const [value = "", most = ""] = [annotations[request], annotations[limit]];
+  const [asked, allowed] = [parseQuantity(value), parseQuantity(most)];
+  if (asked === undefined || allowed === undefined || asked <= allowed) return [];
+  return [{ path: annotationPath(request), value, message: `must be at most the ${most} of ${limit}` }];
+}
+
+/** Names that are nearly one of ours, with the one that was meant. */
+export function podAnnotationSlips(annotations: Annotations = {}): string[] {
+  const known = Object.keys(CHECKS);
+  return Object.keys(annotations)
+    .filter((name) => name.startsWith(PREFIX) && !Object.hasOwn(CHECKS, name) && !name.startsWith(PROXY_ENV))
+    .flatMap((name) => {
+      const meant = nearest(
+        name.slice(PREFIX.length),
+        known.map((each) => each.slice(PREFIX.length)),
+      );
+      return meant === undefined ? [] : [`unknown annotation ${name}: did you mean ${PREFIX}${meant}?`];
+    });
+}
+
+/** Where an annotation stands, as problems write it. */
+export function annotationPath(name: string): string {
+  return formatPath(["metadata", "annotations", name]);
+}
+
+function wrongQuantity(value: string, least: string): string | undefined {
+  const amount = parseQuantity(value);
+  if (amount === undefined) return 'must be a quantity such as "100m" or "128Mi"';
+  return amount < (parseQuantity(least) ?? 0) ? `must be at least ${least}` : undefined;
+}
+
+function wrongEnv(name: string, reserved: readonly string[]): string | undefined {
+  if (!ENV_NAME.test(name)) return "must end with the name of an environment variable";
+  return reserved.includes(name) ? "must not be set: the mesh sets this variable itself" : undefined;
+}

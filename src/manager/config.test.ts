@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { readInvocation } from "../base/settings.ts";
+import { managerCommandLine } from "./config.ts";
+
+const read = (...argv: string[]) => {
+  const invocation = readInvocation(managerCommandLine, argv, {});
+  if (invocation.kind !== "run") throw new Error("help");
+  return invocation.config;
+};
+const WEBHOOKS = ["--webhook-listen", "[::]:9443"];
+const MESH = ["--identity", "mesh", "--proxy-image", "ctrlmesh/proxy:1"];
+
+describe("the manager's settings", () => {
+  it("have no webhooks by default", () => {
+    expect(read()).toMatchObject({ identity: "none", webhookListen: undefined, webhookUrl: "" });
+  });
+
+  it("take webhooks with what they need", () => {
+    const config = read(...WEBHOOKS, ...MESH, "--proxy-pull-secrets", "a,b", "--webhook-url", "https://10.0.0.1:9443");
+    expect(config.webhookListen).toEqual({ host: "::", port: 9443 });
+    expect(config).toMatchObject({ proxyPullSecrets: ["a", "b"], webhookUrl: "https://10.0.0.1:9443" });
+  });
+
+  it("refuse webhooks without a certificate and an image, both at once", () => {
+    expect(() => read(...WEBHOOKS)).toThrow(/--webhook-listen .*needs --identity mesh[\s\S]*--proxy-image .*is required/);
+  });
+
+  it("refuse a URL that the API server would not take", () => {
+    for (const url of ["http://a", "https://a/?x", "https://u@a", "https://a/path"]) {
+      expect(() => read("--webhook-url", url)).toThrow(/--webhook-url .*must be https:\/\/host:port/);
+    }
+  });
+});

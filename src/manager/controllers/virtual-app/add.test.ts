@@ -1,0 +1,77 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fake-kube-client.ts";
+import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import { silentLogger } from "../../../base/log.ts";
+import { createRegistry } from "../../../base/metrics.ts";
+import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
+import { createInformers } from "../../../runtime/informers.ts";
+import { createGonePods } from "../../gone-pods.ts";
+import { createManagerMetrics } from "../../metrics.ts";
+import { createPodWatch } from "../../pod-watch.ts";
+import { VIRTUAL_APPS } from "../../resources.ts";
+import { createProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
+import { addVirtualAppController } from "./add.ts";
+
+/** The controller on a fake API server, of which some calls hang. */
+async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolean) {
+  const client = createFakeKubeClient();
+  client.before = (call) =>
+    hangs(call)
+      ? new Promise((_, reject) => call.signal?.addEventListener("abort", () => reject(call.signal?.reason)))
+      : undefined;
+  const put = (name: string) => {
+    const sample = sampleVirtualApp() as unknown as VirtualApp;
+    const metadata = { ...sample.metadata, name, uid: name, generation: 1, finalizers: [ROUTES_FINALIZER] };
+    client.put<VirtualApp>(VIRTUAL_APPS, { ...sample, metadata });
+  };
+  for (const name of names) put(name);
+  const [clock, random, log] = [createFakeClock(), () => 0, silentLogger()];
+  const metricsRegistry = createRegistry("manager", "0");
+  const informers = createInformers({ client, clock, random, log });
+  const pods = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
+  const controller = addVirtualAppController({
+    ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry: createProxyRegistry({ log }) },
+    gone: createGonePods({ clock }),
+    events: { event: () => undefined } as unknown as Parameters<typeof addVirtualAppController>[0]["events"],
+    metrics: createControllerMetrics(metricsRegistry),
+    observed: createManagerMetrics({ metricsRegistry }),
+  });
+  const { signal } = new AbortController();
+  for (const each of [informers, pods, controller]) await each.start(signal);
+  const hasStatus = (name: string) => client.read<VirtualApp>(VIRTUAL_APPS, { namespace: "ops", name })?.status !== undefined;
+  return {
+    client,
+    clock,
+    hasStatus,
+    async stop() {
+      const stopped = controller.stop();
+      await clock.advance(5_000); // what still hangs is given up
+      await stopped;
+      await pods.stop();
+      await informers.stop();
+    },
+  };
+}
+
+const isWriteOf = (name: string) => (call: FakeCall) => call.verb === "patch" && call.name === name;
+
+it("an app whose call to the API server hangs holds up no other one", async () => {
+  const world = await setUp(["a", "b", "c"], isWriteOf("a"));
+  await world.clock.advance(1_000);
+  expect(["a", "b", "c"].map(world.hasStatus)).toEqual([false, true, true]);
+  await world.stop();
+});
+
+it("a call that hangs is given up, and the app is tried again", async () => {
+  let hangs = true;
+  const world = await setUp(["a"], (call) => hangs && isWriteOf("a")(call));
+  await world.clock.advance(14_000);
+  hangs = false;
+  expect(world.hasStatus("a")).toBe(false);
+  await world.clock.advance(3_000);
+  expect(world.hasStatus("a")).toBe(true);
+  await world.stop();
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import { injectionConfiguration, injectionWebhookName, isInjected, validationConfiguration } from "./configurations.ts";
+
+const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+const app = (namespace: string, name: string, { metadata = {}, spec = {}, ...more }: Record<string, object> = {}) =>
+  ({ ...sampleVirtualApp({ ...spec }), metadata: { namespace, name, ...metadata }, ...more }) as unknown as VirtualApp;
+const webhooksOf = (...args: Parameters<typeof injectionConfiguration>) => injectionConfiguration(...args).webhooks ?? [];
+const BAD_SPEC = { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] };
+
+describe("the injection's configuration", () => {
+  it("has one entry an app, for its pods in its namespace and no others", () => {
+    const [, ...webhooks] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
+    expect(webhooks).toEqual([
+      {
+        name: "shop.ops.inject.ctrlmesh.kruise.io",
+        admissionReviewVersions: ["v1"],
+        clientConfig: {
+          caBundle: "UEVN",
+          service: { namespace: "ctrlmesh-system", name: "ctrlmesh-manager", path: "/inject/ops/shop", port: 443 },
+        },
+        rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" }],
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ops" } },
+        objectSelector: { matchLabels: { component: "shop" } },
+        failurePolicy: "Fail",
+        matchPolicy: "Equivalent",
+        reinvocationPolicy: "IfNeeded",
+        sideEffects: "None",
+        timeoutSeconds: 10,
+      },
+    ]);
+  });
+
+  it("is the same whatever the order of the apps", () => {
+    const apps = [app("b", "x"), app("a", "y"), app("a", "x"), app("a", "x.a")];
+    const one = injectionConfiguration(apps, TARGET, "PEM");
+    expect(injectionConfiguration(apps.toReversed(), TARGET, "PEM")).toEqual(one);
+    expect(new Set(one.webhooks?.map(({ name }) => name)).size).toBe(5);
+  });
+
+  it("asks about VirtualApps before the API server checks them, too", () => {
+    const [early] = webhooksOf([], TARGET, "PEM");
+    const [late] = validationConfiguration(TARGET, "PEM").webhooks ?? [];
+    const { service } = late?.clientConfig ?? {};
+    const clientConfig = { caBundle: "UEVN", service: { ...service, path: "/validate/early" } };
+    expect(early).toEqual({ ...late, clientConfig, reinvocationPolicy: "Never" });
+  });
+
+  it("names the URL instead of the Service for a manager outside of the cluster", () => {
+    const [, ...webhooks] = webhooksOf([app("ops", "shop")], { ...TARGET, url: "https://127.0.0.1:9443/" }, "PEM");
+    expect(webhooks[0]?.clientConfig).toEqual({ caBundle: "UEVN", url: "https://127.0.0.1:9443/inject/ops/shop" });
+  });
+
+  it("leaves out what the API server does not store, so that it is not written again and again", () => {
+    const selector = { matchLabels: {}, matchExpressions: [{ key: "a", operator: "Exists", values: [] }] };
+    const [, ...webhooks] = webhooksOf([app("ops", "shop", { spec: { selector } })], TARGET, "PEM");
+    expect(webhooks[0]?.objectSelector).toEqual({ matchExpressions: [{ key: "a", operator: "Exists" }] });
+  });
+
+  it("has legal names for the longest apps and namespaces", () => {
+    const name = injectionWebhookName({ namespace: "n".repeat(63), name: "a".repeat(63) });
+    expect(name.length).toBeLessThanOrEqual(253);
+    expect(name.split(".").length).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe("isInjected", () => {
+  it("is false for an app that goes, and in the manager's own namespace", () => {
+    expect(isInjected(app("ops", "shop"), "ctrlmesh-system")).toBe(true);
+    expect(isInjected(app("ops", "shop", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), "ctrlmesh-system")).toBe(
+      false,
+    );
+    expect(isInjected(app("ctrlmesh-system", "shop"), "ctrlmesh-system")).toBe(false);
+  });
+
+  it("is false for a bad app that was never served, and true for one that was: its pods must not run beside those in the mesh", () => {
+    expect(isInjected(app("ops", "shop", { spec: BAD_SPEC }), "m")).toBe(false);
+    expect(isInjected(app("ops", "shop", { spec: BAD_SPEC, status: { routeVersion: 3 } }), "m")).toBe(true);
+    const spec = { selector: { matchLabels: { "not a key": "x" } } };
+    expect(isInjected(app("ops", "shop", { spec, status: { routeVersion: 3 } }), "m")).toBe(false);
+  });
+});
+
+describe("the validation's configuration", () => {
+  it("ignores failures, since the CRD and the conditions hold without it", () => {
+    const [webhook] = validationConfiguration(TARGET, "PEM").webhooks ?? [];
+    expect(webhook).toMatchObject({ failurePolicy: "Ignore", timeoutSeconds: 5, sideEffects: "None" });
+    expect(webhook?.rules).toEqual([
+      {
+        apiGroups: ["ctrlmesh.kruise.io"],
+        apiVersions: ["v1alpha1"],
+        resources: ["virtualapps"],
+        operations: ["CREATE", "UPDATE"],
+        scope: "Namespaced",
+      },
+    ]);
+  });
+});

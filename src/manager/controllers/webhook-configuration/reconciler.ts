@@ -1,0 +1,99 @@
+// Keeps the two webhook configurations as configurations.ts says they should be. Level-based: whatever has changed (an app, the CAs,
+// the objects themselves by somebody's hand) ends in the same comparison. Invariant: an object that is as it should be is not
+// written; what others wrote beside our fields (labels, annotations) stays.
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import type { Resource } from "../../../kube/client/resource.ts";
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  type MutatingWebhookConfiguration,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  type ValidatingWebhookConfiguration,
+} from "../../../kube/client/resources.ts";
+import type { KubeClient, WriteOptions } from "../../../kube/client/types.ts";
+import { isStatus } from "../../../kube/status.ts";
+import { createMergePatch } from "../../../runtime/merge-patch.ts";
+import type { Reconciler } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
+import { injectionConfiguration, validationConfiguration, type WebhookTarget } from "./configurations.ts";
+
+export interface WebhookConfigurationReconcilerOptions {
+  readonly client: Pick<KubeClient, "create" | "patch">;
+  readonly apps: Store<VirtualApp>;
+  readonly mutating: Store<MutatingWebhookConfiguration>;
+  readonly validating: Store<ValidatingWebhookConfiguration>;
+  readonly target: WebhookTarget;
+  /** The CAs that the API server is to trust; "" until there is one. */
+  readonly trustPem: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
+
+// Where somebody else puts things back as we do, neither of us may keep the API server busy with it.
+const MAX_WRITES = 10;
+const WRITES_WITHIN_MS = 10_000;
+const FIELD_MANAGER = "ctrlmesh-manager";
+
+export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
+  const { client, apps, mutating, validating, target, clock, log } = options;
+  let writes: readonly number[] = [];
+
+  async function create<T extends WebhookConfiguration>(resource: Resource<T>, wished: T, call: WriteOptions) {
+    try {
+      await client.create(resource, wished, call);
+      log.info({ name: wished.metadata.name, webhooks: wished.webhooks?.length }, "webhook configuration created");
+    } catch (error) {
+      // The watch brings the one that is there, and queues this again.
+      if (!isStatus(error, "AlreadyExists")) throw error;
+    }
+  }
+
+  async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, wished: T, signal: AbortSignal) {
+    const name = wished.metadata.name ?? "";
+    const current = store.get(name);
+    const call = { signal, fieldManager: FIELD_MANAGER };
+    if (current === undefined) {
+      await create(resource, wished, call);
+      return;
+    }
+    const labels = { ...current.metadata.labels, ...wished.metadata.labels };
+    const patch = createMergePatch(
+      { webhooks: current.webhooks ?? [], metadata: { labels: current.metadata.labels } },
+      { webhooks: wished.webhooks, metadata: { labels } },
+    );
+    if (patch === undefined) return;
+    writes = [...writes, clock.monotonicMs()];
+    // Over the version that it was compared with, or two writers could mix.
+    const { resourceVersion } = current.metadata;
+    const body = { ...(patch as object), metadata: { ...(patch as { metadata?: object }).metadata, resourceVersion } };
+    await client.patch(resource, { name }, { type: "merge", body }, call);
+    log.info({ name, webhooks: wished.webhooks?.length }, "webhook configuration written");
+  }
+
+  return {
+    async reconcile(_request, signal) {
+      const trustPem = options.trustPem();
+      if (trustPem === "") return {}; // its change queues this again
+      const now = clock.monotonicMs();
+      writes = writes.filter((time) => now - time < WRITES_WITHIN_MS);
+      if (writes.length >= MAX_WRITES) {
+        log.warn(
+          { writes: writes.length, withinMs: WRITES_WITHIN_MS },
+          "webhook configurations change too often: who else edits them?",
+        );
+        return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
+      }
+      // Each by itself: that one cannot be written is no reason to leave the other one behind.
+      const results = await Promise.allSettled([
+        keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, injectionConfiguration(apps.list(), target, trustPem), signal),
+        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(target, trustPem), signal),
+      ]);
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      return {};
+    },
+  };
+}

@@ -1,0 +1,100 @@
+// The mesh's identity as one part of the manager: where the CA comes from, the leaf of this replica, who calls, who gets a certificate,
+// and what the metrics say of it. Put together here, so that app.ts says only when what starts.
+import type { Clock, Random } from "../../base/clock.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import { Gauge, type Registry } from "../../base/metrics.ts";
+import { metadataOnly } from "../../kube/client/resource.ts";
+import { SECRETS } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import { type ClusterFacts, createClusterFacts } from "../cluster-facts.ts";
+import type { PodLists } from "../pod-watch.ts";
+import type { ServerSecurity } from "../snapshot-server/snapshot-server.ts";
+import { createCertifier } from "./certifier.ts";
+import { createIdentify } from "./identify.ts";
+import { createManagedCa } from "./managed-ca.ts";
+import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
+import { createProvidedCa } from "./provided-ca.ts";
+import { createRejections } from "./rejections.ts";
+import { managerNames } from "./server-names.ts";
+import { createTokenReviewer } from "./token-reviewer.ts";
+
+export interface IdentityOptions {
+  readonly client: KubeClient;
+  readonly informers: Pick<Informers, "store">;
+  /** Of the manager, its Service and its Secrets. */
+  readonly namespace: string;
+  readonly serviceName: string;
+  readonly clusterDomain: string;
+  /** Names and addresses of the manager beside its Service's. */
+  readonly serverNames: readonly string[];
+  /** The Secret of a CA that somebody else keeps; "": the mesh has its own. */
+  readonly caSecret: string;
+  /** How long a new CA is trusted before it signs, in milliseconds. */
+  readonly caSettleMs: number;
+  /** Of proxies' certificates, in milliseconds. */
+  readonly certificateLifetimeMs: number;
+  readonly pods: readonly PodLists[];
+  readonly isLeader: () => boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly metricsRegistry: Registry;
+}
+
+export interface Identity {
+  readonly identity: SigningIdentity;
+  /** Before the servers; waits for a CA. */
+  readonly runnables: readonly Runnable[];
+  readonly security: ServerSecurity;
+  /** Started with the rest. */
+  readonly facts: ClusterFacts;
+}
+
+/** The Secret of the mesh's own CA. */
+const OWN_SECRET = "ctrlmesh-ca";
+
+export function addIdentity(options: IdentityOptions): Identity {
+  const { client, namespace, serviceName, clusterDomain, clock, random, log, metricsRegistry } = options;
+  const { caSecret, caSettleMs: settleMs, isLeader } = options;
+  const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
+  const place = { client, ...ref, settleMs, clock, log };
+  const identity = createMeshIdentity({
+    source: caSecret === "" ? createManagedCa({ ...place, isLeader }) : createProvidedCa(place),
+    names: managerNames({ namespace, serviceName, clusterDomain, more: options.serverNames }),
+    clock,
+    random,
+    log,
+  });
+  // It tells that something has changed, and nothing of the keys.
+  const secrets = options.informers.store(metadataOnly(SECRETS), { namespace, fieldSelector: `metadata.name=${ref.name}` });
+  secrets.onChange(() => void identity.refresh());
+  const facts = createClusterFacts({ client, clock, log });
+  const rejections = createRejections({ registry: metricsRegistry, clock, log });
+  const certify = createCertifier({
+    identity,
+    pods: options.pods,
+    client,
+    clusterIPs: () => facts.known?.kubernetesService.ips,
+    clusterDomain,
+    lifetimeMs: options.certificateLifetimeMs,
+    clock,
+  });
+  addExpiryMetric(metricsRegistry, identity);
+  const identify = createIdentify({ reviewer: createTokenReviewer({ client, clock }), rejections });
+  return { identity, runnables: [identity, facts], facts, security: { identity, identify, certify, rejections } };
+}
+
+function addExpiryMetric(registry: Registry, identity: SigningIdentity): void {
+  new Gauge({
+    name: "ctrlmesh_certificate_expiry_timestamp_seconds",
+    help: "When a certificate expires, in seconds since the epoch, by name: ca, next-ca or serving.",
+    labelNames: ["name"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [name, atMs] of Object.entries(identity.expiries)) this.set({ name }, atMs / 1000);
+    },
+  });
+}

@@ -1,0 +1,85 @@
+// When the mesh's CA changes, step by step. Pure: (state, now) -> state. Invariants: what signs was trusted by everybody for a while
+// before; what has signed is trusted for as long as a leaf of it may be in use; and a chain leads from each leaf to every CA that a
+// pod may have loaded and that is still valid, so that nobody has to load anything anew.
+//
+//     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or somebody asks; A signs B's name and key
+//     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten
+//     Signing(B) + Old(A) => Signing(B)              two weeks later; what A signed for B stays in the chain until A expires
+import { randomBytes, X509Certificate } from "node:crypto";
+import { CLOCK_SKEW_MS, createCa, crossSignCa, type KeyCertificate } from "../../base/certificates.ts";
+import type { Authority } from "./authority.ts";
+import { expiryOf } from "./authority.ts";
+import type { CaState } from "./ca-secret.ts";
+import { joinPem } from "./pem.ts";
+
+export interface RotationOptions {
+  /** Wall time in milliseconds since the epoch. */
+  readonly now: number;
+  /** How long a new CA is trusted before it signs, in milliseconds. */
+  readonly settleMs: number;
+}
+
+export type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
+
+const LIFETIME_DAYS = 3_650;
+// So many rotations may lie between what a pod has loaded and what signs.
+const MAX_INTERMEDIATES = 16;
+const KEEP_OLD_MS = 14 * 86_400_000;
+
+/** A first CA. */
+export function createCaState(now: number): CaState {
+  return { signing: newCa(now), old: [], cross: [], rotationWanted: false };
+}
+
+/** The state after the one step that is due, if one is. */
+export function advanceCa(state: CaState, options: RotationOptions): { state: CaState; step: CaStep } | undefined {
+  const { now, settleMs } = options;
+  const { signing, next } = state;
+  if (next === undefined && (state.rotationWanted || isDue(signing, now))) {
+    const made = newCa(now);
+    const crossPem = crossSignCa(signing, made.certPem, MAX_INTERMEDIATES);
+    return { state: { ...state, next: { ...made, crossPem }, rotationWanted: false }, step: "a new CA is trusted" };
+  }
+  if (next !== undefined && (now >= madeAt(next) + settleMs || expiryOf(signing.certPem) <= now)) {
+    const { crossPem, ...promoted } = next;
+    const alive = [crossPem, ...state.cross].filter((pem) => expiryOf(pem) > now);
+    const after = { signing: promoted, old: [...state.old, signing.certPem], cross: alive, promotedAtMs: now };
+    return { state: { ...after, rotationWanted: false }, step: "the new CA signs" };
+  }
+  if (state.rotationWanted) return { state: { ...state, rotationWanted: false }, step: "nothing to rotate" };
+  return forget(state, now);
+}
+
+function forget(state: CaState, now: number): { state: CaState; step: CaStep } | undefined {
+  const promotedAtMs = Math.min(state.promotedAtMs ?? now, now);
+  const old = now >= promotedAtMs + KEEP_OLD_MS ? [] : state.old.filter((pem) => expiryOf(pem) > now);
+  const cross = state.cross.filter((pem) => expiryOf(pem) > now);
+  const isSame = old.length === state.old.length && cross.length === state.cross.length;
+  if (isSame && (old.length === 0 || promotedAtMs === state.promotedAtMs)) return undefined;
+  return { state: { ...state, old, cross, promotedAtMs }, step: "older CAs are forgotten" };
+}
+
+/** What signs and what is trusted in this state. */
+export function authorityOf({ signing, next, old, cross }: CaState, settleMs: number): Authority {
+  return {
+    signer: signing,
+    chainPem: cross.join(""),
+    trustPem: joinPem(signing.certPem, next?.certPem ?? "", ...old),
+    ...(next === undefined ? {} : { nextPem: next.certPem, nextSignsAtMs: madeAt(next) + settleMs }),
+  };
+}
+
+function newCa(now: number): KeyCertificate {
+  // Each has a name of its own: who builds a chain then never has to try keys.
+  const commonName = `ctrlmesh CA ${randomBytes(4).toString("hex")}`;
+  return createCa({ commonName, now, days: LIFETIME_DAYS, maxIntermediates: MAX_INTERMEDIATES });
+}
+
+function madeAt({ certPem }: KeyCertificate): number {
+  return new X509Certificate(certPem).validFromDate.getTime() + CLOCK_SKEW_MS;
+}
+
+function isDue({ certPem }: KeyCertificate, now: number): boolean {
+  const { validFromDate, validToDate } = new X509Certificate(certPem);
+  return validToDate.getTime() - now < (validToDate.getTime() - validFromDate.getTime()) / 3;
+}

@@ -1,0 +1,92 @@
+// The Secret that holds the mesh's own CA, as a value: reading it with every doubt told, and writing it. Pure. Invariant: what is half
+// written, damaged or somebody else's is an error that names the key; a new CA in its place would cut every running proxy off.
+import type { KeyCertificate } from "../../base/certificates.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Secret } from "../../kube/client/resources.ts";
+import { joinPem, readCa, readCertificates, splitPem } from "./pem.ts";
+
+/** The mesh's CAs. */
+export interface CaState {
+  /** Signs now. */
+  readonly signing: KeyCertificate;
+  /** Is trusted, and will sign. `crossPem`: the same name and key signed by the CA that signs now. */
+  readonly next?: KeyCertificate & { readonly crossPem: string };
+  /** PEM: has signed, and is trusted still. The keys are gone. */
+  readonly old: readonly string[];
+  /** PEM, newest first: lead from CAs that have signed to older ones, as long as those are valid. */
+  readonly cross: readonly string[];
+  /** When `signing` began to sign after another one, in milliseconds since the epoch. */
+  readonly promotedAtMs?: number;
+  /** Somebody wants a new CA before its time. */
+  readonly rotationWanted: boolean;
+}
+
+/** Set by users, with any value, for a new CA now. */
+export const ROTATE_ANNOTATION = "ctrlmesh.kruise.io/rotate";
+const PROMOTED_ANNOTATION = "ctrlmesh.kruise.io/promoted-at";
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+const MANAGER = "ctrlmesh-manager";
+const KEYS = ["tls.crt", "tls.key", "next.crt", "next.key", "next-cross.crt", "old.crt", "cross.crt"] as const;
+type Key = (typeof KEYS)[number];
+
+/** @throws MeshError `CA_INVALID` that names the Secret and the key */
+export function parseCaSecret(secret: Secret): CaState {
+  const { namespace = "", name = "", labels, annotations } = secret.metadata;
+  const where = (key: Key) => `Secret ${namespace}/${name}, key ${key}`;
+  if (labels?.[MANAGED_BY] !== MANAGER) {
+    const own = "a CA of your own is named by --ca-secret (CTRLMESH_CA_SECRET)";
+    throw new MeshError("CA_INVALID", `reading Secret ${namespace}/${name}: it lacks the label ${MANAGED_BY}=${MANAGER}; ${own}`);
+  }
+  const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
+  const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
+    const found = { certPem: joinPem(text(certKey)), keyPem: text(keyKey) };
+    readCa({ ...found, certPem: text(certKey) }, where(certKey), where(keyKey));
+    return found;
+  };
+  const bundle = (key: Key): string[] => {
+    if (text(key).trim() !== "") readCertificates(text(key), where(key));
+    return splitPem(text(key));
+  };
+  const signing = pair("tls.crt", "tls.key");
+  const hasNext = KEYS.some((key) => key.startsWith("next") && text(key) !== "");
+  const [crossPem] = bundle("next-cross.crt");
+  if (hasNext && crossPem === undefined) throw new MeshError("CA_INVALID", `reading ${where("next-cross.crt")}: it is missing`);
+  const promotedAtMs = Date.parse(annotations?.[PROMOTED_ANNOTATION] ?? "");
+  return {
+    signing,
+    ...(crossPem === undefined ? {} : { next: { ...pair("next.crt", "next.key"), crossPem } }),
+    old: bundle("old.crt"),
+    cross: bundle("cross.crt"),
+    ...(Number.isNaN(promotedAtMs) ? {} : { promotedAtMs }),
+    rotationWanted: annotations?.[ROTATE_ANNOTATION] !== undefined,
+  };
+}
+
+/** The Secret with this state in it; what others have put beside it stays. */
+export function formatCaSecret(state: CaState, secret: Pick<Secret, "metadata" | "type" | "data">): Secret {
+  const { signing, next, old, cross, promotedAtMs } = state;
+  const texts: Record<Key, string> = {
+    "tls.crt": signing.certPem,
+    "tls.key": signing.keyPem,
+    "next.crt": next?.certPem ?? "",
+    "next.key": next?.keyPem ?? "",
+    "next-cross.crt": next?.crossPem ?? "",
+    "old.crt": old.join(""),
+    "cross.crt": cross.join(""),
+  };
+  const data: Record<string, string> = { ...secret.data };
+  for (const key of KEYS) {
+    if (texts[key] === "") delete data[key];
+    else data[key] = Buffer.from(texts[key]).toString("base64");
+  }
+  const annotations: Record<string, string> = { ...secret.metadata.annotations };
+  delete annotations[ROTATE_ANNOTATION];
+  if (state.rotationWanted) annotations[ROTATE_ANNOTATION] = "now";
+  if (promotedAtMs !== undefined) annotations[PROMOTED_ANNOTATION] = new Date(promotedAtMs).toISOString();
+  return {
+    ...secret,
+    type: secret.type ?? "kubernetes.io/tls", // the API server then insists on tls.crt and tls.key
+    metadata: { ...secret.metadata, labels: { ...secret.metadata.labels, [MANAGED_BY]: MANAGER }, annotations },
+    data,
+  };
+}

@@ -1,0 +1,103 @@
+// Signs a proxy's key, for the pod that its token named. Only pods that carry the proxy get a certificate, and only for P-256 keys.
+// That the app exists is not asked for: a proxy goes on serving its operator after the VirtualApp is gone.
+import { createPublicKey, type KeyObject } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { PODS, type Pod } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { CertificateReplyMessage } from "../../wire/messages.ts";
+import type { PodLists } from "../pod-watch.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER, podKey } from "../translate/app-pods.ts";
+import { signLeaf } from "./authority.ts";
+import { createLimiter } from "./limiter.ts";
+import type { SigningIdentity } from "./mesh-identity.ts";
+import { proxyNames } from "./server-names.ts";
+import type { PodIdentity, Rejection } from "./token-reviewer.ts";
+
+export type Certification =
+  | { readonly kind: "signed"; readonly reply: CertificateReplyMessage }
+  | { readonly kind: "wait"; readonly message: string }
+  | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
+
+export interface CertifierOptions {
+  readonly identity: Pick<SigningIdentity, "authority">;
+  /** Those that are watched anyway. */
+  readonly pods: readonly PodLists[];
+  readonly client: Pick<KubeClient, "get">;
+  /** The addresses of the Service `default/kubernetes`; undefined until they are known. */
+  readonly clusterIPs: () => readonly string[] | undefined;
+  readonly clusterDomain: string;
+  readonly lifetimeMs: number;
+  readonly clock: Clock;
+}
+
+/** Never throws. */
+export type Certifier = (caller: PodIdentity, publicKey: Uint8Array) => Promise<Certification>;
+
+// SubjectPublicKeyInfo of a P-256 key with an uncompressed point has one form and one length.
+const P256_BYTES = 91;
+const CONCURRENCY = 16;
+const MAX_WAITING = 4_096;
+const TIMEOUT_MS = 5_000;
+
+export function createCertifier(options: CertifierOptions): Certifier {
+  const { identity, pods, client, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
+  const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+
+  // The API server is asked about pods that no store has: of a namespace whose VirtualApp is gone, or made a moment ago.
+  async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
+    for (const lists of pods) {
+      const pod = lists.get(name, namespace);
+      if (pod?.metadata.uid === uid && carriesProxy(pod)) return pod;
+    }
+    try {
+      return await limiter.run(() => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
+    } catch (error) {
+      if (isStatus(error, "NotFound")) return undefined;
+      throw error;
+    }
+  }
+
+  return async (caller, bytes) => {
+    const key = readKey(bytes);
+    if (key === undefined) return refuse("bad-request", "public_key is not the SubjectPublicKeyInfo of an ECDSA P-256 key");
+    const addresses = clusterIPs();
+    if (addresses === undefined) return { kind: "wait", message: "the Service default/kubernetes has not been read yet" };
+    try {
+      const pod = await find(caller);
+      if (pod?.metadata.uid !== caller.uid)
+        return refuse("other-pod", `there is no pod ${podKey(caller)} with uid ${caller.uid}`);
+      if (!carriesProxy(pod)) return refuse("no-proxy", `pod ${podKey(caller)} carries no proxy`);
+    } catch (error) {
+      return { kind: "wait", message: `the pod cannot be read now: ${errorMessage(error)}` };
+    }
+    const { authority } = identity;
+    if (authority === undefined) return { kind: "wait", message: "there is no mesh CA yet" };
+    const names = proxyNames(clusterDomain, addresses);
+    const chainPem = signLeaf(authority, key, { ...names, now: clock.now(), lifetimeMs });
+    return { kind: "signed", reply: { chainPem, trustPem: authority.trustPem } };
+  };
+}
+
+// Labels can be taken off a running pod; its containers stay.
+function carriesProxy({ metadata, spec }: Pod): boolean {
+  if (metadata.labels?.[INJECTED_LABEL] !== undefined) return true;
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
+}
+
+function readKey(bytes: Uint8Array): KeyObject | undefined {
+  if (bytes.length !== P256_BYTES) return undefined;
+  try {
+    const der = Buffer.from(bytes);
+    const key = createPublicKey({ key: der, format: "der", type: "spki" });
+    const isP256 = key.asymmetricKeyType === "ec" && key.asymmetricKeyDetails?.namedCurve === "prime256v1";
+    return isP256 && key.export({ format: "der", type: "spki" }).equals(der) ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(reason: Rejection, message: string): Certification {
+  return { kind: "refuse", reason, message };
+}

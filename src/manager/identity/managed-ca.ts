@@ -1,0 +1,97 @@
+// The mesh's own CA in its Secret: made by whichever replica is first, read again by all, rotated by the leader. Invariant: a CA is
+// made only where no Secret is and this replica holds none; a Secret that vanished is put back by the leader as it was.
+import { X509Certificate } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { SECRETS, type Secret } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import type { AuthoritySource } from "./authority.ts";
+import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
+import { type CaState, formatCaSecret, parseCaSecret } from "./ca-secret.ts";
+
+export interface ManagedCaOptions {
+  readonly client: Pick<KubeClient, "get" | "create" | "update">;
+  /** Of the Secret. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly isLeader: () => boolean;
+  /** How long a new CA is trusted before it signs, in milliseconds. */
+  readonly settleMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const FIELD_MANAGER = "ctrlmesh-manager";
+
+export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
+  const { client, namespace, name, isLeader, settleMs, clock, log } = options;
+  const ref = { namespace, name };
+  let held: CaState | undefined;
+
+  async function find(signal: AbortSignal): Promise<Secret | undefined> {
+    try {
+      return await client.get(SECRETS, ref, { signal });
+    } catch (error) {
+      if (isStatus(error, "NotFound")) return undefined;
+      throw error;
+    }
+  }
+
+  async function create(state: CaState, signal: AbortSignal): Promise<Secret> {
+    try {
+      const secret = await client.create(SECRETS, formatCaSecret(state, { metadata: ref }), {
+        signal,
+        fieldManager: FIELD_MANAGER,
+      });
+      if (held === undefined) log.warn({ secret: `${namespace}/${name}` }, "made a new mesh CA: there was none");
+      else log.error({ secret: `${namespace}/${name}` }, "the Secret of the mesh CA was gone and is put back");
+      return secret;
+    } catch (error) {
+      if (!isStatus(error, "AlreadyExists")) throw error;
+      return client.get(SECRETS, ref, { signal });
+    }
+  }
+
+  async function advance(secret: Secret, state: CaState, signal: AbortSignal): Promise<CaState> {
+    const next = advanceCa(state, { now: clock.now(), settleMs });
+    if (next === undefined) return state;
+    try {
+      await client.update(SECRETS, formatCaSecret(next.state, secret), { signal, fieldManager: FIELD_MANAGER });
+    } catch (error) {
+      if (isStatus(error, "Conflict")) return state; // somebody else has written: it is read again soon
+      throw error;
+    }
+    log.info({ secret: `${namespace}/${name}` }, `rotating the mesh CA: ${next.step}`);
+    return next.state;
+  }
+
+  return {
+    async refresh(signal) {
+      let secret = await find(signal);
+      if (secret === undefined) {
+        if (held !== undefined && !isLeader()) return authorityOf(held, settleMs);
+        secret = await create(held ?? createCaState(clock.now()), signal);
+      }
+      const state = parseCaSecret(secret);
+      if (held !== undefined && !isSuccessor(state, held)) {
+        const what = "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off who trusts the other";
+        throw new MeshError("CA_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
+      }
+      held = isLeader() ? await advance(secret, state, signal) : state;
+      return authorityOf(held, settleMs);
+    },
+  };
+}
+
+// Somebody may have replaced the Secret; the proxies that run trust nothing in it.
+function isSuccessor(state: CaState, held: CaState): boolean {
+  const known = [state.signing.certPem, ...state.old, ...(state.next === undefined ? [] : [state.next.certPem])];
+  const { publicKey } = new X509Certificate(held.signing.certPem);
+  return (
+    known.includes(held.signing.certPem) ||
+    (held.next !== undefined && known.includes(held.next.certPem)) ||
+    state.cross.some((pem) => new X509Certificate(pem).verify(publicKey))
+  );
+}

@@ -1,0 +1,165 @@
+// What this replica proves itself with: a leaf in memory for its servers, signed by the mesh's CA, and the bundle that everybody trusts.
+// The CA is read again each minute, and whenever somebody says that it has changed; the leaf is renewed at half its life, or as soon as
+// another CA signs. Invariant: what was read last
+// and was good goes on being used, whatever the Secret says now; a start waits for a CA, or fails with what is wrong with it.
+
+import { generateKeyPairSync } from "node:crypto";
+import { backoffMs } from "../../base/backoff.ts";
+import type { KeyCertificate } from "../../base/certificates.ts";
+import { type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
+import { errorMessage, isMeshError } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
+import type { ServerNames } from "./server-names.ts";
+
+/** What the servers of this replica prove themselves with, and what everybody trusts. */
+export interface MeshIdentity extends Runnable {
+  /** The leaf with what leads to older CAs behind it; undefined until there is a CA. Renewed by itself. */
+  readonly serving: KeyCertificate | undefined;
+  /** PEM: all CAs of the mesh that are trusted now; "" until there is one. */
+  readonly trustPem: string;
+  /** Calls the listener after either has changed. Returns the way to end it. */
+  onChange(listener: () => void): () => void;
+}
+
+/** With what signs for others. */
+export interface SigningIdentity extends MeshIdentity {
+  readonly authority: Authority | undefined;
+  /** Why there is no CA yet, or why the last reading failed. */
+  readonly problem: string | undefined;
+  /** When certificates expire, in milliseconds since the epoch, by name: `ca`, `next-ca`, `serving`. */
+  readonly expiries: Readonly<Record<string, number>>;
+  /** Reads the CA now: for who has begun to lead, or heard of a change. Never throws. */
+  refresh(): Promise<void>;
+}
+
+export interface MeshIdentityOptions {
+  readonly source: AuthoritySource;
+  readonly names: ServerNames;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+const READ_MS = 60_000;
+const READ_TIMEOUT_MS = 30_000;
+const LEAF_LIFETIME_MS = 24 * 3_600_000;
+const START_BACKOFF = { baseMs: 500, maxMs: 10_000 };
+
+export function createMeshIdentity({ source, names, clock, random, log }: MeshIdentityOptions): SigningIdentity {
+  const listeners = new Set<() => void>();
+  const ending = new AbortController();
+  let authority: Authority | undefined;
+  let serving: KeyCertificate | undefined;
+  let renewAtMs = 0;
+  let problem: string | undefined;
+  let reading: Promise<void> | undefined;
+  let isStale = false;
+  let isStarted = false;
+  let timer: Timer | undefined;
+
+  function take(next: Authority): void {
+    const now = clock.now();
+    const isNewSigner = next.signer.certPem !== authority?.signer.certPem || next.chainPem !== authority.chainPem;
+    const isNewTrust = next.trustPem !== authority?.trustPem;
+    authority = next;
+    const isDue = serving === undefined || isNewSigner || now >= renewAtMs;
+    if (isDue) {
+      const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+      const certPem = signLeaf(next, privateKey, { ...names, now, lifetimeMs: LEAF_LIFETIME_MS });
+      serving = { certPem, keyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+      renewAtMs = now + (expiryOf(certPem) - now) / 2;
+      log.debug({ expires: new Date(expiryOf(certPem)).toISOString() }, "serving certificate made");
+    }
+    if (isDue || isNewTrust) for (const listener of [...listeners]) listener();
+  }
+
+  async function read(): Promise<void> {
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+    try {
+      take(await source.refresh(signal));
+      if (problem !== undefined) log.info("the mesh CA can be read again");
+      problem = undefined;
+    } catch (error) {
+      if (ending.signal.aborted) return;
+      const message = errorMessage(error);
+      if (problem !== message) log.error({ err: error }, "the mesh CA cannot be read");
+      problem = message;
+      if (authority !== undefined) return take(authority); // the leaf is renewed all the same
+      throw error;
+    }
+  }
+
+  // What changes during a reading may have been read before it changed.
+  async function readAll(): Promise<void> {
+    do {
+      isStale = false;
+      await read();
+    } while (isStale && !ending.signal.aborted);
+  }
+
+  function refresh(): Promise<void> {
+    isStale = true;
+    reading ??= readAll().finally(() => {
+      reading = undefined;
+      schedule();
+    });
+    return reading;
+  }
+
+  function schedule(): void {
+    timer?.cancel();
+    if (!isStarted || ending.signal.aborted) return;
+    const untilNextMs = (authority?.nextSignsAtMs ?? 0) - clock.now();
+    // Once it is overdue, the leader's write is waited for.
+    const delayMs = untilNextMs > 0 ? Math.min(READ_MS, untilNextMs) : READ_MS;
+    timer = clock.after(delayMs, () => void refresh().catch(() => undefined));
+  }
+
+  return {
+    name: "mesh identity",
+    get serving() {
+      return serving;
+    },
+    get trustPem() {
+      return authority?.trustPem ?? "";
+    },
+    get authority() {
+      return authority;
+    },
+    get problem() {
+      return problem;
+    },
+    get expiries() {
+      return {
+        ...(authority === undefined ? {} : { ca: expiryOf(authority.signer.certPem) }),
+        ...(authority?.nextPem === undefined ? {} : { "next-ca": expiryOf(authority.nextPem) }),
+        ...(serving === undefined ? {} : { serving: expiryOf(serving.certPem) }),
+      };
+    },
+    onChange(listener) {
+      const own = () => listener();
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    refresh: () => refresh().catch(() => undefined),
+    async start(signal) {
+      for (let attempt = 0; authority === undefined && !signal.aborted; attempt++) {
+        try {
+          await refresh();
+        } catch (error) {
+          if (isMeshError(error, "CA_INVALID")) throw error;
+          await sleep(clock, backoffMs(attempt, START_BACKOFF, random), signal).catch(() => undefined);
+        }
+      }
+      isStarted = true;
+      schedule();
+    },
+    async stop() {
+      ending.abort();
+      timer?.cancel();
+      await reading?.catch(() => undefined);
+    },
+  };
+}

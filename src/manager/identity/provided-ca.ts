@@ -1,0 +1,87 @@
+// A CA that somebody else keeps, cert-manager or the user: the keys tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
+// Read again and again, never written. Invariants: a CA that comes in place of another is trusted for a while before it signs, if this
+// replica was there when it came; what it saw before stays trusted for as long as it runs and the certificate is valid.
+
+import type { KeyCertificate } from "../../base/certificates.ts";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { SECRETS } from "../../kube/client/resources.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import { type Authority, type AuthoritySource, expiryOf } from "./authority.ts";
+import { joinPem, readCa, readCertificates, splitPem } from "./pem.ts";
+
+export interface ProvidedCaOptions {
+  readonly client: Pick<KubeClient, "get">;
+  /** Of the Secret. */
+  readonly namespace: string;
+  readonly name: string;
+  /** How long a CA that is new is trusted before it signs, in milliseconds. */
+  readonly settleMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
+  const { client, namespace, name, settleMs, clock, log } = options;
+  let signing: Given | undefined;
+  let coming: { readonly given: Given; readonly sinceMs: number } | undefined;
+  let seen = "";
+
+  async function read(signal: AbortSignal): Promise<Given> {
+    try {
+      return parse((await client.get(SECRETS, { namespace, name }, { signal })).data ?? {}, `Secret ${namespace}/${name}`);
+    } catch (error) {
+      if (!isStatus(error, "NotFound")) throw error;
+      throw new MeshError("CA_MISSING", `reading the CA: there is no Secret ${namespace}/${name} yet`, { cause: error });
+    }
+  }
+
+  return {
+    async refresh(signal) {
+      const given = await read(signal);
+      const now = clock.now();
+      if (given.signer.keyPem === (coming?.given ?? signing)?.signer.keyPem) {
+        // The same key under a renewed certificate: whoever trusts the one verifies the other's leafs.
+        if (coming === undefined) signing = given;
+        else coming = { ...coming, given };
+      } else if (signing === undefined) {
+        signing = given;
+      } else {
+        coming = { given, sinceMs: now };
+        log.info({ secret: `${namespace}/${name}` }, "another CA is provided: it is trusted now, and will sign");
+      }
+      if (coming !== undefined && (now >= coming.sinceMs + settleMs || expiryOf(signing?.signer.certPem ?? "") <= now)) {
+        [signing, coming] = [coming.given, undefined];
+        log.info({ secret: `${namespace}/${name}` }, "the CA that was provided signs");
+      }
+      const all = splitPem(joinPem(given.trustPem, signing?.trustPem ?? "", seen));
+      seen = all.filter((pem) => expiryOf(pem) > now).join("");
+      const { signer, chainPem } = signing ?? given;
+      const more = coming === undefined ? {} : { nextPem: coming.given.signer.certPem, nextSignsAtMs: coming.sinceMs + settleMs };
+      return { signer, chainPem, trustPem: seen, ...more } satisfies Authority;
+    },
+  };
+}
+
+interface Given {
+  readonly signer: KeyCertificate;
+  readonly chainPem: string;
+  readonly trustPem: string;
+}
+
+function parse(data: Readonly<Record<string, string>>, secret: string): Given {
+  const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
+  const signer = { certPem: text("tls.crt"), keyPem: text("tls.key") };
+  readCa(signer, `${secret}, key tls.crt`, `${secret}, key tls.key`);
+  if (text("ca.crt").trim() !== "") readCertificates(text("ca.crt"), `${secret}, key ca.crt`);
+  const [own = "", ...above] = splitPem(signer.certPem);
+  const isRoot = (pem: string) => readCertificates(pem, secret).every((certificate) => certificate.checkIssued(certificate));
+  return {
+    signer: { certPem: own, keyPem: signer.keyPem },
+    chainPem: [own, ...above].filter((pem) => !isRoot(pem)).join(""),
+    // An intermediate CA is trusted itself too: some verifiers stop there, others want the root.
+    trustPem: joinPem(own, ...above, text("ca.crt")),
+  };
+}

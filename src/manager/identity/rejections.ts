@@ -1,0 +1,61 @@
+// Those who were turned away: counted each time, logged rarely. Invariant: a flood writes a line a minute for each place that it comes
+// from, and no more than so many places a minute; no token is in any line.
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { Counter, type Registry } from "../../base/metrics.ts";
+import type { Rejection } from "./token-reviewer.ts";
+
+export interface Rejections {
+  /**
+   * @param who the address or the pod, whichever is known
+   * @param message why
+   */
+  reject(reason: Rejection, who: string, message: string): void;
+}
+
+export interface RejectionsOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const QUIET_MS = 60_000;
+const MAX_PLACES = 256;
+const REASONS: readonly Rejection[] = ["no-token", "bad-token", "not-bound", "other-pod", "no-proxy", "bad-request", "handshake"];
+
+export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
+  const counter = new Counter({
+    name: "ctrlmesh_manager_rejected_identities_total",
+    help: "Connections and calls that were turned away because of who they came from, by reason.",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
+  for (const reason of REASONS) counter.inc({ reason }, 0);
+  /** What was kept quiet since the last line of each. */
+  const quiet = new Map<string, { sinceMs: number; count: number }>();
+  let unlogged = 0;
+  return {
+    reject(reason, who, message) {
+      counter.inc({ reason });
+      const nowMs = clock.monotonicMs();
+      const key = `${reason} ${who}`;
+      const last = quiet.get(key);
+      if (last !== undefined && nowMs - last.sinceMs < QUIET_MS) {
+        last.count++;
+        return;
+      }
+      for (const [old, { sinceMs, count }] of quiet) {
+        if (old === key || nowMs - sinceMs < QUIET_MS) continue;
+        quiet.delete(old);
+        unlogged += count;
+      }
+      if (last === undefined && quiet.size >= MAX_PLACES) {
+        unlogged++;
+        return;
+      }
+      quiet.set(key, { sinceMs: nowMs, count: 0 });
+      log.warn({ reason, who, why: message, alike: last?.count ?? 0, unlogged }, "turned away");
+      unlogged = 0;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// Which names certificates carry. Pure. Invariant: no manager's certificate is good for the API server, and no proxy's for the manager.
+import { isIP } from "node:net";
+
+export interface ServerNames {
+  readonly commonName: string;
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+}
+
+export interface ManagerNames {
+  readonly namespace: string;
+  /** Of the Service. */
+  readonly serviceName: string;
+  readonly clusterDomain: string;
+  /** Names and addresses by which it is reached otherwise: from a load balancer, or without a Service. */
+  readonly more: readonly string[];
+}
+
+/** Those of the manager's servers. */
+export function managerNames({ namespace, serviceName, clusterDomain, more }: ManagerNames): ServerNames {
+  const service = `${serviceName}.${namespace}.svc`;
+  return {
+    commonName: "ctrlmesh-manager",
+    dnsNames: [service, `${service}.${clusterDomain}`, ...more.filter((name) => isIP(name) === 0)],
+    ipAddresses: more.filter((name) => isIP(name) !== 0),
+  };
+}
+
+/**
+ * Those of a proxy: all by which an operator in its pod may know the API server.
+ * @param clusterIPs of the Service `default/kubernetes`: what interception by iptables redirects
+ */
+export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
+  const api = "kubernetes.default.svc";
+  // Operators may have the usual domain built in, whatever the cluster's is.
+  const domains = [...new Set(["cluster.local", clusterDomain])];
+  return {
+    commonName: "ctrlmesh-proxy",
+    dnsNames: ["localhost", "kubernetes", "kubernetes.default", api, ...domains.map((domain) => `${api}.${domain}`)],
+    ipAddresses: [...new Set(["127.0.0.1", "::1", ...clusterIPs.filter((address) => isIP(address) !== 0)])],
+  };
+}

@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
+import type { RawRequest } from "../../kube/client/types.ts";
+import { StatusError } from "../../kube/status.ts";
+import { createTokenReviewer, type TokenReviewer } from "./token-reviewer.ts";
+
+const GOOD = {
+  authenticated: true,
+  audiences: ["ctrlmesh"],
+  user: {
+    username: "system:serviceaccount:shop:operator",
+    extra: { "authentication.kubernetes.io/pod-name": ["p"], "authentication.kubernetes.io/pod-uid": ["uid-1"] },
+  },
+};
+let clock: FakeClock;
+let asked: RawRequest[];
+let answer: (request: RawRequest) => unknown;
+let reviewer: TokenReviewer;
+beforeEach(() => {
+  clock = createFakeClock();
+  asked = [];
+  answer = () => ({ status: GOOD });
+  const request = async (made: RawRequest) => {
+    asked.push(made);
+    return answer(made);
+  };
+  reviewer = createTokenReviewer({ client: { request }, clock });
+});
+
+describe("a token", () => {
+  it("of a pod names the pod", async () => {
+    expect(await reviewer.review("a.b.c")).toEqual({ kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } });
+    expect(asked[0]).toMatchObject({ method: "POST", body: { spec: { token: "a.b.c", audiences: ["ctrlmesh"] } } });
+  });
+  it.each([
+    [
+      "is refused if the API server does not know it",
+      { authenticated: false, error: "token has expired" },
+      "bad-token",
+      /expired/,
+    ],
+    ["is refused if it is for another audience", { ...GOOD, audiences: ["vault"] }, "bad-token", /audience ctrlmesh/],
+    ["is refused if the API server knows no audiences", { ...GOOD, audiences: undefined }, "bad-token", /audience ctrlmesh/],
+    ["is refused if it is a person's", { ...GOOD, user: { ...GOOD.user, username: "admin" } }, "not-bound", /not bound/],
+    ["is refused if it is bound to no pod", { ...GOOD, user: { username: GOOD.user.username } }, "not-bound", /not bound/],
+    ["is refused if nothing is said of it", undefined, "bad-token", /not valid/],
+  ])("%s", async (_what, status, reason, message) => {
+    answer = () => ({ status });
+    expect(await reviewer.review("a.b.c")).toMatchObject({ kind: "refuse", reason, message: expect.stringMatching(message) });
+  });
+  it("that is none is refused without a question", async () => {
+    for (const text of ["", "abc", "a.b", `${"a".repeat(20_000)}.b.c`, "a.b.c\n"]) {
+      expect(await reviewer.review(text)).toMatchObject({ kind: "refuse", reason: "bad-token" });
+    }
+    expect(asked).toEqual([]);
+  });
+  it("is remembered for ten seconds, a bad one for two, and an API server that fails not at all", async () => {
+    await Promise.all([reviewer.review("a.b.c"), reviewer.review("a.b.c")]);
+    await clock.advance(9_000);
+    await reviewer.review("a.b.c");
+    expect(asked).toHaveLength(1);
+    await clock.advance(1_000);
+    answer = () => ({ status: { authenticated: false } });
+    await reviewer.review("a.b.c");
+    await reviewer.review("a.b.c");
+    expect(asked).toHaveLength(2);
+    await clock.advance(2_000);
+    answer = () => {
+      throw new StatusError("ServiceUnavailable", "not now");
+    };
+    expect(await reviewer.review("a.b.c")).toEqual({ kind: "wait", message: "the token cannot be verified now: not now" });
+    await reviewer.review("a.b.c");
+    expect(asked).toHaveLength(4);
+  });
+  it("waits for its turn: sixteen at a time, four thousand behind them", async () => {
+    const waiting: (() => void)[] = [];
+    answer = () => new Promise((resolve) => waiting.push(() => resolve({ status: GOOD })));
+    const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`a.b.${index}`));
+    await clock.flush();
+    expect(asked).toHaveLength(16);
+    let kinds: string[] = [];
+    void Promise.all(verdicts).then((all) => {
+      kinds = all.map(({ kind }) => kind);
+    });
+    while (kinds.length === 0) {
+      for (const finish of waiting.splice(0)) finish();
+      await clock.flush();
+    }
+    expect(asked).toHaveLength(16 + 4_096);
+    expect(kinds.filter((kind) => kind === "wait")).toHaveLength(5_000 - 16 - 4_096);
+  });
+});

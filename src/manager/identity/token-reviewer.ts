@@ -1,0 +1,132 @@
+// Asks the API server whose token it is (TokenReview): only pod-bound tokens of service accounts, made for the mesh, name a pod.
+// Invariants: a token is neither kept nor logged, only its hash, for seconds; a review that failed is remembered by nobody; and however
+// many ask, a bounded number of reviews runs at a time.
+import { createHash } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { TOKEN_AUDIENCE } from "../injection/names.ts";
+import { createLimiter } from "./limiter.ts";
+
+/** The pod that a token is bound to. */
+export interface PodIdentity {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Why somebody is turned away, for the metric. */
+export type Rejection = "no-token" | "bad-token" | "not-bound" | "other-pod" | "no-proxy" | "bad-request" | "handshake";
+
+export type Verdict =
+  | { readonly kind: "pod"; readonly pod: PodIdentity }
+  /** Nobody could be asked: the caller shall come back. */
+  | { readonly kind: "wait"; readonly message: string }
+  | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
+
+export interface TokenReviewer {
+  /** Never throws. */
+  review(token: string): Promise<Verdict>;
+}
+
+export interface TokenReviewerOptions {
+  readonly client: Pick<KubeClient, "request">;
+  readonly clock: Clock;
+}
+
+// A proxy asks for a certificate and then connects. The API server itself remembers for 10 s that a token was good.
+const GOOD_MS = 10_000;
+const BAD_MS = 2_000;
+const MAX_KNOWN = 4_096;
+// A thousand proxies that come back at once are through in a few seconds, and the API server hardly notices.
+const CONCURRENCY = 16;
+const MAX_WAITING = 4_096;
+const TIMEOUT_MS = 5_000;
+// Tokens of kube-apiserver are about 1 KB.
+const MAX_TOKEN_LENGTH = 16_384;
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
+
+export function createTokenReviewer({ client, clock }: TokenReviewerOptions): TokenReviewer {
+  const known = new Map<string, { readonly verdict: Promise<Verdict>; untilMs: number }>();
+  const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
+
+  async function ask(token: string): Promise<Verdict> {
+    try {
+      return await limiter.run(async () => verdictOn(await reviewOf(client, token)));
+    } catch (error) {
+      return { kind: "wait", message: `the token cannot be verified now: ${errorMessage(error)}` };
+    }
+  }
+
+  function makeRoom(nowMs: number): void {
+    if (known.size < MAX_KNOWN) return;
+    for (const [key, { untilMs }] of known) if (untilMs <= nowMs) known.delete(key);
+    for (const key of known.keys()) {
+      if (known.size < MAX_KNOWN) return;
+      known.delete(key); // the oldest; who waits for it keeps its promise
+    }
+  }
+
+  return {
+    review(token) {
+      if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
+        return Promise.resolve(refusal("bad-token", "the token is no service account token"));
+      }
+      const nowMs = clock.monotonicMs();
+      const key = createHash("sha256").update(token).digest("base64");
+      const found = known.get(key);
+      if (found !== undefined && found.untilMs > nowMs) return found.verdict;
+      makeRoom(nowMs);
+      const entry = { verdict: ask(token), untilMs: Number.POSITIVE_INFINITY };
+      known.set(key, entry);
+      void entry.verdict.then(({ kind }) => {
+        entry.untilMs = clock.monotonicMs() + (kind === "pod" ? GOOD_MS : BAD_MS);
+        if (kind === "wait" && known.get(key) === entry) known.delete(key);
+      });
+      return entry.verdict;
+    },
+  };
+}
+
+/** authentication.k8s.io/v1 TokenReviewStatus. */
+interface ReviewStatus {
+  readonly authenticated?: boolean;
+  readonly audiences?: readonly string[];
+  readonly error?: string;
+  readonly user?: { readonly username?: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
+}
+
+async function reviewOf(client: Pick<KubeClient, "request">, token: string): Promise<ReviewStatus> {
+  const answer = await client.request({
+    method: "POST",
+    path: "/apis/authentication.k8s.io/v1/tokenreviews",
+    body: {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      metadata: {},
+      spec: { token, audiences: [TOKEN_AUDIENCE] },
+    },
+    doing: "reviewing a token",
+    timeoutMs: TIMEOUT_MS,
+    maxRetries: 0,
+  });
+  return (answer as { readonly status?: ReviewStatus } | undefined)?.status ?? {};
+}
+
+function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewStatus): Verdict {
+  // A server that knows no audiences names none, and would take any token.
+  if (authenticated !== true || !audiences.includes(TOKEN_AUDIENCE)) {
+    const why = error === "" ? "" : `: ${error.slice(0, 300)}`;
+    return refusal("bad-token", `the token is not valid for the audience ${TOKEN_AUDIENCE}${why}`);
+  }
+  const namespace = USER.exec(user?.username ?? "")?.[1];
+  const [name] = user?.extra?.["authentication.kubernetes.io/pod-name"] ?? [];
+  const [uid] = user?.extra?.["authentication.kubernetes.io/pod-uid"] ?? [];
+  if (namespace === undefined || !name || !uid) return refusal("not-bound", "the token is not bound to a pod");
+  return { kind: "pod", pod: { namespace, name, uid } };
+}
+
+function refusal(reason: Rejection, message: string): Verdict {
+  return { kind: "refuse", reason, message };
+}

@@ -1,0 +1,88 @@
+// Builds the injected pod from a plan that nothing stands against. Invariant: what other webhooks and the API server have changed in a
+// container of ours stays, except for what makes it the proxy; so building again changes nothing.
+import { INJECTED_LABEL } from "../translate/app-pods.ts";
+import { accessVolumes, withMeshCa } from "./api-access.ts";
+import { interceptContainer } from "./app-containers.ts";
+import { withHostAliases } from "./host-aliases.ts";
+import { iptablesContainer } from "./iptables-container.ts";
+import { OUR_CONTAINERS } from "./names.ts";
+import type { Plan } from "./plan.ts";
+import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
+import { proxyContainer } from "./proxy-container.ts";
+import { ourVolumes } from "./volumes.ts";
+
+const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
+
+/** The pod with everything that the plan asks for, injected for this app. */
+export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest {
+  const { metadata, spec } = pod;
+  const first = spec.containers.find(({ name }) => !OUR_CONTAINERS.includes(name))?.name ?? "";
+  return {
+    ...pod,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, [INJECTED_LABEL]: app },
+      annotations: { [DEFAULT_CONTAINER]: first, ...metadata.annotations },
+    },
+    spec: buildSpec(spec, plan),
+  };
+}
+
+function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
+  const theirs = (each: Container) => (OUR_CONTAINERS.includes(each.name) ? each : interceptContainer(each, plan));
+  const proxy = proxyContainer(plan);
+  const init = withContainers((spec.initContainers ?? []).map(theirs), [
+    ...(plan.mode === "iptables" ? [iptablesContainer(plan)] : []),
+    ...(plan.native ? [proxy] : []),
+  ]);
+  const built: PodSpec = {
+    ...spec,
+    ...(init.length === 0 ? {} : { initContainers: init }),
+    containers: withContainers(spec.containers.map(theirs), plan.native ? [] : [proxy]),
+    volumes: withVolumes(spec, plan),
+    ...pullSecrets(spec, plan),
+  };
+  return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
+}
+
+// In front, so that they are there before all others. One that is there already keeps its place: whoever went in front of it (another
+// mesh's sidecar) means to start before it.
+function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
+  const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
+  const kept = containers.map((each) => {
+    const ours = wanted.find(({ name }) => name === each.name);
+    return ours === undefined ? each : refreshed(each, ours);
+  });
+  return [...missing, ...kept];
+}
+
+/** What is there with everything that makes it ours; its image, resources and probes may have been changed by others. */
+function refreshed(existing: Container, ours: Container): Container {
+  const names = new Set(ours.env?.map(({ name }) => name));
+  const paths = new Set(ours.volumeMounts?.map(({ mountPath }) => mountPath));
+  const env = [...(ours.env ?? []), ...(existing.env ?? []).filter(({ name }) => !names.has(name))];
+  const mounts = (existing.volumeMounts ?? []).filter(({ mountPath }) => !paths.has(mountPath));
+  const { command, args, restartPolicy, securityContext } = ours;
+  return {
+    ...ours,
+    ...existing,
+    ...(command === undefined ? {} : { command }),
+    ...(args === undefined ? {} : { args }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+    ...(securityContext === undefined ? {} : { securityContext }),
+    ...(env.length === 0 ? {} : { env }),
+    volumeMounts: [...(ours.volumeMounts ?? []), ...mounts],
+  };
+}
+
+function withVolumes(spec: PodSpec, { mode }: Plan): Volume[] {
+  const access = new Set(accessVolumes(spec).map(({ name }) => name));
+  const theirs = (spec.volumes ?? []).map((volume) => (access.has(volume.name) ? withMeshCa(volume) : volume));
+  return [...theirs, ...ourVolumes(mode).filter(({ name }) => !theirs.some((each) => each.name === name))];
+}
+
+function pullSecrets(spec: PodSpec, { settings }: Plan): Pick<PodSpec, "imagePullSecrets"> {
+  const present = spec.imagePullSecrets ?? [];
+  const missing = (settings.imagePullSecrets ?? []).filter((name) => !present.some((each) => each.name === name));
+  return missing.length === 0 ? {} : { imagePullSecrets: [...present, ...missing.map((name) => ({ name }))] };
+}

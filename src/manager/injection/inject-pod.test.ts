@@ -1,0 +1,136 @@
+// What the golden files (test/golden/injection) do not show: what an injected pod looks like when others have changed it, and what is not
+// believed.
+import { describe, expect, it } from "vitest";
+import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
+import { INJECTED_LABEL } from "../translate/app-pods.ts";
+import { injectPod } from "./inject-pod.ts";
+import type { InjectionSettings } from "./injection.ts";
+import { hasNativeSidecars } from "./native-sidecars.ts";
+import type { PodManifest } from "./pod-manifest.ts";
+
+const ACCOUNT = { name: "access", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
+const APP = { metadata: { name: "shop" }, spec: { selector: { matchLabels: { app: "shop" } } } };
+
+const operatorPod = (): PodManifest => ({
+  metadata: { name: "shop-0", labels: { app: "shop" } },
+  spec: {
+    containers: [{ name: "manager", volumeMounts: [ACCOUNT] }],
+    volumes: [{ name: "access", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }],
+  },
+});
+
+function inject(pod: unknown, settings: Partial<InjectionSettings> = {}, apps = [APP]) {
+  return injectPod({ pod, namespace: "ops", apps, settings: { ...SETTINGS, ...settings } });
+}
+
+function injected(pod: unknown, settings: Partial<InjectionSettings> = {}): PodManifest {
+  const injection = inject(pod, settings);
+  if (injection.kind !== "changed") throw new Error(JSON.stringify(injection));
+  expect(applyPatch(pod, injection.patch)).toEqual(injection.pod);
+  return injection.pod;
+}
+
+const proxyOf = ({ spec }: PodManifest) => spec.initContainers?.find(({ name }) => name === "ctrlmesh-proxy");
+
+describe("injecting a pod", () => {
+  it("does not believe a pod that says it is injected", () => {
+    const pod = operatorPod();
+    const liar = { ...pod, metadata: { ...pod.metadata, labels: { app: "shop", [INJECTED_LABEL]: "shop" } } };
+    expect(proxyOf(injected(liar))).toBeDefined();
+  });
+
+  it("does not believe a container that bears the proxy's name", () => {
+    const pod = operatorPod();
+    const liar = {
+      ...pod,
+      spec: { ...pod.spec, initContainers: [{ name: "ctrlmesh-proxy", image: "mine", restartPolicy: "Always" }] },
+    };
+    expect(inject(liar)).toMatchObject({ kind: "refused", reasons: ["NameTaken"] });
+  });
+
+  it("puts back what makes a container the proxy, and keeps what other webhooks have changed in it", () => {
+    const first = injected(operatorPod());
+    const proxy = proxyOf(first);
+    const changed = {
+      ...proxy,
+      name: "ctrlmesh-proxy",
+      image: "mirror.example/proxy:1",
+      imagePullPolicy: "Always",
+      securityContext: { runAsUser: 0 },
+      restartPolicy: undefined,
+      env: [...(proxy?.env ?? []).filter(({ name }) => name !== "CTRLMESH_IDENTITY"), { name: "HTTPS_PROXY", value: "x" }],
+    };
+    const again = proxyOf(injected({ ...first, spec: { ...first.spec, initContainers: [changed] } }));
+    expect(again).toMatchObject({ image: "mirror.example/proxy:1", imagePullPolicy: "Always", restartPolicy: "Always" });
+    expect(again?.securityContext).toEqual(proxy?.securityContext);
+    expect(again?.env).toEqual([...(proxy?.env ?? []), { name: "HTTPS_PROXY", value: "x" }]);
+  });
+
+  it("keeps the sidecar of another mesh in front of the proxy, which talks through it", () => {
+    const first = injected(operatorPod());
+    const istio = { name: "istio-proxy", restartPolicy: "Always", volumeMounts: [ACCOUNT] };
+    const spec = { ...first.spec, initContainers: [istio, ...(first.spec.initContainers ?? [])] };
+    const names = injected({ ...first, spec }).spec.initContainers?.map(({ name }) => name);
+    expect(names).toEqual(["istio-proxy", "ctrlmesh-proxy"]);
+  });
+
+  it("refuses a copy of an injected pod for which the cluster makes another kind of container now", () => {
+    const first = injected(operatorPod(), { nativeSidecars: false });
+    expect(inject(first, { nativeSidecars: true })).toMatchObject({ kind: "refused", reasons: ["NameTaken"] });
+  });
+
+  it("lets the proxy be reached by the kubelet of a cluster without IPv4, and by its own operator on the loopback", () => {
+    const proxy = proxyOf(injected(operatorPod(), { kubernetesService: { ips: ["fd00::1"], port: 443 } }));
+    expect(proxy?.env).toContainEqual({ name: "CTRLMESH_HEALTH_LISTEN", value: "[::]:5441" });
+    expect(proxy?.env).toContainEqual({ name: "CTRLMESH_LISTEN", value: "127.0.0.1:5443" });
+  });
+
+  it("says what is wrong with something that is no pod", () => {
+    for (const pod of [undefined, null, "pod", {}, { metadata: {}, spec: { containers: [] } }]) {
+      expect(inject(pod)).toMatchObject({ kind: "refused", reasons: ["Unreadable"] });
+    }
+    expect(inject({ metadata: {}, spec: { containers: [{}] } })).toMatchObject({
+      message: "ctrlmesh: the pod cannot be injected: spec.containers[0].name: required",
+    });
+  });
+
+  it("refuses a pod whose VirtualApp asks for a mode that there is not, which its admission may have missed", () => {
+    const app = { ...APP, metadata: { name: "shop", annotations: { "ctrlmesh.kruise.io/intercept": "magic" } } };
+    expect(inject(operatorPod(), {}, [app])).toMatchObject({
+      reasons: ["BadAnnotation"],
+      message: expect.stringContaining("VirtualApp shop: metadata.annotations[ctrlmesh.kruise.io/intercept]: must be one of"),
+    });
+  });
+
+  it("passes over a VirtualApp that selects nothing or everything, which only a broken one does", () => {
+    const broken = { metadata: { name: "broken" } } as unknown as typeof APP;
+    const empty = { metadata: { name: "empty" }, spec: { selector: {} } } as unknown as typeof APP;
+    expect(inject(operatorPod(), {}, [broken, empty])).toEqual({ kind: "unchanged", app: undefined, warnings: [] });
+    expect(inject(operatorPod(), {}, [broken, empty, APP])).toMatchObject({ kind: "changed", app: "shop" });
+  });
+
+  it("says once in which container a variable makes way", () => {
+    const pod = operatorPod();
+    const env = [
+      { name: "KUBERNETES_SERVICE_HOST", value: "a" },
+      { name: "KUBERNETES_SERVICE_HOST", value: "b" },
+    ];
+    const [manager] = pod.spec.containers;
+    const first = inject({ ...pod, spec: { ...pod.spec, containers: [{ ...manager, name: "manager", env }] } });
+    expect(first.warnings).toEqual(["container manager: the mesh's value takes the place of KUBERNETES_SERVICE_HOST"]);
+    if (first.kind === "changed") expect(inject(first.pod).warnings).toEqual([]);
+  });
+});
+
+describe("native sidecars", () => {
+  it.each([
+    ["v1.28.9", false],
+    ["v1.29.0", true],
+    ["v1.36.3", true],
+    ["v1.30.1-gke.100", true],
+    ["v2.0.0", true],
+    ["unknown", true],
+  ])("of %s: %s", (version, has) => {
+    expect(hasNativeSidecars(version)).toBe(has);
+  });
+});

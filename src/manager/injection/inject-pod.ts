@@ -1,0 +1,104 @@
+// One pod and the apps of its namespace -> the pod with its sidecar, nothing to do, or a refusal. Pure and idempotent: the result, given in
+// again, is unchanged, whatever the API server has defaulted in it and other webhooks have added to it. Nothing that a pod says of itself
+// is believed: its containers are looked at. Called by the injecting webhook on the CREATE of a pod.
+import { HOST_ALIASES, INTERCEPT, virtualAppAnnotations } from "../../api/annotations.ts";
+import { countTerms } from "../../api/label-selector.ts";
+import { podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
+import { formatPath } from "../../api/problems.ts";
+import { matchesSelector } from "../../kube/label-selector.ts";
+import { accessWarnings } from "./api-access.ts";
+import { containerWarnings } from "./app-containers.ts";
+import { buildPod } from "./build-pod.ts";
+import type { Injection, InjectionRequest } from "./injection.ts";
+import { patchBetween } from "./json-patch.ts";
+import { OUR_CONTAINERS } from "./names.ts";
+import { type Plan, planInjection } from "./plan.ts";
+import { type PodManifest, readPod } from "./pod-manifest.ts";
+import { annotationRefusals, type Refusal, specRefusals } from "./refusals.ts";
+import { ourVolumes } from "./volumes.ts";
+
+type App = InjectionRequest["apps"][number];
+
+/** Decides what is to be done with a pod. Never throws. */
+export function injectPod(request: InjectionRequest): Injection {
+  const read = readPod(request.pod);
+  if (!read.ok) return refused("the pod", [{ reason: "Unreadable", message: read.problem }]);
+  const { pod } = read;
+  const apps = request.apps.filter((app) => selects(app, pod));
+  const [app] = apps;
+  if (app === undefined) return { kind: "unchanged", app: undefined, warnings: [] };
+  return apps.length > 1 ? refused(podText(request, pod), [severalApps(apps)]) : injectFor(app, pod, request);
+}
+
+// One without a term would select everything. The API server has refused it, but a broken object must not stop the pods of the others.
+function selects({ spec }: App, { metadata }: PodManifest): boolean {
+  return countTerms(spec?.selector) > 0 && matchesSelector(spec.selector, metadata.labels);
+}
+
+function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {
+  const { annotations } = pod.metadata;
+  const options = podOptions(annotations);
+  const plan = planInjection(options, app.metadata.annotations, request.settings, pod.spec.terminationGracePeriodSeconds);
+  const warnings = warningsOf(pod, plan);
+  const refusals = [
+    ...appRefusals(app),
+    ...annotationRefusals(annotations, options),
+    ...specRefusals(pod.spec, plan, ourVolumes(plan.mode)),
+  ];
+  const name = app.metadata.name ?? "";
+  if (refusals.length > 0) return refused(`${podText(request, pod)} of VirtualApp ${name}`, refusals, warnings);
+  const injected = buildPod(pod, name, plan);
+  const patch = patchBetween(pod, injected);
+  if (patch.length === 0) return { kind: "unchanged", app: name, warnings };
+  return { kind: "changed", app: name, pod: injected, patch, warnings };
+}
+
+// The VirtualApp's own admission refuses them too, but it may have been away.
+function appRefusals({ metadata }: App): Refusal[] {
+  return [...virtualAppAnnotations(metadata)]
+    .filter(({ path: [, annotation] }) => annotation === INTERCEPT || annotation === HOST_ALIASES)
+    .map(({ path, message }) => {
+      const where = `VirtualApp ${metadata.name ?? ""}: ${formatPath(["metadata", ...path])}`;
+      return { reason: "BadAnnotation", message: `${where}: ${message}` };
+    });
+}
+
+function severalApps(apps: readonly App[]): Refusal {
+  const names = apps.map(({ metadata }) => metadata.name ?? "").sort();
+  const message = `the VirtualApps ${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
+  return { reason: "SeveralApps", message };
+}
+
+function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
+  const theirs = [...(spec.initContainers ?? []), ...spec.containers].filter(({ name }) => !OUR_CONTAINERS.includes(name));
+  return [
+    ...podAnnotationSlips(metadata.annotations),
+    ...theirs.flatMap((container) => containerWarnings(container, plan)),
+    ...accessWarnings(spec),
+    ...(plan.native ? [] : plainWarnings(spec)),
+  ];
+}
+
+function plainWarnings({ restartPolicy = "Always", initContainers = [] }: PodManifest["spec"]): string[] {
+  const first = initContainers.find(({ name }) => !OUR_CONTAINERS.includes(name));
+  return [
+    ...(restartPolicy === "Always"
+      ? []
+      : [`restartPolicy ${restartPolicy}: without native sidecars the pod does not end by itself`]),
+    ...(first === undefined ? [] : [`init container ${first.name} runs before the proxy: it cannot reach the API server`]),
+  ];
+}
+
+function podText({ namespace }: InjectionRequest, { metadata }: PodManifest): string {
+  const name = metadata.name || (metadata.generateName === undefined ? "(no name)" : `${metadata.generateName}*`);
+  return `pod ${namespace}/${name}`;
+}
+
+function refused(what: string, refusals: readonly Refusal[], warnings: readonly string[] = []): Injection {
+  return {
+    kind: "refused",
+    reasons: [...new Set(refusals.map(({ reason }) => reason))],
+    message: `ctrlmesh: ${what} cannot be injected: ${refusals.map(({ message }) => message).join("; ")}`,
+    warnings,
+  };
+}

@@ -1,0 +1,38 @@
+// The init container of iptables mode: the only one that holds a capability. It runs our own small program (src/proxy/iptables), which
+// redirects the pod's connections to the kubernetes Service to the proxy, and ends before anything else starts.
+import { API_PORT, IPTABLES_CONTAINER, PROXY_UID } from "./names.ts";
+import type { Plan } from "./plan.ts";
+import type { Container } from "./pod-manifest.ts";
+import { clusterCaMount } from "./proxy-container.ts";
+
+const PROGRAM = "dist/proxy/iptables/main.js";
+
+/** The container that the plan asks for. */
+export function iptablesContainer({ image, settings }: Plan): Container {
+  const { ips, port } = settings.kubernetesService;
+  const redirects = ips.map((ip) => `--redirect=${ip.includes(":") ? `[${ip}]` : ip}:${port}`);
+  return {
+    name: IPTABLES_CONTAINER,
+    image,
+    imagePullPolicy: settings.imagePullPolicy ?? "IfNotPresent",
+    command: ["node", PROGRAM, ...redirects, `--to=${API_PORT}`, `--except-uid=${PROXY_UID}`],
+    resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { add: ["NET_ADMIN", "NET_RAW"], drop: ["ALL"] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsGroup: 0,
+      runAsNonRoot: false,
+      runAsUser: 0,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [clusterCaMount()],
+  };
+}
+
+/** True for a container of that name that an earlier call has made. */
+export function isIptablesContainer(container: Container): boolean {
+  return container.command?.[1] === PROGRAM;
+}

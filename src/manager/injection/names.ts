@@ -1,0 +1,35 @@
+// The names, paths and ports that injection writes into pods: the same for every pod, and known to the proxy's image, the manager's
+// certificates and the chart.
+import { PROXY_CONTAINER } from "../translate/app-pods.ts";
+
+/** The container of iptables mode that redirects connections and ends. */
+export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
+
+export const OUR_CONTAINERS: readonly string[] = [IPTABLES_CONTAINER, PROXY_CONTAINER];
+
+/** The ConfigMap with the mesh's CA that the manager keeps in the namespaces of apps. */
+export const CA_CONFIG_MAP = "ctrlmesh-ca";
+/** Kubernetes' own ConfigMap with the CA of the API server, in every namespace. */
+export const CLUSTER_CA_CONFIG_MAP = "kube-root-ca.crt";
+
+export const IDENTITY_VOLUME = "ctrlmesh-identity";
+export const DATA_VOLUME = "ctrlmesh-data";
+export const CLUSTER_CA_VOLUME = "ctrlmesh-cluster-ca";
+export const KUBECONFIG_VOLUME = "ctrlmesh-kubeconfig";
+
+export const IDENTITY_DIR = "/var/run/ctrlmesh/identity";
+export const DATA_DIR = "/var/lib/ctrlmesh";
+export const KUBECONFIG_DIR = "/var/run/ctrlmesh/kubeconfig";
+/** Where Kubernetes and every client library expect the service account (and admission adds it, if nothing is mounted there). */
+export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** Audience of the token by which a proxy proves which pod it is in. */
+export const TOKEN_AUDIENCE = "ctrlmesh";
+
+export const PROXY_UID = 1359;
+export const HEALTH_PORT = 5441;
+export const API_PORT = 5443;
+export const WEBHOOK_PORT = 5445;
+
+/** Where operators look that have the name of the kubernetes Service built in. */
+export const ALIAS_PORT = 443;

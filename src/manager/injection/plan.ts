@@ -1,0 +1,80 @@
+// How one pod is to be injected: its own annotations before its VirtualApp's, those before the manager's settings. Everything after this
+// is decided; the other modules only build what the plan says.
+import type { InterceptMode } from "../../api/annotations.ts";
+import { HOST_ALIASES } from "../../api/annotations.ts";
+import { interceptMode, type PodOptions } from "../../api/pod-annotations.ts";
+import { parseQuantity } from "../../api/quantity.ts";
+import type { InjectionSettings } from "./injection.ts";
+import type { Resources } from "./pod-manifest.ts";
+
+export interface Plan {
+  readonly mode: InterceptMode;
+  /** Names of the kubernetes Service lead to the proxy, which also listens on 443 for them. */
+  readonly hostAliases: boolean;
+  /** A native sidecar, not a plain container. */
+  readonly native: boolean;
+  readonly image: string;
+  readonly logLevel: string;
+  readonly resources: Resources;
+  readonly env: PodOptions["env"];
+  /** How long the pod may take to end. */
+  readonly graceSeconds: number;
+  readonly settings: InjectionSettings;
+}
+
+export const DEFAULT_RESOURCES: Resources = { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } };
+
+/** Kubernetes' own default of terminationGracePeriodSeconds. */
+const DEFAULT_GRACE_SECONDS = 30;
+
+/** The plan for a pod with these options. */
+export function planInjection(
+  options: PodOptions,
+  appAnnotations: Readonly<Record<string, string>> = {},
+  settings: InjectionSettings,
+  graceSeconds: unknown,
+): Plan {
+  const mode = options.intercept ?? interceptMode(appAnnotations) ?? "env";
+  const wantsAliases = options.hostAliases ?? appAnnotations[HOST_ALIASES] === "true";
+  return {
+    mode,
+    hostAliases: wantsAliases && mode !== "iptables",
+    native: options.nativeSidecar ?? settings.nativeSidecars,
+    image: options.image ?? settings.proxyImage,
+    logLevel: options.logLevel ?? settings.logLevel ?? "info",
+    resources: resourcesOf(options, settings.resources ?? DEFAULT_RESOURCES),
+    env: options.env,
+    graceSeconds: typeof graceSeconds === "number" ? graceSeconds : DEFAULT_GRACE_SECONDS,
+    settings,
+  };
+}
+
+function resourcesOf(options: PodOptions, defaults: Resources): Resources {
+  const limits = withValues(defaults.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
+  const wished: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
+  // A limit that is set alone may be below the default request, and the other way round.
+  const requests = withValues(defaults.requests, wished);
+  const lowered = Object.entries(requests).map(([name, value]) => [name, wished[name] ?? smaller(value, limits[name])]);
+  const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, wished[name])]);
+  return { requests: Object.fromEntries(lowered), limits: Object.fromEntries(raised) };
+}
+
+function withValues(
+  defaults: Readonly<Record<string, string>> = {},
+  set: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const given = Object.entries(set).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return { ...defaults, ...Object.fromEntries(given) };
+}
+
+function smaller(value: string, other: string | undefined): string {
+  return other !== undefined && amount(other) < amount(value) ? other : value;
+}
+
+function larger(value: string, other: string | undefined): string {
+  return other !== undefined && amount(other) > amount(value) ? other : value;
+}
+
+function amount(quantity: string): number {
+  return parseQuantity(quantity) ?? 0;
+}

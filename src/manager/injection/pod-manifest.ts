@@ -1,0 +1,89 @@
+// A pod as the admission request brings it: the fields that injection reads, and everything else as it came. Invariant: what is not named
+// here is carried along untouched, so that a field of a later Kubernetes is never lost.
+import { z } from "zod";
+import { formatProblem, validate } from "../../api/problems.ts";
+
+const text = z.string();
+const strings = z.array(text);
+
+const envSchema = z.looseObject({ name: text, value: text.optional(), valueFrom: z.unknown().optional() });
+const mountSchema = z.looseObject({
+  name: text,
+  mountPath: text,
+  readOnly: z.boolean().optional(),
+  subPath: text.optional(),
+  subPathExpr: text.optional(),
+});
+const portSchema = z.looseObject({ containerPort: z.number(), name: text.optional(), protocol: text.optional() });
+const userSchema = z.looseObject({ runAsUser: z.number().optional() });
+const containerSchema = z.looseObject({
+  name: text,
+  image: text.optional(),
+  command: strings.optional(),
+  args: strings.optional(),
+  env: z.array(envSchema).optional(),
+  ports: z.array(portSchema).optional(),
+  volumeMounts: z.array(mountSchema).optional(),
+  securityContext: userSchema.optional(),
+  restartPolicy: text.optional(),
+});
+const itemsSchema = z.array(z.looseObject({ key: text, path: text })).optional();
+const objectSourceSchema = z.looseObject({ name: text.optional(), items: itemsSchema });
+const sourceSchema = z.looseObject({
+  serviceAccountToken: z.looseObject({ path: text }).optional(),
+  configMap: objectSourceSchema.optional(),
+  secret: objectSourceSchema.optional(),
+  clusterTrustBundle: z.looseObject({ path: text }).optional(),
+});
+const volumeSchema = z.looseObject({
+  name: text,
+  projected: z.looseObject({ sources: z.array(sourceSchema).nullish() }).optional(),
+});
+const aliasSchema = z.looseObject({ ip: text, hostnames: strings.optional() });
+const podSecuritySchema = z.looseObject({
+  runAsUser: z.number().optional(),
+  sysctls: z.array(z.looseObject({ name: text, value: text })).optional(),
+});
+const podSchema = z.looseObject({
+  metadata: z.looseObject({
+    name: text.optional(),
+    generateName: text.optional(),
+    labels: z.record(text, text).optional(),
+    annotations: z.record(text, text).optional(),
+  }),
+  spec: z.looseObject({
+    containers: z.array(containerSchema).min(1),
+    initContainers: z.array(containerSchema).optional(),
+    volumes: z.array(volumeSchema).optional(),
+    hostNetwork: z.boolean().optional(),
+    hostAliases: z.array(aliasSchema).optional(),
+    imagePullSecrets: z.array(z.looseObject({ name: text.optional() })).optional(),
+    nodeSelector: z.record(text, text).optional(),
+    os: z.looseObject({ name: text.optional() }).optional(),
+    restartPolicy: text.optional(),
+    securityContext: podSecuritySchema.optional(),
+  }),
+});
+
+export type PodManifest = z.output<typeof podSchema>;
+export type PodSpec = PodManifest["spec"];
+export type Container = z.output<typeof containerSchema>;
+export type EnvVar = z.output<typeof envSchema>;
+export type VolumeMount = z.output<typeof mountSchema>;
+export type Volume = z.output<typeof volumeSchema>;
+export type VolumeSource = z.output<typeof sourceSchema>;
+
+/** Compute resources of a container. */
+export interface Resources {
+  readonly requests?: Readonly<Record<string, string>>;
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
+export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
+
+/** Looks at what came; the API server has decoded it before, so only another program's mistake is found here. */
+export function readPod(input: unknown): ReadPod {
+  const result = validate(podSchema, input);
+  if (!result.ok) return { ok: false, problem: result.problems.map(formatProblem).join("; ") };
+  return { ok: true, pod: input as PodManifest }; // not zod's copy, which orders the fields anew
+}

@@ -1,0 +1,105 @@
+// Why a pod must not run: each reason says what is wrong and what to do, and all of them are told at once. An app's pod without a sidecar
+// would see and write everything, so what cannot be injected is refused and not let through.
+import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
+import { formatProblem } from "../../api/problems.ts";
+import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import { PROXY_CONTAINER } from "../translate/app-pods.ts";
+import { accessRefusals } from "./api-access.ts";
+import type { RefusalReason } from "./injection.ts";
+import { isIptablesContainer } from "./iptables-container.ts";
+import { ALIAS_PORT, API_PORT, HEALTH_PORT, IPTABLES_CONTAINER, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
+import type { Plan } from "./plan.ts";
+import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
+import { isProxyContainer, PROXY_ENV_NAMES } from "./proxy-container.ts";
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  readonly message: string;
+}
+
+const OUR_PORTS: Readonly<Record<number, string>> = {
+  [HEALTH_PORT]: "health and metrics",
+  [API_PORT]: "the API server",
+  [WEBHOOK_PORT]: "admission webhooks",
+};
+
+/** Bad annotations, and the wish not to be injected. */
+export function annotationRefusals(annotations: Readonly<Record<string, string>> | undefined, { inject }: PodOptions): Refusal[] {
+  const problems = podAnnotationProblems(annotations, PROXY_ENV_NAMES).map(
+    (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
+  );
+  if (inject || problems.length > 0) return problems;
+  const message =
+    'ctrlmesh.kruise.io/inject is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the VirtualApp not select it instead';
+  return [{ reason: "InjectionUnwanted", message }];
+}
+
+/** What of the pod's own spec stands against the plan. `volumes` are those that the plan adds. */
+export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): Refusal[] {
+  return [
+    ...nodeRefusals(spec),
+    ...accessRefusals(spec),
+    ...portRefusals(spec, plan),
+    ...nameRefusals(spec, plan, volumes),
+    ...iptablesRefusals(spec, plan),
+  ];
+}
+
+function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Refusal> {
+  if (hostNetwork === true) {
+    const message =
+      "spec.hostNetwork is true: its proxy would listen on the node's own loopback, for everybody there; take hostNetwork away";
+    yield { reason: "HostNetwork", message };
+  }
+  if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") {
+    yield { reason: "Windows", message: "it runs on Windows, for which there is no proxy" };
+  }
+}
+
+function portRefusals({ containers, initContainers = [] }: PodSpec, { hostAliases }: Plan): Refusal[] {
+  const taken: Readonly<Record<number, string>> = hostAliases ? { ...OUR_PORTS, [ALIAS_PORT]: "host aliases" } : OUR_PORTS;
+  return [...initContainers, ...containers]
+    .filter(({ name }) => !OUR_CONTAINERS.includes(name))
+    .flatMap(({ name, ports = [] }) =>
+      ports
+        .filter(({ containerPort, protocol = "TCP" }) => protocol === "TCP" && taken[containerPort] !== undefined)
+        .map(({ containerPort }): Refusal => {
+          const message = `container ${name} declares port ${containerPort}, which the proxy needs for ${taken[containerPort]}`;
+          return { reason: "PortTaken", message };
+        }),
+    );
+}
+
+function nameRefusals(
+  { containers, initContainers = [], volumes: theirs = [] }: PodSpec,
+  plan: Plan,
+  volumes: readonly Volume[],
+) {
+  const isOurs = (container: Container, isInit: boolean) =>
+    container.name === PROXY_CONTAINER
+      ? isInit === plan.native && isProxyContainer(container)
+      : isInit && plan.mode === "iptables" && isIptablesContainer(container);
+  const strangers = [
+    ...initContainers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, true)),
+    ...containers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, false)),
+  ].map(({ name }) => `container ${name} bears a name of the mesh and is not what the mesh would add; take it away or rename it`);
+  const others = volumes
+    .filter((ours) => theirs.some((each) => each.name === ours.name && !isDeepEqual(each, ours)))
+    .map(({ name }) => `volume ${name} bears a name of the mesh and is not what the mesh would add; take it away or rename it`);
+  return [...strangers, ...others].map((message): Refusal => ({ reason: "NameTaken", message }));
+}
+
+// The redirection tells the proxy's connections from the operator's by their user.
+function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Refusal> {
+  if (mode !== "iptables") return;
+  if (settings.kubernetesService.ips.length === 0) {
+    const message = "iptables mode needs the addresses of the Service default/kubernetes, which the manager has not seen yet";
+    yield { reason: "NoServiceAddress", message };
+  }
+  for (const { name, securityContext } of [...(spec.initContainers ?? []), ...spec.containers]) {
+    if (name === PROXY_CONTAINER || name === IPTABLES_CONTAINER) continue;
+    if ((securityContext?.runAsUser ?? spec.securityContext?.runAsUser) !== PROXY_UID) continue;
+    const message = `container ${name} runs as user ${PROXY_UID}, the proxy's own, whose connections iptables mode lets through; give it another`;
+    yield { reason: "ProxyUser", message };
+  }
+}

@@ -1,0 +1,40 @@
+import { EventEmitter } from "node:events";
+import { pino } from "pino";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import type { HelloMessage } from "../../wire/messages.ts";
+import { createProxyRegistry } from "./proxy-registry.ts";
+import { type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { createSnapshotEncoder } from "./snapshot-encoder.ts";
+
+const HELLO: HelloMessage = {
+  pod: { namespace: "ops", name: "d0", uid: "1" },
+  ...{ version: 0, digest: "", proxyVersion: "", enforced: null, inDoubt: [], stream: 1, epoch: 0, takesEpochs: true },
+};
+
+it("a proxy that reads nothing is cut off, and the log says which pod's it is", async () => {
+  const clock = createFakeClock();
+  const lines: { readonly msg: string; readonly pod?: string; readonly peer?: string }[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const cut: string[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    write: () => undefined, // nothing is ever read
+    sendMetadata: () => undefined,
+    getPeer: () => "127.0.0.1:9",
+    end: () => undefined,
+  });
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry: createProxyRegistry({ log }),
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    hellos: { allow: () => true },
+    cut: (peer) => void cut.push(peer),
+    clock,
+    log,
+  });
+  stream.emit("data", { hello: HELLO }); // whose welcome is never read
+  await clock.advance(30_000);
+  expect(cut).toEqual(["127.0.0.1:9"]);
+  expect(lines.find(({ msg }) => msg.startsWith("proxy reads nothing"))).toMatchObject({ pod: "ops/d0", peer: "127.0.0.1:9" });
+});

@@ -1,0 +1,88 @@
+// AdmissionReview v1, the protocol between the API server and its webhooks: decoded once through a schema, answered always as a
+// review with the request's uid. Pure. Invariant: objects are handed on as they came, never copied or stripped; and every refusal
+// begins with `ctrlmesh: `, so that users know who speaks. Called by serve-review.ts.
+import { z } from "zod";
+import { isObject } from "../../api/rule.ts";
+import type { JsonPatchOperation } from "../../kube/client/types.ts";
+import { createStatus, type StatusDetails, StatusError, type StatusReason } from "../../kube/status.ts";
+
+const objectSchema = z.custom<object>(isObject, { error: "must be an object" }).nullish();
+
+const requestSchema = z.object({
+  uid: z.string().min(1),
+  resource: z.object({ group: z.string(), version: z.string(), resource: z.string() }),
+  subResource: z.string().optional(),
+  operation: z.enum(["CREATE", "UPDATE", "DELETE", "CONNECT"]),
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+  dryRun: z.boolean().optional(),
+  object: objectSchema,
+  oldObject: objectSchema,
+});
+
+const reviewSchema = z.object({
+  apiVersion: z.literal("admission.k8s.io/v1"),
+  kind: z.literal("AdmissionReview"),
+  request: requestSchema,
+});
+
+/** What is asked: may this object be created or changed so? */
+export type AdmissionRequest = Readonly<z.output<typeof requestSchema>>;
+
+/** What is answered. */
+export type AdmissionAnswer =
+  | {
+      readonly allowed: true;
+      /** What to change in the object; absent or empty: nothing. */
+      readonly patch?: readonly JsonPatchOperation[];
+      readonly warnings?: readonly string[];
+    }
+  | {
+      readonly allowed: false;
+      readonly reason: StatusReason;
+      readonly message: string;
+      /** kubectl shows the causes in the message's place, under the kind and the name. */
+      readonly details?: StatusDetails;
+      readonly warnings?: readonly string[];
+    };
+
+/** @throws StatusError `BadRequest` if the bytes are no AdmissionReview v1 */
+export function decodeReview(body: Uint8Array): AdmissionRequest {
+  const result = reviewSchema.safeParse(parseJson(body));
+  if (result.success) return result.data.request;
+  const [issue] = result.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? "the body" : issue.path.join(".");
+  throw new StatusError("BadRequest", `ctrlmesh: not an AdmissionReview of admission.k8s.io/v1: ${where}: ${issue?.message}`);
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+  } catch (cause) {
+    throw new StatusError("BadRequest", "ctrlmesh: the body is not JSON", undefined, { cause });
+  }
+}
+
+/** The review to send back. */
+export function encodeReview(uid: string, answer: AdmissionAnswer): object {
+  return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: { uid, ...responseOf(answer) } };
+}
+
+function responseOf(answer: AdmissionAnswer): object {
+  const { warnings = [] } = answer;
+  const said = warnings.length === 0 ? {} : { warnings: warnings.map(signed) };
+  if (!answer.allowed) {
+    const status = createStatus(answer.reason, signed(answer.message), answer.details);
+    return { allowed: false, status, ...said };
+  }
+  const { patch = [] } = answer;
+  if (patch.length === 0) return { allowed: true, ...said };
+  return { allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64"), ...said };
+}
+
+const SIGNATURE = "ctrlmesh:";
+
+/** The text with who says it in front. */
+function signed(text: string): string {
+  return text.startsWith(SIGNATURE) ? text : `${SIGNATURE} ${text}`;
+}

@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { createStore, type WritableStore } from "../../runtime/store.ts";
+import type { InjectionSettings } from "../injection/injection.ts";
+import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
+import { createInjectWebhook } from "./inject-webhook.ts";
+
+const SETTINGS: InjectionSettings = {
+  proxyImage: "ctrlmesh/proxy:1",
+  managerAddress: "ctrlmesh-manager.ctrlmesh-system.svc:5447",
+  nativeSidecars: true,
+  kubernetesService: { ips: ["10.0.0.1"], port: 443 },
+};
+const TOKEN = { name: "kube-api-access-x", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } };
+const MOUNT = { name: TOKEN.name, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount", readOnly: true };
+const pod = (labels: object = { component: "shop" }, spec: object = {}) => ({
+  metadata: { generateName: "shop-", labels },
+  spec: {
+    containers: [{ name: "operator", image: "shop:1", volumeMounts: [MOUNT] }],
+    serviceAccountName: "shop",
+    volumes: [TOKEN],
+    ...spec,
+  },
+});
+
+describe("the injecting webhook", () => {
+  let clock: FakeClock;
+  let apps: WritableStore<VirtualApp>;
+  let settings: InjectionSettings | undefined;
+
+  beforeEach(() => {
+    clock = createFakeClock();
+    apps = createStore((error) => {
+      throw error;
+    });
+    settings = SETTINGS;
+  });
+
+  const app = (name: string, metadata: object = {}, spec: Readonly<Record<string, unknown>> = {}) =>
+    ({
+      ...sampleVirtualApp(spec),
+      metadata: { namespace: "ops", name, uid: name, resourceVersion: "1", ...metadata },
+    }) as unknown as VirtualApp;
+  const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, signal = new AbortController().signal) => {
+    const resource = { group: "", version: "v1", resource: "pods" };
+    const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more };
+    return createInjectWebhook({ apps, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(request, signal);
+  };
+  const patched = (answer: AdmissionAnswer) => (answer.allowed ? (answer.patch ?? []).map(({ path }) => path) : answer);
+
+  it("injects the pod of its app", async () => {
+    apps.replace([app("shop"), app("foo", {}, { selector: { matchLabels: { component: "foo" } } })]);
+    expect(patched(await ask())).toContain("/spec/initContainers");
+  });
+
+  it("leaves a pod alone that the app does not select (any more)", async () => {
+    apps.replace([app("shop")]);
+    expect(patched(await ask(pod({ component: "else" })))).toEqual([]);
+    expect(patched(await ask(pod({})))).toEqual([]);
+  });
+
+  it("leaves the pods of an app alone that is being deleted, and says so", async () => {
+    apps.replace([app("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" })]);
+    expect(await ask()).toEqual({ allowed: true, warnings: [expect.stringContaining("shop is being deleted")] });
+  });
+
+  it("refuses a pod that two apps select, and names both; one that is being deleted does not count", async () => {
+    apps.replace([app("shop"), app("second")]);
+    expect(await ask()).toMatchObject({ allowed: false, reason: "Forbidden", message: expect.stringMatching(/second and shop/) });
+    apps.upsert(app("second", { resourceVersion: "2", deletionTimestamp: "2026-01-01T00:00:00Z" }));
+    expect(patched(await ask())).toContain("/spec/initContainers");
+  });
+
+  it("refuses what cannot be injected, in words", async () => {
+    apps.replace([app("shop")]);
+    expect(await ask(pod(undefined, { hostNetwork: true }))).toMatchObject({
+      allowed: false,
+      reason: "Forbidden",
+      message: expect.stringContaining("hostNetwork"),
+    });
+  });
+
+  it("refuses the pods of an app that is not valid, and says what is wrong with it", async () => {
+    apps.replace([app("shop", {}, { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] })]);
+    expect(await ask()).toMatchObject({ allowed: false, message: expect.stringContaining('"nothing": no such subRule') });
+  });
+
+  it("waits for an app that this replica has not heard of yet", async () => {
+    apps.replace([]);
+    const answer = ask();
+    await clock.advance(1_900);
+    apps.upsert(app("shop"));
+    expect(patched(await answer)).toContain("/spec/initContainers");
+    expect(clock.pending).toBe(0);
+  });
+
+  it("refuses in the end if there is no such app, or at once if nobody waits for the answer", async () => {
+    apps.replace([]);
+    const answer = ask();
+    await clock.advance(2_000);
+    expect(await answer).toMatchObject({ allowed: false, reason: "NotFound", message: expect.stringContaining("ops/shop") });
+    const gone = new AbortController();
+    const abandoned = ask(pod(), {}, gone.signal);
+    gone.abort();
+    expect(await abandoned).toMatchObject({ allowed: false });
+    expect(clock.pending).toBe(0);
+  });
+
+  it("has no answer while it does not know the apps or the cluster, so that the failurePolicy decides", async () => {
+    await expect(ask()).rejects.toMatchObject({ status: { code: 503, details: { retryAfterSeconds: 1 } } });
+    apps.replace([app("shop")]);
+    settings = undefined;
+    await expect(ask()).rejects.toMatchObject({ status: { code: 503 } });
+  });
+
+  it.each<[string, Partial<AdmissionRequest>]>([
+    ["an update", { operation: "UPDATE" }],
+    ["another resource", { resource: { group: "", version: "v1", resource: "secrets" } }],
+    ["a subresource", { subResource: "status" }],
+    ["another namespace", { namespace: "team-a" }],
+    ["no object", { object: null }],
+  ])("refuses to be asked about %s", async (_, more) => {
+    apps.replace([app("shop")]);
+    expect(await ask(pod(), more)).toMatchObject({ allowed: false, reason: "BadRequest" });
+  });
+
+  it("injects a second time nothing, so that reinvocation is safe", async () => {
+    apps.replace([app("shop")]);
+    const first = await ask();
+    if (!first.allowed) throw new Error(first.message);
+    const object = structuredClone(pod()) as Record<string, Record<string, unknown>>;
+    for (const { path, value } of first.patch ?? []) {
+      const [, part = "", key = ""] = path.split("/");
+      Object.assign(object[part] ?? {}, { [key]: value });
+    }
+    expect(patched(await ask(object as unknown as KubeObject))).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+// The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
+// injected or refused, in words, and never let through as it is, since it would own everything beside the others; but for an app
+// that is being deleted or does not select the pod (any more). Reads stores only, so a dry run changes nothing.
+import { formatProblem } from "../../api/problems.ts";
+import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
+import type { Clock } from "../../base/clock.ts";
+import { matchesSelector } from "../../kube/label-selector.ts";
+import { StatusError } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { Store } from "../../runtime/store.ts";
+import { injectPod } from "../injection/inject-pod.ts";
+import type { Injection, InjectionSettings } from "../injection/injection.ts";
+import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
+import type { AppName, Review } from "./webhook.ts";
+
+export interface InjectOptions {
+  readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "onChange" | "hasSynced">;
+  /** Undefined while what pods have to be told is not known yet. */
+  readonly settings: () => InjectionSettings | undefined;
+  readonly clock: Clock;
+  /** How long to wait for a VirtualApp that this replica has not heard of yet; default 2,000. */
+  readonly waitMs?: number;
+}
+
+/** Makes the review of each app's path. */
+export function createInjectWebhook({ apps, settings, clock, waitMs = 2_000 }: InjectOptions): (app: AppName) => Review {
+  return (name) => async (request, signal) => {
+    const wrong = whyNotAPod(request, name);
+    if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
+    if (!apps.hasSynced) throw notYet("has not listed the VirtualApps yet");
+    const known = settings();
+    if (known === undefined) throw notYet("does not know the address of the API server yet");
+    const app = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
+    if (app === undefined) {
+      const message = `there is no VirtualApp ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
+      return { allowed: false, reason: "NotFound", message };
+    }
+    return judgePod(app, request, apps.list(name.namespace), known);
+  };
+}
+
+function judgePod(
+  app: VirtualApp,
+  { object }: AdmissionRequest,
+  all: readonly VirtualApp[],
+  settings: InjectionSettings,
+): AdmissionAnswer {
+  const { namespace = "", name = "" } = app.metadata;
+  if (!isLive(app)) return { allowed: true, warnings: [`VirtualApp ${name} is being deleted: the pod is not injected`] };
+  // The webhook configuration can be a moment behind.
+  if (!matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
+  const checked = validateVirtualApp(app);
+  if (!checked.ok) {
+    const problems = checked.problems.map(formatProblem).join("; ");
+    return {
+      allowed: false,
+      reason: "Forbidden",
+      message: `VirtualApp ${name} is not valid, so its pods get no route: ${problems}`,
+    };
+  }
+  return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
+}
+
+function answerOf(injection: Injection): AdmissionAnswer {
+  const { warnings } = injection;
+  switch (injection.kind) {
+    case "changed":
+      return { allowed: true, patch: injection.patch, warnings };
+    case "unchanged":
+      return { allowed: true, warnings };
+    case "refused":
+      return { allowed: false, reason: "Forbidden", message: injection.message, warnings };
+    default:
+      return injection satisfies never;
+  }
+}
+
+function isLive({ metadata }: VirtualApp): boolean {
+  return metadata.deletionTimestamp === undefined;
+}
+
+function whyNotAPod({ resource, operation, subResource = "", namespace, object }: AdmissionRequest, app: AppName) {
+  if (resource.group !== "" || resource.resource !== "pods" || subResource !== "" || operation !== "CREATE") {
+    return `this webhook is asked about the creation of pods, not about ${operation} of ${resource.resource}`;
+  }
+  if (namespace !== app.namespace)
+    return `the pods of namespace ${namespace} are not those of VirtualApp ${app.namespace}/${app.name}`;
+  return object === undefined || object === null ? "the review carries no pod" : undefined;
+}
+
+// The failurePolicy decides, or another replica when the API server asks again.
+function notYet(what: string): StatusError {
+  const message = `ctrlmesh: this replica of the manager ${what}`;
+  return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
+}
+
+/** The leader has seen an app before its webhook is there; this replica may be a moment behind. */
+function untilKnown(
+  apps: InjectOptions["apps"],
+  { namespace, name }: AppName,
+  clock: Clock,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<VirtualApp | undefined> {
+  const { promise, resolve } = Promise.withResolvers<VirtualApp | undefined>();
+  const timer = clock.after(waitMs, () => resolve(undefined));
+  const gone = () => resolve(undefined);
+  signal.addEventListener("abort", gone, { once: true });
+  const unsubscribe = apps.onChange(({ type, object }) => {
+    const { metadata } = object;
+    if (type !== "deleted" && metadata.name === name && metadata.namespace === namespace) resolve(object);
+  });
+  return promise.finally(() => {
+    timer.cancel();
+    unsubscribe();
+    signal.removeEventListener("abort", gone);
+  });
+}

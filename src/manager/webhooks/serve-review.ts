@@ -1,0 +1,102 @@
+// One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded, reviewed, encoded.
+// Invariant: whatever happens, the API server gets an answer that it can show: an AdmissionReview where there was one to answer,
+// else a Status with the HTTP code that says whether to try again. Called by webhook-server.ts.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { StatusError } from "../../kube/status.ts";
+import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
+import { type ByteBudget, readBody } from "./read-body.ts";
+import type { WebhookRoutes } from "./webhook.ts";
+import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
+
+export interface ServeOptions {
+  readonly routes: WebhookRoutes;
+  readonly budget: ByteBudget;
+  readonly metrics: WebhookMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** True: each answer closes its connection. */
+  readonly isDraining: () => boolean;
+}
+
+/** The API server takes 3 MiB from a client; an update carries two objects, and names of both beside them. */
+export const MAX_BODY_BYTES = 7 * 1024 * 1024;
+
+/** Answers the request; never rejects. */
+export async function serveReview(req: IncomingMessage, res: ServerResponse, options: ServeOptions): Promise<void> {
+  const { routes, metrics, clock, log } = options;
+  const startedMs = clock.monotonicMs();
+  const webhook = routes((req.url ?? "").split("?")[0] ?? "");
+  const end = (code: number, body: object, result: WebhookResult) => {
+    // A client that is not the API server may not keep a connection, and neither may one whose body was not read to its end.
+    if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
+    sendJson(res, code, body);
+    metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
+  };
+  try {
+    if (webhook === undefined) throw new StatusError("NotFound", `ctrlmesh: there is no webhook at ${shown(req.url)}`);
+    checkHeaders(req);
+    const body = await readBody(req, MAX_BODY_BYTES, options.budget);
+    try {
+      const request = decodeReview(body.bytes);
+      const answer = await webhook.review(request, signalOf(res));
+      logRefusal(log, webhook.name, request, answer);
+      end(200, encodeReview(request.uid, answer), resultOf(answer));
+    } finally {
+      body.release();
+    }
+  } catch (error) {
+    const isKnown = error instanceof StatusError;
+    if (!isKnown) log.error({ err: error, webhook: webhook?.name }, "a webhook failed");
+    const { status } = isKnown
+      ? error
+      : new StatusError("InternalError", "ctrlmesh: the webhook failed; the manager's log says why");
+    const { retryAfterSeconds } = status.details ?? {};
+    if (retryAfterSeconds !== undefined && !res.headersSent) res.setHeader("retry-after", retryAfterSeconds);
+    if (status.reason === "MethodNotAllowed") res.setHeader("allow", "POST");
+    end(status.code, status, failureOf(status.code));
+  }
+}
+
+function checkHeaders({ method, headers }: IncomingMessage): void {
+  if (method !== "POST") throw new StatusError("MethodNotAllowed", `ctrlmesh: webhooks are asked by POST, not ${method}`);
+  const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (type === "application/json" && encoding === "identity") return;
+  throw new StatusError("UnsupportedMediaType", "ctrlmesh: a review must be application/json, without content-encoding");
+}
+
+const MAX_SHOWN = 100;
+
+function shown(url = ""): string {
+  return JSON.stringify(url.slice(0, MAX_SHOWN));
+}
+
+/** Fires when the client has gone before the answer. */
+function signalOf(res: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  res.once("close", () => gone.abort());
+  return gone.signal;
+}
+
+function resultOf(answer: AdmissionAnswer): WebhookResult {
+  if (!answer.allowed) return "refused";
+  return (answer.patch ?? []).length > 0 ? "patched" : "allowed";
+}
+
+function failureOf(code: number): WebhookResult {
+  if (code === 429 || code === 503) return "unavailable";
+  return code < 500 ? "bad-request" : "failed";
+}
+
+function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, answer: AdmissionAnswer): void {
+  if (!answer.allowed) log.info({ webhook, namespace, name, dryRun, reason: answer.message }, "admission refused");
+}
+
+function sendJson(res: ServerResponse, code: number, value: object): void {
+  if (res.destroyed || res.headersSent) return;
+  const body = JSON.stringify(value);
+  res.writeHead(code, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  res.end(body);
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { createStore } from "../../runtime/store.ts";
+import type { AdmissionRequest } from "./admission-review.ts";
+import { createValidateWebhook } from "./validate-webhook.ts";
+
+describe("the validating webhook", () => {
+  const apps = createStore<VirtualApp>(() => undefined);
+  const namespaces = createStore<KubeObject>(() => undefined);
+  const review = createValidateWebhook({ apps, namespaces });
+  const resource = { group: "ctrlmesh.kruise.io", version: "v1alpha1", resource: "virtualapps" };
+  const ask = (more: Partial<AdmissionRequest>) =>
+    review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, new AbortController().signal);
+  const bad = sampleVirtualApp({ subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["canary-ue", "x"] }] });
+
+  it("refuses with every problem in the message, and each as a cause", async () => {
+    const answer = await ask({ object: bad });
+    expect(answer).toMatchObject({ allowed: false, reason: "Invalid" });
+    if (answer.allowed) return;
+    expect(answer.message).toMatch(
+      /^VirtualApp shop has 2 problems: spec\.subsets\[0\]\.routeRules\[0\]: "canary-ue": no such subRule/,
+    );
+    expect(answer.details?.causes?.map(({ field }) => field)).toEqual([
+      "spec.subsets[0].routeRules[0]",
+      "spec.subsets[0].routeRules[1]",
+    ]);
+  });
+
+  it("lets an object that was bad be edited, and reads what it needs before the stores have synced", async () => {
+    expect(await ask({ operation: "UPDATE", object: bad, oldObject: bad })).toMatchObject({ allowed: true });
+    expect(await ask({ object: sampleVirtualApp() })).toEqual({ allowed: true, warnings: [] });
+  });
+
+  it("does not take the object for its own rival", async () => {
+    const same = { ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop" } } as unknown as VirtualApp;
+    apps.replace([same, { ...same, metadata: { namespace: "ops", name: "rival" } }]);
+    expect(await ask({ object: sampleVirtualApp() })).toMatchObject({ warnings: [expect.stringContaining("VirtualApp rival")] });
+  });
+
+  it("refuses to be asked about something else", async () => {
+    expect(await ask({ operation: "DELETE", object: null })).toMatchObject({ allowed: false, reason: "BadRequest" });
+    expect(await ask({ resource: { ...resource, resource: "pods" } })).toMatchObject({ allowed: false, reason: "BadRequest" });
+    expect(await ask({ object: null })).toMatchObject({ allowed: false, reason: "BadRequest" });
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { formatProblem } from "../../api/problems.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import { judgeEdit, type Surroundings } from "./virtual-app-edit.ts";
+
+const NOTHING: Surroundings = { others: [], namespaces: undefined };
+const judge = (before: unknown, after: unknown, around: Partial<Surroundings> = {}) => {
+  const { problems, warnings } = judgeEdit(before, after, { ...NOTHING, ...around });
+  return { problems: problems.map(formatProblem), warnings };
+};
+const subset = (name: string, ...routeRules: string[]) => ({ name, labels: { version: name }, routeRules });
+const namespaces = (...names: string[]) => names.map((name) => ({ name, labels: {} }));
+
+const BAD = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v2", "nothing")] });
+
+describe("judgeEdit at creation", () => {
+  it("says nothing to a good object", () => {
+    expect(judge(undefined, sampleVirtualApp())).toEqual({ problems: [], warnings: [] });
+  });
+
+  it("tells every problem at once", () => {
+    const { problems } = judge(undefined, BAD);
+    expect(problems).toHaveLength(3);
+    expect(problems.join("\n")).toContain('spec.subsets[0].routeRules[0]: "canry": no such subRule');
+    expect(problems.join("\n")).toContain("spec.subsets[2].name");
+  });
+
+  it("warns of another app that may select the same pods, but for one that goes", () => {
+    const other = (name: string, selector: object, metadata: object = {}) =>
+      ({ ...sampleVirtualApp({ selector }), metadata: { name, namespace: "ops", ...metadata } }) as unknown as VirtualApp;
+    const others = [
+      other("rival", { matchLabels: { tier: "x" } }),
+      other("apart", { matchLabels: { component: "else" } }),
+      other("going", { matchLabels: { tier: "x" } }, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    ];
+    const { warnings } = judge(undefined, sampleVirtualApp(), { others });
+    expect(warnings).toEqual([expect.stringContaining("VirtualApp rival may select the same pods")]);
+  });
+
+  it("warns of what has no effect", () => {
+    const webhook = { certDir: "/certs", port: 9443 };
+    expect(judge(undefined, sampleVirtualApp({ configuration: { webhook } })).warnings).toEqual([
+      "spec.configuration.webhook has no effect in this version",
+    ]);
+  });
+});
+
+describe("judgeEdit at an update of an object that was bad before", () => {
+  it("lets metadata, finalizers and parts of the mending through, and says what is left", () => {
+    const labelled = { ...BAD, metadata: { name: "shop", namespace: "ops", labels: { a: "b" }, finalizers: [] } };
+    expect(judge(BAD, labelled)).toMatchObject({ problems: [], warnings: { length: 3 } });
+    const mended = sampleVirtualApp({ subsets: [subset("v2", "canary-eu"), subset("v2", "nothing")] });
+    const { problems, warnings } = judge(BAD, mended);
+    expect(problems).toEqual([]);
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toMatch(/^not mended yet: spec\.subsets\[1\]/);
+  });
+
+  it("refuses problems that are new, and names these only", () => {
+    const worse = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v3", "other")] });
+    expect(judge(BAD, worse).problems).toEqual([expect.stringContaining('"other": no such subRule')]);
+    const again = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v3", "canry")] });
+    expect(judge(BAD, again).problems).toHaveLength(1); // the same mistake once more
+  });
+
+  it("refuses to break a good one", () => {
+    expect(judge(sampleVirtualApp(), BAD).problems).toHaveLength(3);
+  });
+});
+
+describe("judgeEdit at an update of what must not change", () => {
+  const lock = (leaderElectionName: string) => ({ configuration: { controller: { leaderElectionName } } });
+
+  it("tells it together with the other problems", () => {
+    const changed = sampleVirtualApp({
+      selector: { matchLabels: { a: "b" } },
+      ...lock("other"),
+      subsets: [subset("v2", "canry")],
+    });
+    expect(judge(sampleVirtualApp(), changed).problems).toEqual([
+      "spec.selector: is immutable: make a new VirtualApp instead",
+      `spec.configuration.controller: the operator's lock "shop-lock" is immutable: make a new VirtualApp instead`,
+      expect.stringContaining("no such subRule"),
+    ]);
+  });
+
+  it("lets the lock be named for the first time, and its form change", () => {
+    expect(judge(sampleVirtualApp({ configuration: {} }), sampleVirtualApp()).problems).toEqual([]);
+    const older = sampleVirtualApp({ configuration: { controller: { leaderElection: { lockName: "shop-lock" } } } });
+    expect(judge(sampleVirtualApp(), older).problems).toEqual([]);
+    expect(judge(older, sampleVirtualApp()).problems).toEqual([]);
+  });
+});
+
+describe("judgeEdit at an edit of the rules", () => {
+  const withRegex = (namespaceRegex: string, more: object = {}) =>
+    sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ namespaceRegex }] }], ...more } });
+  const around = { namespaces: namespaces("canary-1", "team-a", "team-b", "team-c") };
+
+  it("warns if it moves half of the namespaces or more, with the count", () => {
+    expect(judge(withRegex("^canary-"), withRegex("^team-"), around).warnings).toEqual([
+      "moves 4 of 4 namespaces to other owners; pods that lose namespaces are restarted one after the other; spec.route.paused: true stops it",
+    ]);
+    expect(judge(withRegex("^canary-"), withRegex("^(canary|team-[ab]$)"), around).warnings[0]).toMatch(/^moves 2 of 4 /);
+  });
+
+  it("says nothing of fewer, of none, of other words for the same, and while the app is paused", () => {
+    const from = withRegex("^canary-");
+    expect(judge(from, withRegex("^(canary|team-a)"), around).warnings).toEqual([]);
+    expect(judge(from, withRegex("^canary-."), around).warnings).toEqual([]);
+    expect(judge(from, withRegex("^team-", { paused: true }), around).warnings).toEqual([]);
+    expect(judge(from, withRegex("^team-")).warnings).toEqual([]); // namespaces not known yet
+  });
+
+  it("sees what moves for one resource only, and what a limit gives to nobody", () => {
+    const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
+    const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
+    expect(judge(sampleVirtualApp({ route: {}, subsets: [] }), limited, around).warnings[0]).toMatch(/^moves 4 of 4 /);
+  });
+});

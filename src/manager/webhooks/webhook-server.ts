@@ -1,0 +1,132 @@
+// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new certificate serves the next
+// connection and cuts none; no client can hold more memory or connections than the bounds here, or for longer; and a server that is
+// told to stop goes on answering for a while, since the API server learns only then that this replica goes. Made in app.ts.
+import { createServer, type Server } from "node:https";
+import type { KeyCertificate } from "../../base/certificates.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import { createListener, type ListenAddress } from "../../base/listener.ts";
+import type { Logger } from "../../base/log.ts";
+import { createByteBudget } from "./read-body.ts";
+import { serveReview } from "./serve-review.ts";
+import type { WebhookRoutes } from "./webhook.ts";
+import type { WebhookMetrics } from "./webhook-metrics.ts";
+
+/** Where the certificate comes from. */
+export interface ServingIdentity {
+  /** Undefined until there is one: handshakes fail then. */
+  readonly serving: KeyCertificate | undefined;
+  onChange(listener: () => void): () => void;
+}
+
+export interface WebhookServerOptions {
+  readonly listen: ListenAddress;
+  readonly identity: ServingIdentity;
+  readonly routes: WebhookRoutes;
+  readonly metrics: WebhookMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long new connections are taken after the stop, in milliseconds; default 3,000. */
+  readonly openMs?: number;
+  /** How long a client may take for its headers, and for the whole request; default 10,000. */
+  readonly requestMs?: number;
+  /** Bytes of bodies that are held at a time; default 64 MiB. */
+  readonly maxHeldBytes?: number;
+  /** Default 512. */
+  readonly maxConnections?: number;
+}
+
+export interface WebhookServer extends Runnable {
+  /** The port, once started. */
+  readonly port: number;
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
+const KEEP_ALIVE_MS = 120_000;
+/** How long requests that run when no connection is taken any more may go on: what a review waits for, and a little. */
+const LAST_ANSWERS_MS = 3_000;
+/** How often Node looks for connections whose time is over. */
+const CHECK_MS = 1_000;
+/** At most one line a minute about clients that do not trust us. */
+const TLS_WARN_MS = 60_000;
+
+export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
+  const { identity, clock, log, metrics, openMs = 3_000, maxHeldBytes = 64 * 1024 * 1024 } = options;
+  const server = createTlsServer(options);
+  const listener = createListener(server, "secureConnection");
+  const budget = createByteBudget(maxHeldBytes);
+  const running = new Set<Promise<void>>();
+  let draining = false;
+  let port = 0;
+
+  let unsubscribe: () => void = () => undefined;
+  let leaf: KeyCertificate | undefined;
+  const useCertificate = () => {
+    const { serving } = identity;
+    if (serving === undefined || serving === leaf) return;
+    leaf = serving;
+    server.setSecureContext({ cert: serving.certPem, key: serving.keyPem, minVersion: "TLSv1.2" });
+  };
+
+  server.on("request", (req, res) => {
+    const work = serveReview(req, res, { ...options, budget, isDraining: () => draining });
+    running.add(work);
+    void work.finally(() => running.delete(work));
+  });
+  countHandshakeFailures(server, { clock, log, metrics });
+
+  return {
+    name: "webhooks",
+    get port() {
+      return port;
+    },
+    async start() {
+      unsubscribe = identity.onChange(useCertificate);
+      useCertificate();
+      ({ port } = await listener.listen(options.listen));
+    },
+    async stop() {
+      if (server.listening) {
+        draining = true;
+        await sleep(clock, openMs);
+      }
+      listener.stopAccepting();
+      await Promise.race([Promise.all(running), sleep(clock, LAST_ANSWERS_MS)]);
+      await listener.close();
+      unsubscribe();
+    },
+  };
+}
+
+function createTlsServer({ requestMs = 10_000, maxConnections = 512 }: WebhookServerOptions): Server {
+  const server = createServer({
+    ALPNProtocols: ["http/1.1"],
+    minVersion: "TLSv1.2",
+    handshakeTimeout: requestMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+    noDelay: true,
+  });
+  server.maxConnections = maxConnections;
+  // Who holds connections that do nothing must not keep the API server out, which opens another one without a word.
+  server.on("drop", () => server.closeIdleConnections());
+  return server;
+}
+
+// What the API server says of it stands in its own log and in the error of whoever created the pod; here is the other half.
+function countHandshakeFailures(
+  server: Server,
+  { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,
+) {
+  let warnedMs = Number.NEGATIVE_INFINITY;
+  server.on("tlsClientError", (error) => {
+    metrics.handshakeFailed();
+    if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
+    warnedMs = clock.monotonicMs();
+    log.warn({ err: error }, "a client of the webhooks broke off the TLS handshake: does the caBundle hold the mesh's CA?");
+  });
+}

@@ -1,0 +1,54 @@
+// What a webhook is to the server, and where each one is found. Invariant: the paths are written here only; the generator of the
+// webhook configurations and the server cannot disagree.
+import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
+
+/** The webhooks' names, in metrics. */
+export type WebhookName = "inject" | "validate";
+
+/**
+ * Answers one review. The signal fires when nobody waits for the answer any more.
+ * @throws StatusError if there can be no answer now: the failurePolicy of the webhook decides then
+ */
+export type Review = (request: AdmissionRequest, signal: AbortSignal) => AdmissionAnswer | Promise<AdmissionAnswer>;
+
+export interface Webhook {
+  readonly name: WebhookName;
+  readonly review: Review;
+}
+
+/** The webhook at a path (without the query); undefined if there is none. */
+export type WebhookRoutes = (path: string) => Webhook | undefined;
+
+/** Which app a pod is to be injected for. */
+export interface AppName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export const VALIDATE_PATH = "/validate";
+/** The same before the API server's own checks, and without warnings: they come with the second look. */
+export const VALIDATE_EARLY_PATH = "/validate/early";
+
+/** The path of an app's injection. Names of apps and namespaces need no escaping. */
+export function injectPath({ namespace, name }: AppName): string {
+  return `/inject/${namespace}/${name}`;
+}
+
+const INJECT_PATH = /^\/inject\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/;
+
+/** Joins the two webhooks. */
+export function createRoutes(webhooks: {
+  readonly inject: (app: AppName) => Review;
+  readonly validate: Review;
+  readonly validateEarly: Review;
+}): WebhookRoutes {
+  const validate: Webhook = { name: "validate", review: webhooks.validate };
+  const validateEarly: Webhook = { name: "validate", review: webhooks.validateEarly };
+  return (path) => {
+    if (path === VALIDATE_PATH) return validate;
+    if (path === VALIDATE_EARLY_PATH) return validateEarly;
+    const [, namespace, name] = INJECT_PATH.exec(path) ?? [];
+    if (namespace === undefined || name === undefined) return undefined;
+    return { name: "inject", review: webhooks.inject({ namespace, name }) };
+  };
+}

@@ -1,0 +1,59 @@
+import { X509Certificate } from "node:crypto";
+import { pino } from "pino";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createCa } from "../../base/certificates.ts";
+import { createCertificateTrouble } from "./certificate-trouble.ts";
+
+const HOUR_MS = 3_600_000;
+
+function setup() {
+  const clock = createFakeClock();
+  const said: [number, string][] = [];
+  const write = (line: string) => {
+    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+    said.push([level, msg]);
+  };
+  const trouble = createCertificateTrouble({ manager: "manager:5447", clock, log: pino({}, { write }) });
+  const certificate = new X509Certificate(createCa({ commonName: "x", now: clock.now(), days: 1 }).certPem);
+  return { clock, said, trouble, certificate };
+}
+
+it("without a certificate it is not ready, and says why once it is known", () => {
+  const { said, trouble } = setup();
+  expect(trouble.notReady).toBe("no certificate from the manager yet");
+  trouble.look(undefined, undefined);
+  expect(said).toEqual([]);
+  trouble.look(undefined, "nobody is there");
+  trouble.look(undefined, "nobody is there");
+  expect(trouble.notReady).toBe("no certificate from the manager yet: nobody is there");
+  expect(said.map(([level]) => level)).toEqual([40]);
+});
+
+it("gets louder: a warning at first, an error in the last quarter, and not ready at the end, again every ten minutes", async () => {
+  const { clock, said, trouble, certificate } = setup();
+  trouble.look(certificate, undefined);
+  expect([trouble.notReady, trouble.warning, said]).toEqual([undefined, undefined, []]);
+  const at = async (hours: number) => {
+    said.length = 0;
+    await clock.advance(hours * HOUR_MS - clock.monotonicMs());
+    for (let look = 0; look < 3; look++) trouble.look(certificate, "nobody is there");
+    return said.map(([level]) => level);
+  };
+  expect(await at(12)).toEqual([40]);
+  expect(trouble.warning).toMatch(/^the serving certificate ends at 2026-01-02T00:00:00.000Z .* nobody is there$/);
+  expect(trouble.notReady).toBeUndefined();
+  expect(await at(19)).toEqual([50]);
+  expect(await at(19.1)).toEqual([]);
+  expect(await at(19.5)).toEqual([50]);
+  expect(await at(24)).toEqual([50]);
+  expect(trouble.warning).toBeUndefined();
+  expect(trouble.notReady).toMatch(
+    /was good until 2026-01-02T00:00:00.000Z: the operator cannot connect any more: nobody is there$/,
+  );
+  trouble.look(certificate, "the manager refuses this pod");
+  expect(said).toHaveLength(2); // another reason is news
+  const next = new X509Certificate(createCa({ commonName: "x", now: clock.now(), days: 1 }).certPem);
+  trouble.look(next, undefined);
+  expect([trouble.notReady, trouble.warning, trouble.reason]).toEqual([undefined, undefined, undefined]);
+});

@@ -1,0 +1,83 @@
+// What is said of a certificate that cannot be had or renewed: at /readyz, and in the log, where it is said when it begins or becomes
+// worse (less than a quarter of the life is left, or nothing), and then again every ten minutes. Used by mesh-certificate.
+import type { X509Certificate } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+
+export interface CertificateTrouble {
+  /** Takes the one in use, and why the last request for another failed; undefined if it did not. To be called now and then. */
+  look(certificate: X509Certificate | undefined, reason: string | undefined): void;
+  readonly reason: string | undefined;
+  readonly notReady: string | undefined;
+  readonly warning: string | undefined;
+}
+
+export interface CertificateTroubleOptions {
+  /** host:port of the manager's service. */
+  readonly manager: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** In the order in which it gets worse. */
+const STATES = ["fine", "not renewed", "ends soon", "none yet", "over"] as const;
+type State = (typeof STATES)[number];
+
+const SAY_AGAIN_MS = 600_000;
+/** From so much of its life on it is said more loudly that it is not renewed. */
+const SOON = 0.25;
+
+export function createCertificateTrouble({ manager, clock, log }: CertificateTroubleOptions): CertificateTrouble {
+  let certificate: X509Certificate | undefined;
+  let reason: string | undefined;
+  let said: { readonly state: State; readonly reason: string | undefined; readonly ms: number } | undefined;
+
+  const stateNow = (): State => {
+    if (certificate === undefined) return "none yet";
+    const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
+    const left = (to - clock.now()) / (to - from);
+    if (left <= 0) return "over";
+    if (reason === undefined) return "fine";
+    return left < SOON ? "ends soon" : "not renewed";
+  };
+  const say = (state: State) => {
+    const fields = { manager, reason, ends: certificate?.validTo };
+    if (state === "none yet") log.warn(fields, "the manager has not issued a certificate to serve with yet; asking again");
+    if (state === "not renewed") log.warn(fields, "the manager has not renewed the serving certificate; keeping the old one");
+    if (state === "ends soon") log.error(fields, "the serving certificate ends soon and the manager does not renew it");
+    if (state === "over")
+      log.error(fields, "the serving certificate is over: the operator cannot connect to this proxy any more");
+  };
+  return {
+    get reason() {
+      return reason;
+    },
+    look(now, why) {
+      certificate = now;
+      reason = why;
+      const state = stateNow();
+      if (state === "fine") said = undefined;
+      if (state === "fine" || (state === "none yet" && reason === undefined)) return;
+      const isNews = said === undefined || said.reason !== reason || STATES.indexOf(state) > STATES.indexOf(said.state);
+      if (!isNews && clock.monotonicMs() - (said?.ms ?? 0) < SAY_AGAIN_MS) return;
+      said = { state, reason, ms: clock.monotonicMs() };
+      say(state);
+    },
+    get notReady() {
+      const why = reason === undefined ? "" : `: ${reason}`;
+      const state = stateNow();
+      if (state === "none yet") return `no certificate from the manager yet${why}`;
+      if (state !== "over") return undefined;
+      return `the serving certificate was good until ${endOf(certificate)}: the operator cannot connect any more${why}`;
+    },
+    get warning() {
+      const state = stateNow();
+      if (state !== "not renewed" && state !== "ends soon") return undefined;
+      return `the serving certificate ends at ${endOf(certificate)} and the manager does not renew it: ${reason ?? ""}`;
+    },
+  };
+}
+
+function endOf(certificate: X509Certificate | undefined): string {
+  return certificate?.validToDate.toISOString() ?? "";
+}

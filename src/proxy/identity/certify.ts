@@ -1,0 +1,64 @@
+// Asks any replica of the manager for a certificate: one call on a connection of its own, each few days. Invariant: it ends, with an
+// answer or an error, within a bound. Called by mesh-certificate.
+import type { ServiceDefinition } from "@grpc/grpc-js";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
+import type { ManagerAccess } from "./manager-access.ts";
+import { openManagerChannel } from "./manager-channel.ts";
+
+/**
+ * Asks for a certificate for this public key (SPKI, DER).
+ * @throws grpc-js' error if the manager says no or cannot be reached; MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`,
+ * `MANAGER_SILENT`, `ABORTED`
+ */
+export type Certify = (publicKey: Uint8Array, signal: AbortSignal) => Promise<CertificateReplyMessage>;
+
+export interface CertifyDeps {
+  /** host:port of the manager's service. */
+  readonly manager: string;
+  readonly access: ManagerAccess;
+  readonly service: ServiceDefinition;
+  readonly clock: Clock;
+  /** Default: gRPC. */
+  readonly connect?: typeof openManagerChannel;
+}
+
+/** A manager asks the API server about the token. */
+const PATIENCE_MS = 10_000;
+
+export function createCertify({ manager, access, service, clock, connect = openManagerChannel }: CertifyDeps): Certify {
+  const method = service.Certify;
+  if (method === undefined) throw new MeshError("PROTO_INVALID", "asking for a certificate: the service has no method Certify");
+  return async (publicKey, signal) => {
+    const pass = await access.pass();
+    const channel = connect(manager, pass);
+    const { promise, resolve, reject } = Promise.withResolvers<CertificateReplyMessage>();
+    const aborted = () => reject(new MeshError("ABORTED", "asking for a certificate: aborted", { cause: signal.reason }));
+    const deadline = clock.after(PATIENCE_MS, () =>
+      reject(new MeshError("MANAGER_SILENT", `asking ${manager} for a certificate: no answer within ${PATIENCE_MS / 1000} s`)),
+    );
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) aborted();
+    const call = channel.makeUnaryRequest<CertificateRequestMessage, CertificateReplyMessage>(
+      method.path,
+      (message) => method.requestSerialize(message),
+      (bytes) => method.responseDeserialize(bytes) as CertificateReplyMessage,
+      { publicKey },
+      pass.metadata,
+      (error, reply) => {
+        if (error !== null) reject(error);
+        else if (reply === undefined) reject(new MeshError("MANAGER_SILENT", `asking ${manager} for a certificate: no answer`));
+        else resolve(reply);
+      },
+    );
+    try {
+      return await promise;
+    } finally {
+      deadline.cancel();
+      signal.removeEventListener("abort", aborted);
+      call.cancel();
+      channel.close();
+    }
+  };
+}

@@ -1,0 +1,63 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { expect, it } from "vitest";
+import { createCa, crossSignCa, issueServerCertificate, type KeyCertificate, type LeafOptions } from "../../base/certificates.ts";
+import { checkCertificate } from "./check-certificate.ts";
+import { SERVING_NAMES } from "./serving-certificate.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const DAY_MS = 86_400_000;
+const newCa = (commonName: string, days = 100) => createCa({ commonName, now: NOW, days, maxIntermediates: 4 });
+const ca = newCa("mesh");
+
+const leafOf = (by: KeyCertificate, options: Partial<LeafOptions> = {}) =>
+  issueServerCertificate(by, { ...SERVING_NAMES, now: NOW, days: 1, ...options });
+
+function check(chain: readonly string[], keyPem: string, trusts: readonly (readonly string[])[] = [[ca.certPem]], now = NOW) {
+  return checkCertificate(chain.join(""), {
+    privateKey: createPrivateKey(keyPem),
+    trusts: trusts.map((pems) => pems.map((pem) => new X509Certificate(pem))),
+    now,
+  });
+}
+
+it("takes a certificate of a CA of the mesh for the names of operators", () => {
+  const { certPem, keyPem } = leafOf(ca);
+  expect(check([certPem], keyPem).serialNumber).toBe(new X509Certificate(certPem).serialNumber);
+});
+
+it("tells every problem at once", () => {
+  const { certPem } = leafOf(newCa("other"), { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"] });
+  expect(() => check([certPem], leafOf(ca).keyPem, [[ca.certPem]], NOW + 2 * DAY_MS)).toThrow(
+    /another key; it is good from 2025-12-31T23:55:00.000Z to 2026-01-02T00:00:00.000Z, and not now; it does not lead to a CA of the mesh; it is not for kubernetes, .*, ::1$/,
+  );
+});
+
+it("takes what leads over cross-signed CAs to one that clients have loaded long ago", () => {
+  const [second, third] = [newCa("second"), newCa("third")];
+  const crossed = [crossSignCa(second, third.certPem, 2), crossSignCa(ca, second.certPem, 3)];
+  const { certPem, keyPem } = leafOf(third);
+  for (const anchors of [[ca.certPem], [second.certPem], [third.certPem]]) check([certPem, ...crossed], keyPem, [anchors]);
+  check([certPem, ...crossed.reverse()], keyPem, [[ca.certPem], [third.certPem]]);
+  expect(() => check([certPem, ...crossed.slice(0, 1)], keyPem, [[second.certPem], [newCa("other").certPem]])).toThrow(/lead to/);
+});
+
+it("takes no way over a CA that is over, or is itself over", () => {
+  const short = newCa("short", 10);
+  const { certPem, keyPem } = leafOf(short, { days: 50 });
+  check([certPem], keyPem, [[short.certPem]]);
+  const later = NOW + 11 * DAY_MS;
+  expect(() => check([certPem], keyPem, [[short.certPem]], later)).toThrow(/lead to/);
+  expect(() => check([certPem, crossSignCa(ca, short.certPem, 2)], keyPem, [[ca.certPem]], later)).toThrow(/lead to/);
+});
+
+it("takes no CA's certificate, and none that only has a CA's name", () => {
+  expect(() => check([ca.certPem], ca.keyPem)).toThrow(/it is a CA's/);
+  const { certPem, keyPem } = leafOf(newCa("mesh"));
+  expect(() => check([certPem], keyPem)).toThrow(/lead to/);
+});
+
+it("takes no leaf of the mesh for a CA: whoever has one could sign with it", () => {
+  const pod = leafOf(ca, { commonName: "pod" });
+  const { certPem, keyPem } = leafOf(pod);
+  expect(() => check([certPem, pod.certPem], keyPem)).toThrow(/lead to/);
+});

@@ -1,0 +1,80 @@
+// Whether a certificate for the operator is one: what the manager has issued is looked at before it is used, and what was stored as
+// well. Invariant: what passes is taken by every client that trusts the CAs of the mesh's file, on the names that operators use. Pure.
+import type { KeyObject, X509Certificate } from "node:crypto";
+import { errorMessage, MeshError } from "../../base/errors.ts";
+import { readCertificates } from "./pem.ts";
+import { SERVING_NAMES } from "./serving-certificate.ts";
+
+export interface CheckOptions {
+  readonly privateKey: KeyObject;
+  /** It has to lead to one of each. */
+  readonly trusts: readonly (readonly X509Certificate[])[];
+  /** Wall time in milliseconds since the epoch. */
+  readonly now: number;
+}
+
+const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+
+/**
+ * Checks a chain (the certificate first) and returns the certificate.
+ * @throws MeshError `CERTIFICATE_UNFIT` with every problem
+ */
+export function checkCertificate(chainPem: string, { privateKey, trusts, now }: CheckOptions): X509Certificate {
+  const [leaf, ...others] = readChain(chainPem);
+  const problems: string[] = [];
+  if (!leaf.checkPrivateKey(privateKey)) problems.push("it is for another key");
+  if (leaf.ca) problems.push("it is a CA's");
+  if (leaf.keyUsage !== undefined && !leaf.keyUsage.includes(SERVER_AUTH)) problems.push("it is not for servers");
+  if (!isCurrent(leaf, now)) problems.push(`it is good from ${iso(leaf.validFromDate)} to ${iso(leaf.validToDate)}, and not now`);
+  if (!trusts.every((anchors) => leadsTo(leaf, others, anchors, now))) problems.push("it does not lead to a CA of the mesh");
+  const missing = missingNames(leaf);
+  if (missing.length > 0) problems.push(`it is not for ${missing.join(", ")}`);
+  if (problems.length > 0) throw unfit(problems.join("; "));
+  return leaf;
+}
+
+function readChain(chainPem: string): [X509Certificate, ...X509Certificate[]] {
+  try {
+    const [leaf, ...others] = readCertificates(chainPem);
+    if (leaf === undefined) throw unfit("there is none");
+    return [leaf, ...others];
+  } catch (error) {
+    throw unfit(errorMessage(error));
+  }
+}
+
+// A CA that is trusted no more, or not yet by everybody, has signed for another: any way to a trusted one will do.
+function leadsTo(
+  certificate: X509Certificate,
+  between: readonly X509Certificate[],
+  anchors: readonly X509Certificate[],
+  now: number,
+): boolean {
+  const signed = (by: X509Certificate) =>
+    by.ca && isCurrent(by, now) && certificate.checkIssued(by) && certificate.verify(by.publicKey);
+  if (anchors.some(signed)) return true;
+  return between.some((next) => signed(next) && leadsTo(next, without(between, next), anchors, now));
+}
+
+function without<T>(all: readonly T[], one: T): readonly T[] {
+  return all.filter((other) => other !== one);
+}
+
+function missingNames(leaf: X509Certificate): readonly string[] {
+  return [
+    ...SERVING_NAMES.dnsNames.filter((name) => leaf.checkHost(name, { subject: "never" }) === undefined),
+    ...SERVING_NAMES.ipAddresses.filter((address) => leaf.checkIP(address) === undefined),
+  ];
+}
+
+function isCurrent({ validFromDate, validToDate }: X509Certificate, now: number): boolean {
+  return validFromDate.getTime() <= now && now < validToDate.getTime();
+}
+
+function iso(date: Date): string {
+  return date.toISOString();
+}
+
+function unfit(why: string): MeshError {
+  return new MeshError("CERTIFICATE_UNFIT", `checking the certificate for the operator: ${why}`);
+}

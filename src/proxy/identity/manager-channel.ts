@@ -1,0 +1,32 @@
+// One gRPC connection to one manager replica. Used by the session's stream and for certificates.
+import { type ChannelOptions, Client } from "@grpc/grpc-js";
+import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import type { ManagerPass } from "./manager-access.ts";
+
+/**
+ * A manager that is gone without a word (a stopped process, a lost node, a cut network) is noticed within the sum of the two, in
+ * milliseconds: before its lease of 15 s is over, so that proxies look for the next leader when there is one. A thousand proxies send
+ * their manager 200 pings a second, which its HTTP/2 library answers. Five seconds are longer than a manager may be busy.
+ */
+export const KEEPALIVE = { everyMs: 5_000, timeoutMs: 5_000 };
+
+const CHANNEL_OPTIONS: ChannelOptions = {
+  "grpc.keepalive_time_ms": KEEPALIVE.everyMs,
+  "grpc.keepalive_timeout_ms": KEEPALIVE.timeoutMs,
+  "grpc.keepalive_permit_without_calls": 1,
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+  "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+  // Whoever opens a connection anew wants another one: the service may lead to another replica.
+  "grpc.use_local_subchannel_pool": 1,
+  // Retries are the client's own, so that it can follow redirects.
+  "grpc.enable_retries": 0,
+  // Never through HTTP_PROXY: the manager is inside of the cluster.
+  "grpc.enable_http_proxy": 0,
+};
+
+/** A connection to one replica, once it is up; kept by whoever opened it. */
+export type ManagerChannel = Pick<Client, "close" | "waitForReady" | "makeBidiStreamRequest" | "makeUnaryRequest">;
+
+export function openManagerChannel(endpoint: string, { credentials, channelOptions }: ManagerPass): ManagerChannel {
+  return new Client(endpoint, credentials, { ...CHANNEL_OPTIONS, ...channelOptions });
+}

@@ -1,0 +1,133 @@
+import { X509Certificate } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
+import { issue, newMeshCa } from "../../../test/support/mesh-identity.ts";
+import { silentLogger } from "../../base/log.ts";
+import { Registry } from "../../base/metrics.ts";
+import { CERTIFICATE_FILE_NAME } from "./certificate-file.ts";
+import { createCertificateHolder } from "./certificate-holder.ts";
+import type { Certify } from "./certify.ts";
+import { createIdentityMetrics } from "./identity-metrics.ts";
+import { createMeshCertificate } from "./mesh-certificate.ts";
+import { readCertificates } from "./pem.ts";
+
+const HOUR_MS = 3_600_000;
+const ca = newMeshCa();
+let dataDir: string;
+let clock: FakeClock;
+let stops: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "ctrlmesh-mesh-certificate-"));
+  clock = createFakeClock(Date.now());
+  stops = [];
+});
+afterEach(async () => {
+  for (const stop of stops) await stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** When it was asked, in fake milliseconds; what it answers may be changed. */
+function setup({ chance = 0, dir = dataDir } = {}) {
+  const asked: number[] = [];
+  const manager: { certify: Certify } = { certify: async (publicKey) => issue(ca, publicKey, { now: clock.now() }) };
+  const registry = new Registry();
+  const certificate = createMeshCertificate({
+    manager: "manager:5447",
+    caFile: "/mesh.crt",
+    trust: { current: async () => ({ pem: ca.certPem, certificates: readCertificates(ca.certPem) }) },
+    certify: async (publicKey, signal) => {
+      asked.push(clock.monotonicMs());
+      return manager.certify(publicKey, signal);
+    },
+    dataDir: dir,
+    holder: createCertificateHolder(registry),
+    metrics: createIdentityMetrics(registry),
+    clock,
+    random: () => chance,
+    log: silentLogger(),
+  });
+  stops.push(() => certificate.stop());
+  const start = () => certificate.start(new AbortController().signal);
+  return { asked, manager, certificate, start };
+}
+
+/** Steps through the time until something is so; files and keys take real time between the steps. */
+const pass = (stepMs: number, until: () => boolean) =>
+  eventually(
+    async () => {
+      await clock.advance(stepMs);
+      return until();
+    },
+    { everyMs: 2 },
+  );
+
+it.each([
+  [0, 12],
+  [1, 9.6],
+])("is renewed around half its life, by chance %d", async (chance, hours) => {
+  const { asked, certificate, start } = setup({ chance });
+  await start();
+  const first = certificate.current().cert;
+  await clock.advance((hours - 0.2) * HOUR_MS);
+  expect(asked).toHaveLength(1);
+  await pass(10_000, () => asked.length > 1);
+  expect((asked[1] ?? 0) / HOUR_MS).toBeLessThan(hours + 1);
+  await eventually(() => certificate.current().cert !== first);
+});
+
+it("asks ever more slowly for the first one while the manager is away, at most 5 s apart, and 60 s if it refuses", async () => {
+  for (const [code, mostMs] of [
+    [14, 5_000],
+    [7, 60_000],
+  ] as const) {
+    const { asked, manager, certificate } = setup({ chance: 1 });
+    manager.certify = () => Promise.reject(Object.assign(new Error("no"), { code }));
+    const stopping = new AbortController();
+    const started = certificate.start(stopping.signal);
+    // What takes real time (a key is made) goes on while the fake time does.
+    const gap = () => (asked.at(-1) ?? 0) - (asked.at(-2) ?? 0);
+    await pass(100, () => gap() >= mostMs);
+    expect(gap()).toBeLessThan(2 * mostMs);
+    expect(asked.length).toBeGreaterThan(5);
+    const seen = asked.length;
+    await pass(100, () => asked.length >= seen + 2);
+    expect(gap()).toBeLessThan(2 * mostMs);
+    stopping.abort();
+    await started;
+    await certificate.stop();
+  }
+});
+
+it("serves although it cannot be stored", async () => {
+  const file = join(dataDir, "file");
+  await writeFile(file, "");
+  const { certificate, start } = setup({ dir: join(file, "no-folder") });
+  await start();
+  expect(certificate.current().cert).toContain("BEGIN CERTIFICATE");
+});
+
+it("keeps the old one, in use and stored, when the new one is not what it should be", async () => {
+  const { asked, manager, certificate, start } = setup();
+  await start();
+  const [{ cert }, stored] = [certificate.current(), await readFile(join(dataDir, CERTIFICATE_FILE_NAME), "utf8")];
+  manager.certify = async (publicKey) => issue(newMeshCa("other"), publicKey, { now: clock.now() });
+  await pass(HOUR_MS / 4, () => certificate.warning !== undefined);
+  expect(certificate.warning).toContain("it does not lead to a CA of the mesh");
+  expect(asked.length).toBeGreaterThan(1);
+  expect(certificate.current().cert).toBe(cert);
+  expect(await readFile(join(dataDir, CERTIFICATE_FILE_NAME), "utf8")).toBe(stored);
+});
+
+it("makes a new key for each certificate", async () => {
+  const { certificate, start } = setup();
+  await start();
+  const keys = new Set([certificate.current().key]);
+  await pass(HOUR_MS / 4, () => !keys.has(certificate.current().key));
+  expect(keys.has(certificate.current().key)).toBe(false);
+  expect(new X509Certificate(certificate.current().cert).publicKey.asymmetricKeyDetails).toEqual({ namedCurve: "prime256v1" });
+});

@@ -1,0 +1,150 @@
+// The certificate that the manager issues to this pod, for a key that is made here. Invariants: nothing is served with that has not
+// been checked; a renewal that fails leaves the old one in use, and be it over: connections that are open do not look at it again,
+// and new ones would fare no better without it. Its start waits until there is one. Renewed at half its life, and at once when the
+// mesh has other CAs.
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
+import { join } from "node:path";
+import { backoffMs } from "../../base/backoff.ts";
+import { type Clock, type Random, sleep } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./certificate-file.ts";
+import type { CertificateHolder } from "./certificate-holder.ts";
+import { createCertificateTrouble } from "./certificate-trouble.ts";
+import type { Certify } from "./certify.ts";
+import { checkCertificate } from "./check-certificate.ts";
+import type { IdentityMetrics } from "./identity-metrics.ts";
+import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
+import { newKey } from "./new-key.ts";
+import { readCertificates, setOf } from "./pem.ts";
+import { isRefusal, reasonOf } from "./refusal.ts";
+import { CHECK_MS, renewalTime, retryBackoff } from "./renewal.ts";
+import type { ServingCertificate } from "./serving-certificate.ts";
+
+export interface MeshCertificateOptions {
+  /** host:port of the manager's service, for the words. */
+  readonly manager: string;
+  /** The file behind `trust`: what operators trust. */
+  readonly caFile: string;
+  readonly trust: MeshTrustStore;
+  readonly certify: Certify;
+  readonly dataDir: string;
+  readonly holder: CertificateHolder;
+  readonly metrics: IdentityMetrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** What is in use. */
+interface Held {
+  readonly leaf: X509Certificate;
+  /** The CAs that the manager trusted when it issued it. */
+  readonly trustSet: string;
+  /** Wall time in milliseconds. */
+  readonly renewAt: number;
+}
+
+export function createMeshCertificate(options: MeshCertificateOptions): ServingCertificate {
+  const { caFile, certify, clock, holder, log, manager, metrics, random, trust } = options;
+  const path = join(options.dataDir, CERTIFICATE_FILE_NAME);
+  const trouble = createCertificateTrouble({ manager, clock, log });
+  const stopping = new AbortController();
+  const first = Promise.withResolvers<void>();
+  let held: Held | undefined;
+  /** The CAs of the file when the certificate was issued: the kubelet may bring them later than the manager knows them. */
+  let fileSet = "";
+  let running: Promise<void> = Promise.resolve();
+
+  const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): Held => {
+    const issuers = readCertificates(trustPem);
+    const leaf = checkCertificate(chain, { privateKey, trusts: [by.certificates, issuers], now: clock.now() });
+    return { leaf, trustSet: setOf(issuers), renewAt: renewalTime(leaf, random) };
+  };
+  const use = (checked: Held, { chain, key }: StoredCertificate) => {
+    held = checked;
+    holder.use({ cert: chain, key });
+    trouble.look(checked.leaf, undefined);
+    first.resolve();
+  };
+  const restore = async () => {
+    const stored = await loadCertificate(path, log);
+    if (stored === undefined) return;
+    try {
+      const checked = check(stored, await trust.current(), createPrivateKey(stored.key));
+      use(checked, stored);
+      log.info({ ends: checked.leaf.validTo }, "serving with the stored certificate");
+    } catch (error) {
+      log.warn({ path, reason: reasonOf(error, manager) }, "the stored certificate is not usable; asking for a new one");
+    }
+  };
+  const renew = async () => {
+    const by = await trust.current();
+    const key = await newKey();
+    const { chainPem, trustPem } = await certify(key.publicKey, stopping.signal);
+    const issued: StoredCertificate = { key: key.pem, chain: chainPem, trust: trustPem };
+    const checked = check(issued, by, key.privateKey);
+    // Whoever has begun to serve is to be able to go on.
+    await storeCertificate(path, issued, log);
+    use(checked, issued);
+    fileSet = setOf(by.certificates);
+    const { serialNumber, validTo } = checked.leaf;
+    log.info({ manager, serial: serialNumber, ends: validTo }, "the manager has issued a serving certificate");
+  };
+  const hasOtherTrust = async ({ trustSet }: Held): Promise<boolean> => {
+    const now = setOf((await trust.current()).certificates);
+    return now !== trustSet && now !== fileSet;
+  };
+  const isDue = async (): Promise<boolean> =>
+    held === undefined || clock.now() >= held.renewAt || (await hasOtherTrust(held).catch(() => false));
+
+  /** Looks whether a new one is due until the process stops. */
+  const run = async () => {
+    let failures = 0;
+    let retryAtMs = 0;
+    while (!stopping.signal.aborted) {
+      if (clock.monotonicMs() >= retryAtMs && (await isDue())) {
+        try {
+          await renew();
+          metrics.asked("issued");
+          failures = 0;
+        } catch (error) {
+          if (stopping.signal.aborted) return;
+          metrics.asked(isRefusal(error) ? "refused" : "failed");
+          trouble.look(held?.leaf, reasonOf(error, manager));
+          retryAtMs = clock.monotonicMs() + backoffMs(failures++, retryBackoff(held !== undefined, isRefusal(error)), random);
+        }
+      }
+      trouble.look(held?.leaf, trouble.reason);
+      const untilRetryMs = retryAtMs - clock.monotonicMs();
+      await sleep(clock, untilRetryMs > 0 ? Math.min(CHECK_MS, untilRetryMs) : CHECK_MS, stopping.signal).catch(() => undefined);
+    }
+  };
+
+  return {
+    name: "serving-certificate",
+    caFile,
+    current: holder.current,
+    onChange: holder.onChange,
+    get notReady() {
+      return trouble.notReady;
+    },
+    get warning() {
+      return trouble.warning;
+    },
+    async start(signal) {
+      await restore();
+      running = run();
+      running.catch((error: unknown) => log.error({ reason: reasonOf(error, manager) }, "renewing the certificate has ended"));
+      const aborted = Promise.withResolvers<void>();
+      const giveUp = () => aborted.resolve();
+      signal.addEventListener("abort", giveUp, { once: true });
+      if (signal.aborted) giveUp();
+      await Promise.race([first.promise, aborted.promise]);
+      signal.removeEventListener("abort", giveUp);
+    },
+    async stop() {
+      stopping.abort();
+      await running.catch(() => undefined);
+    },
+  };
+}

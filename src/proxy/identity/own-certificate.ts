@@ -1,0 +1,55 @@
+// A certificate that the proxy makes by itself, with a CA that it keeps in its data folder, so that a restarted proxy is trusted by the
+// operator that already runs. Invariant: the CA certificate that operators read is written before a port is bound; the key is readable
+// by us alone. For the loopback and for tests: in a cluster the mesh's identity takes its place (mesh-certificate.ts).
+import { X509Certificate } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
+import type { Clock } from "../../base/clock.ts";
+import { replaceFile } from "../../base/durable-file.ts";
+import { readPair } from "./certificate-files.ts";
+import { SERVING_NAMES, type ServingCertificate } from "./serving-certificate.ts";
+import { createWatchedCertificate, type WatchedCertificateOptions } from "./watched-certificate.ts";
+
+export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };
+
+const DAY_MS = 86_400_000;
+const LEAF_DAYS = 90;
+const CA_DAYS = 3650;
+/** Renewed when this little is left: far longer than any restart takes. */
+const RENEW_LEAF_MS = 30 * DAY_MS;
+const RENEW_CA_MS = 180 * DAY_MS;
+
+export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
+  const { clock } = options;
+  return createWatchedCertificate({
+    ...options,
+    caFile: join(dataDir, "ca.crt"),
+    async next(before) {
+      if (before !== undefined && remainingMs(before.cert, clock) > RENEW_LEAF_MS) return before;
+      const leaf = issueServerCertificate(await loadCa(dataDir, clock), { ...SERVING_NAMES, now: clock.now(), days: LEAF_DAYS });
+      return { cert: leaf.certPem, key: leaf.keyPem };
+    },
+  });
+}
+
+// The CA of the data folder, or a new one. The key is written first: a certificate without its key would be of no use.
+async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
+  const certFile = join(dataDir, "ca.crt");
+  const keyFile = join(dataDir, "ca.key");
+  try {
+    const { cert, key } = await readPair(certFile, keyFile);
+    if (remainingMs(cert, clock) > RENEW_CA_MS) return { certPem: cert, keyPem: key };
+  } catch {
+    // none yet, or half written: made anew below
+  }
+  const ca = createCa({ commonName: "ctrlmesh-proxy", now: clock.now(), days: CA_DAYS });
+  await mkdir(dataDir, { recursive: true }); // the operator may run as somebody else
+  await replaceFile(keyFile, ca.keyPem);
+  await replaceFile(certFile, ca.certPem, 0o644);
+  return ca;
+}
+
+function remainingMs(certPem: string, clock: Clock): number {
+  return new X509Certificate(certPem).validToDate.getTime() - clock.now();
+}

@@ -1,0 +1,42 @@
+// The program of the init container ctrlmesh-iptables, which alone has NET_ADMIN, and ends:
+//   node dist/proxy/iptables/main.js --redirect=10.96.0.1:443 --redirect=[fd00::1]:443 --to=5443 --except-uid=1359
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+import { processEnv } from "../../base/env.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { parseAddress } from "../../base/settings.ts";
+import { applyRules } from "./apply-rules.ts";
+import { familyRules } from "./rules.ts";
+
+const USAGE = "ctrlmesh-iptables: --redirect=IP:PORT [--redirect=...] --to=PORT --except-uid=UID";
+const EXIT_USAGE = 64;
+/** The older iptables locks a file; the root is read-only, and nobody else writes rules in a pod's network. */
+const LOCK = { XTABLES_LOCKFILE: "/dev/null" };
+
+const { values } = parseArgs({
+  options: {
+    redirect: { type: "string", multiple: true, default: [] },
+    to: { type: "string", default: "" },
+    "except-uid": { type: "string", default: "" },
+  },
+});
+const from = values.redirect.map(parseAddress).filter((each) => each !== undefined);
+const [to, exceptUid] = [Number(values.to), Number(values["except-uid"])];
+const env = { ...processEnv(), ...LOCK };
+
+if (from.length === 0 || from.length < values.redirect.length || !(to > 0) || !(exceptUid > 0)) {
+  process.stderr.write(`${USAGE}\n`);
+  process.exitCode = EXIT_USAGE;
+} else {
+  try {
+    const rules = familyRules({ from: from.map(({ host, port }) => ({ ip: host, port })), to, exceptUid });
+    const used = applyRules(rules, (command, args, input = "") => {
+      const { status, stderr, error } = spawnSync(command, args, { input, env, encoding: "utf8" });
+      return { status, stderr: stderr ?? "", ...(error === undefined ? {} : { error }) };
+    });
+    process.stdout.write(`ctrlmesh-iptables: ${used} redirects ${values.redirect.join(", ")} to port ${to}\n`);
+  } catch (error) {
+    process.stderr.write(`ctrlmesh-iptables: ${errorMessage(error)}\n`);
+    process.exitCode = 1;
+  }
+}

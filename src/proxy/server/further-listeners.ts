@@ -1,0 +1,28 @@
+// Further addresses of the traffic server: 127.0.0.1:443 for clients that have the API server's name built in, [::1]:5443 for what
+// ip6tables redirects. Invariant: a connection is the traffic server's own, whichever way it came; there is one server to configure.
+import { createServer, type Server } from "node:net";
+import { createListener, type ListenAddress, type Listener } from "../../base/listener.ts";
+
+export type FurtherListeners = Pick<Listener, "stopAccepting" | "close"> & {
+  /** @throws MeshError `LISTEN_FAILED` */
+  listen(): Promise<void>;
+};
+
+/** Listens on the addresses for `server`, and gives it the sockets. */
+export function createFurtherListeners(server: Server, addresses: readonly ListenAddress[]): FurtherListeners {
+  const listeners = addresses.map((address) => {
+    const door = createServer({ noDelay: true }, (socket) => server.emit("connection", socket));
+    return { address, listener: createListener(door, "connection") };
+  });
+  return {
+    async listen() {
+      for (const { address, listener } of listeners) await listener.listen(address);
+    },
+    stopAccepting() {
+      for (const { listener } of listeners) listener.stopAccepting();
+    },
+    async close() {
+      await Promise.all(listeners.map(({ listener }) => listener.close()));
+    },
+  };
+}

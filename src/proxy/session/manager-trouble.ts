@@ -1,0 +1,45 @@
+// Why there is no stream to the manager, for /readyz and for the log. What does not change from one try to the next, and what only a
+// user can mend (who we are is not believed, a file of the identity is missing), is said once, and not with every try. Used by mesh-client.
+import { isMeshError, type MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { isRefusal, reasonOf } from "../identity/refusal.ts";
+import type { Outcome } from "./leader-finder.ts";
+import type { ManagerContact } from "./session.ts";
+
+export interface ManagerTrouble extends ManagerContact {
+  /** A stream has ended, or could not even be tried. */
+  ended(endpoint: string, outcome: Outcome): void;
+  /** The manager serves. */
+  clear(): void;
+}
+
+export function createManagerTrouble(log: Logger): ManagerTrouble {
+  let trouble: string | undefined;
+  let said: string | undefined;
+  return {
+    get trouble() {
+      return trouble;
+    },
+    clear() {
+      trouble = undefined;
+      said = undefined;
+    },
+    ended(endpoint, { error, redirect }) {
+      // Who names the leader has believed us.
+      if (redirect !== undefined) trouble = undefined;
+      else if (error !== undefined) trouble = reasonOf(error, endpoint);
+      if (!isRefusal(error) && !isAccessError(error)) {
+        log.info({ endpoint, redirect, reason: error?.message }, "stream to the manager ended");
+        return;
+      }
+      if (said !== trouble)
+        log.warn({ endpoint, reason: trouble }, "no way to the manager; keeping the routes in force and trying again");
+      said = trouble;
+    },
+  };
+}
+
+/** A file of the identity cannot be read. */
+export function isAccessError(error: unknown): error is MeshError {
+  return isMeshError(error, "TOKEN_UNREADABLE") || isMeshError(error, "MANAGER_CA_UNREADABLE");
+}

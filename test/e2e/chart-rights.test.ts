@@ -1,0 +1,200 @@
+// Least privilege, both ways: a real manager with the token of the chart's service account does its whole work and is refused nothing,
+// and what the chart grants is what it asked for. The judge is the API server's audit log, here with reads.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { PODS } from "../../src/kube/client/resources.ts";
+import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { type Child, startChild } from "../support/child-process.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl, tryKubectl } from "../support/kubectl.ts";
+import { writeKubeconfig } from "../support/mesh/cluster.ts";
+import { type Mesh, startMesh } from "../support/mesh.ts";
+import { operatorWorkload } from "../support/operator-workload.ts";
+import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
+import { type PolicyRule, refusals, rightsOf, unusedRights } from "../support/rbac.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
+const NAMESPACE = "foo-system";
+const APP = { namespace: NAMESPACE, name: "foo-operator" };
+const MANAGER_MAIN = new URL("../../src/manager/main.ts", import.meta.url).pathname;
+const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - { level: Metadata, users: ["${USER}"] }
+  - { level: None }
+`;
+/** Rights that this run has no use for, and when they are. */
+const RARE: Readonly<Record<string, string>> = {
+  "get ctrlmesh.kruise.io/virtualapps": "after a conflict",
+  "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
+  "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
+  "get apps/statefulsets/scale": "the same",
+  "get replicationcontrollers/scale": "the same",
+  "patch events": "when something happens again",
+  "get pods": "when a pod asks for a certificate before it is known",
+  "create authentication.k8s.io/tokenreviews": "when a sidecar connects: test/e2e/node.test.ts",
+  "update secrets ctrlmesh-ca": "when the CA is rotated",
+  "create configmaps ctrlmesh-ca": "by an apply, which the audit log calls a patch",
+  "delete configmaps ctrlmesh-ca": "a minute after the last injected pod of a namespace without a VirtualApp",
+};
+
+describeWithKube("the manager with the rights of the chart and no others", () => {
+  let dir: string;
+  let kube: Kube;
+  let kubeconfig: string;
+  let mesh: Mesh;
+  let runner: PodRunner | undefined;
+  let manager: Child | undefined;
+  const run = (...args: string[]) => kubectl(kube.kubeconfig, args);
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), "ctrlmesh-rights-"));
+    const policy = join(dir, "audit-policy.yaml");
+    writeFileSync(policy, AUDIT_POLICY);
+    kube = await startKube({ controllerManager: true, apiServerArgs: [`--audit-policy-file=${policy}`] });
+    await helm(["install", RELEASE, CHART, "--create-namespace"], kube.kubeconfig);
+    const token = (await run("create", "token", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "--duration=1h")).trim();
+    kubeconfig = writeKubeconfig(join(dir, "manager.kubeconfig"), kube.server, kube.caFile, token);
+    mesh = await startMesh({ kube, managerKubeconfig: kubeconfig });
+  });
+  afterAll(async () => {
+    await runner?.stop();
+    await manager?.stop();
+    await mesh?.stop();
+    await kube?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const status = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).status;
+  const isQuiet = async () => {
+    const now = await status();
+    expect(now?.restart).toBeUndefined();
+    expect(now?.conditions?.find(({ type }) => type === "Converged")).toMatchObject({ status: "True" });
+  };
+
+  it("leads, moves a namespace, evicts the pods that lost it, and lets a VirtualApp go", async () => {
+    for (const name of ["team-a", "team-b"]) await mesh.createNamespace(name);
+    await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
+    runner = startPodRunner({ kube, client: mesh.client, namespace: NAMESPACE, manager: String(mesh.manager.ready.grpc) });
+    await mesh.apply(operatorWorkload({ name: "foo", replicas: 2, version: "v1" }));
+    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
+    await eventually(async () => {
+      const { items } = await mesh.client.list(PODS, { namespace: NAMESPACE });
+      const isReady = (type: string, value: string) => type === "Ready" && value === "True";
+      expect(items.filter(({ status: is }) => is?.conditions?.some((one) => isReady(one.type, one.status)))).toHaveLength(3);
+      await isQuiet();
+    }, 60_000);
+    const before = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);
+    // What moves just after its birth was never shown, and restarts nobody.
+    await eventually(async () => {
+      const { creationTimestamp } = (await mesh.client.get(VIRTUAL_APPS, APP)).metadata;
+      expect(Date.now() - Date.parse(creationTimestamp ?? "")).toBeGreaterThan(12_000);
+    }, 20_000);
+    await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
+    await eventually(async () => {
+      const now = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);
+      expect(now.filter((uid) => before.includes(uid))).toHaveLength(1);
+      await isQuiet();
+    }, 120_000);
+    await run("delete", "virtualapp", APP.name, "-n", NAMESPACE, "--timeout=60s");
+  }, 240_000);
+
+  it("with the Deployment's own settings makes the CA, tells operators whom to trust, and fills the webhooks in", async () => {
+    await runner?.stop();
+    for (const { stop } of mesh.managers) await stop(5_000);
+    manager = await startChild({
+      name: "manager",
+      command: process.execPath,
+      args: [MANAGER_MAIN, "--print-ready"],
+      env: { ...(await deploymentEnv()), ...LOCAL, CTRLMESH_KUBECONFIG: kubeconfig },
+    });
+    await mesh.apply(demoVirtualApp());
+    await eventually(async () => {
+      const bundle = await run("get", "configmap", "ctrlmesh-ca", "-n", NAMESPACE, "-o", "jsonpath={.data.ca\\.crt}");
+      expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThanOrEqual(2);
+      const ofApp = `${APP.name}.${NAMESPACE}.inject.ctrlmesh.kruise.io`;
+      expect(await webhookNames("mutatingwebhookconfiguration", "ctrlmesh-injection")).toContain(ofApp);
+      expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(1);
+    }, 60_000);
+    await run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE);
+  }, 120_000);
+
+  it("is refused nothing, and is granted nothing that it does not ask for", async () => {
+    const log = kube.audit();
+    expect(log.length).toBeGreaterThan(50);
+    expect([...new Set(refusals(log))]).toEqual([]);
+    const granted = parseAllDocuments(await helmTemplate()).flatMap((document) => {
+      const { rules = [] } = (document.toJS() ?? {}) as { rules?: readonly PolicyRule[] };
+      return rightsOf(rules.filter(({ resources }) => resources !== undefined));
+    });
+    expect(unusedRights(granted, log).filter((right) => !Object.hasOwn(RARE, right))).toEqual([]);
+    expect(Object.keys(RARE).filter((right) => !granted.includes(right))).toEqual([]);
+  });
+
+  it("may not read other Secrets, delete pods or write other webhooks", async () => {
+    const may = async (...args: string[]) => (await tryKubectl(kubeconfig, ["auth", "can-i", ...args])).stdout.trim();
+    expect(await may("get", "secrets/other", "-n", MESH_NAMESPACE)).toBe("no");
+    expect(await may("list", "secrets", "-n", MESH_NAMESPACE)).toBe("no");
+    expect(await may("get", "secrets/ctrlmesh-ca", "-n", NAMESPACE)).toBe("no");
+    expect(await may("delete", "pods", "-n", NAMESPACE)).toBe("no");
+    expect(await may("patch", "mutatingwebhookconfigurations/other")).toBe("no");
+    expect(await may("create", "mutatingwebhookconfigurations")).toBe("no");
+    expect(await may("update", "configmaps/other", "-n", NAMESPACE)).toBe("no");
+  });
+
+  it("helm uninstall under a manager that runs leaves no webhook behind", async () => {
+    await helm(["uninstall", RELEASE], kube.kubeconfig);
+    const names = ["ctrlmesh-injection", "ctrlmesh-validation"];
+    const left = async () =>
+      (await run("get", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name"))
+        .split("\n")
+        .filter((name) => names.some((each) => name.endsWith(each)));
+    expect(await left()).toEqual([]);
+    // The manager has seen that they are gone once it has something to write into them.
+    await mesh.apply(demoVirtualApp({ name: "another" }));
+    await eventually(() => manager?.output().includes("webhook-configuration") ?? false);
+    expect(await left()).toEqual([]);
+  });
+
+  const webhookNames = async (kind: string, name: string) =>
+    (await run("get", kind, name, "-o", "jsonpath={.webhooks[*].name}")).split(" ").filter((each) => each !== "");
+});
+
+/** What the Deployment sets; fields of the pod stand for themselves. */
+async function deploymentEnv(): Promise<Record<string, string>> {
+  const fields: Readonly<Record<string, string>> = {
+    "metadata.namespace": MESH_NAMESPACE,
+    "metadata.name": "ctrlmesh-manager-1",
+    "status.podIP": "127.0.0.1",
+  };
+  interface Env {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
+  }
+  const documents = parseAllDocuments(await helmTemplate()).map(
+    (document) => document.toJS() as { readonly kind?: string } | null,
+  );
+  const deployment = documents.find((object) => object?.kind === "Deployment") as unknown as {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly [{ readonly env: readonly Env[] }] } } };
+  };
+  const { env } = deployment.spec.template.spec.containers[0];
+  return Object.fromEntries(
+    env.map(({ name, value, valueFrom }) => [name, value ?? fields[valueFrom?.fieldRef.fieldPath ?? ""] ?? ""]),
+  );
+}
+
+/** Free ports, of this machine only. */
+const LOCAL = {
+  CTRLMESH_GRPC_LISTEN: "127.0.0.1:0",
+  CTRLMESH_HEALTH_LISTEN: "127.0.0.1:0",
+  CTRLMESH_WEBHOOK_LISTEN: "127.0.0.1:0",
+};

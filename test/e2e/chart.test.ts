@@ -1,0 +1,182 @@
+// The Helm chart on the real control plane, with Helm itself: every object is accepted, an upgrade leaves alone what the manager wrote, an
+// uninstall leaves nothing that could stop a pod, and a real manager does its whole work with the chart's rights and no others.
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import { isStale } from "../../scripts/manifests.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { FOREIGN_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
+import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE, tryHelm } from "../support/helm.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl, tryKubectl } from "../support/kubectl.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+interface Manifest extends KubeObject {
+  readonly kind: string;
+  readonly spec?: { readonly template?: { readonly metadata: object; readonly spec: object } };
+}
+
+describeWithKube("the chart", () => {
+  let kube: Kube;
+  const run = (...args: string[]) => kubectl(kube.kubeconfig, args);
+  const apply = (yaml: string, ...args: string[]) => kubectl(kube.kubeconfig, ["apply", "-f", "-", ...args], yaml);
+  const manifests = async (values = "") =>
+    parseAllDocuments(await helmTemplate(values)).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
+  const helmHere = (...args: string[]) => helm(args, kube.kubeconfig);
+
+  beforeAll(async () => {
+    kube = await startKube({ controllerManager: true });
+    for (const kind of FOREIGN_KINDS) await apply(foreignCrd(kind));
+    await run("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s");
+    await run("create", "namespace", MESH_NAMESPACE);
+    await run("label", "namespace", MESH_NAMESPACE, "pod-security.kubernetes.io/enforce=restricted");
+  });
+  afterAll(() => kube?.stop());
+
+  it("passes helm lint --strict with all values that it is tested by", async () => {
+    for (const values of Object.values(VALUES)) await helm(["lint", "--strict", CHART, "--values", "-"], undefined, values);
+  });
+
+  it.each(Object.keys(VALUES))("the API server accepts every object: %s", async (name) => {
+    const yaml = await helmTemplate(VALUES[name]);
+    const result = await apply(yaml, "--server-side", "--dry-run=server", "--validate=strict");
+    expect(result.trim().split("\n")).toHaveLength((await manifests(VALUES[name])).length);
+  });
+
+  it("deploy/ctrlmesh.yaml is what the chart makes (if not: node scripts/manifests.ts), and is accepted", async () => {
+    expect(await isStale()).toBe(false);
+    const file = new URL("../../deploy/ctrlmesh.yaml", import.meta.url);
+    await apply(readFileSync(file, "utf8"), "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts");
+  });
+
+  it.each(REFUSED)("refuses the values $values and names $names", async ({ values, names }) => {
+    const { code, stderr } = await tryHelm(["template", RELEASE, CHART, "--values", "-"], undefined, values);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(names);
+  });
+
+  it("helm install makes all objects, and its notes name what to do next", async () => {
+    const notes = await helmHere("install", RELEASE, CHART);
+    expect(notes).toContain("kind: VirtualApp");
+    expect(notes).toContain(`helm uninstall ${RELEASE} --namespace ${MESH_NAMESPACE}`);
+    const wanted = await manifests();
+    expect(wanted.map(({ kind }) => kind).sort()).toEqual([
+      "ClusterRole",
+      "ClusterRoleBinding",
+      "CustomResourceDefinition",
+      "CustomResourceDefinition",
+      "Deployment",
+      "MutatingWebhookConfiguration",
+      "PodDisruptionBudget",
+      "Role",
+      "RoleBinding",
+      "Service",
+      "ServiceAccount",
+      "ValidatingWebhookConfiguration",
+    ]);
+    for (const { kind, metadata } of wanted) await run("get", kind, metadata.name ?? "", "-n", MESH_NAMESPACE);
+    await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
+  });
+
+  it("the VirtualApp of the notes is accepted", async () => {
+    const notes = await helmHere("get", "notes", RELEASE);
+    const yaml = /<<EOF\n([\s\S]*?)\n *EOF/.exec(notes)?.[1] ?? "";
+    await apply(yaml.replaceAll("NAMESPACE", "default"), "--dry-run=server");
+  });
+
+  it("its pods pass Pod Security restricted, which is enforced", async () => {
+    const template = (await manifests()).find(({ kind }) => kind === "Deployment")?.spec?.template;
+    const pod = (spec: object) =>
+      stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { ...template?.metadata, name: "one", namespace: MESH_NAMESPACE },
+        spec,
+      });
+    const create = (spec: object) =>
+      tryKubectl(kube.kubeconfig, ["create", "--dry-run=server", "-f", "-"], pod({ ...template?.spec, ...spec }));
+    expect(await create({})).toMatchObject({ code: 0 });
+    expect((await create({ securityContext: {} })).stderr).toContain("violates PodSecurity");
+  });
+
+  it.each([
+    { how: "Helm 4's server-side apply", flags: [] },
+    { how: "the three-way merge of Helm 3", flags: ["--server-side=false"] },
+  ])("helm upgrade changes what the values say and leaves the manager's webhooks alone: $how", async ({ flags }) => {
+    const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/ctrlmesh-injection";
+    const object = JSON.parse(await run("get", "--raw", path)) as object;
+    const filled = { ...object, webhooks: [WEBHOOK] };
+    await kubectl(kube.kubeconfig, ["replace", "--raw", path, "-f", "-"], JSON.stringify(filled));
+    const upgrade = (values: string) => helm(["upgrade", RELEASE, CHART, ...flags, "--values", "-"], kube.kubeconfig, values);
+    const replicas = () => run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.replicas}");
+
+    await upgrade("replicas: 3\ncommonLabels: { cost: infra }");
+    expect(await replicas()).toBe("3");
+    const after = parse(await run("get", "--raw", path)) as { metadata: KubeObject["metadata"]; webhooks: object[] };
+    expect(after.metadata.labels).toMatchObject({ cost: "infra" });
+    expect(after.webhooks).toMatchObject([{ name: WEBHOOK.name, failurePolicy: "Fail" }]);
+
+    await upgrade("podDisruptionBudget: { enabled: false }");
+    expect(await replicas()).toBe("2");
+    expect(await run("get", "pdb", "-n", MESH_NAMESPACE, "-o", "name")).toBe("");
+    expect(parse(await run("get", "--raw", path))).toMatchObject({ webhooks: [{ name: WEBHOOK.name }] });
+  });
+
+  it("helm uninstall takes everything away but the CRDs and the objects of them, and with crds.keep=false those too", async () => {
+    await apply(APP);
+    await helmHere("uninstall", RELEASE);
+    const left = async () => {
+      const cluster = "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,crds";
+      const inNamespace = "all,serviceaccounts,roles,rolebindings,pdb,networkpolicies,secrets,configmaps,leases";
+      const names = `${await run("get", cluster, "-o", "name")}${await run("get", inNamespace, "-n", MESH_NAMESPACE, "-o", "name")}`;
+      return names.split("\n").filter((name) => name.includes("ctrlmesh"));
+    };
+    const crds = ["managerstates", "virtualapps"].map(
+      (name) => `customresourcedefinition.apiextensions.k8s.io/${name}.ctrlmesh.kruise.io`,
+    );
+    expect(await left()).toEqual(crds);
+    expect(await run("get", "virtualapps", "-n", "default", "-o", "name")).toBe("virtualapp.ctrlmesh.kruise.io/kept\n");
+
+    await helmHere("install", RELEASE, CHART, "--set", "crds.keep=false");
+    await helmHere("uninstall", RELEASE, "--wait");
+    expect(await left()).toEqual([]);
+  });
+});
+
+const APP = stringify({
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { name: "kept", namespace: "default" },
+  spec: { selector: { matchLabels: { app: "kept" } }, configuration: { controller: { leaderElectionName: "kept" } } },
+});
+
+const WEBHOOK = {
+  name: "app.example.com",
+  failurePolicy: "Fail",
+  sideEffects: "None",
+  admissionReviewVersions: ["v1"],
+  clientConfig: { service: { name: "ctrlmesh-manager", namespace: MESH_NAMESPACE, path: "/inject" } },
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "no-such-namespace" } },
+  rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+};
+
+function foreignCrd({ group, version, kind, plural }: (typeof FOREIGN_KINDS)[number]): string {
+  return stringify({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+        },
+      ],
+    },
+  });
+}

@@ -1,0 +1,203 @@
+// The installed mesh on bad days: whatever is killed comes back, certificates and the CA change under traffic, and who asks for what
+// is not his is refused. Certificates live for seconds here, as the chart's extraEnv allows.
+import { fileURLToPath } from "node:url";
+import { credentials, status } from "@grpc/grpc-js";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { MESH_NAMESPACE } from "../support/helm.ts";
+import { OPERATOR, OPERATOR_NAMESPACE, operatorApp, operatorHome, operatorWorkload } from "../support/install/operator.ts";
+import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
+import { nodeImage } from "../support/node/test-image.ts";
+import { describeWithTestNode } from "../support/requirements.ts";
+import { type Access, helloOf, openProxy } from "../support/scripted-proxy.ts";
+
+const PROGRAMS = fileURLToPath(new URL("../support/install/programs", import.meta.url));
+const MANAGERS = "app.kubernetes.io/name=ctrlmesh";
+const env = (name: string, value: string) => ({ name, value });
+
+interface Pod {
+  readonly metadata: { readonly name: string; readonly uid: string };
+}
+
+describeWithTestNode("the installed mesh on bad days", () => {
+  let mesh: InstalledMesh;
+  beforeAll(async () => {
+    mesh = await startInstalledMesh({
+      values: { identity: { certificateLifetimeMs: 30_000 }, extraEnv: [env("CTRLMESH_CA_SETTLE_MS", "8000")] },
+    });
+    await mesh.cluster.addImages({ "test/caller:1": nodeImage(["/app/caller.ts"], { "/app": PROGRAMS }) });
+    await mesh.apply(...operatorHome(), operatorApp());
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
+    await mesh.apply(
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "canary-a" } },
+      operatorWorkload({ name: "foo", replicas: 1, version: "v1" }),
+      operatorWorkload({ name: "foo-canary", replicas: 2, version: "v2" }),
+    );
+    await mesh.rolledOut("deployment/foo", OPERATOR_NAMESPACE);
+    await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
+  });
+  afterAll(async () => {
+    await mesh?.stop();
+  });
+
+  const holder = (lock: string) =>
+    mesh.run("get", "lease", lock, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").catch(() => "");
+  /** The pod that holds the lock of the canaries. */
+  const leader = () =>
+    eventually(async () => {
+      const [names, identity] = [await mesh.podNames(OPERATOR_NAMESPACE, "version=v2"), await holder(`${OPERATOR}---v2`)];
+      return names.find((name) => identity.includes(name)) ?? false;
+    }, 40_000);
+  const leadingManager = async () =>
+    (await mesh.run("get", "lease", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}")).split(
+      "_",
+    )[0] ?? "";
+  const reconciles = async (message: string) => {
+    await mesh.apply({
+      apiVersion: "demo.ctrlmesh.io/v1",
+      kind: "Foo",
+      metadata: { name: "one", namespace: "canary-a" },
+      spec: { message },
+    });
+    await eventually(async () => {
+      const { metadata, status } = await mesh.get<{
+        metadata: { generation: number };
+        status?: { observedGeneration?: number; reconciledBy?: string };
+      }>("foo", "one", "-n", "canary-a");
+      return status?.observedGeneration === metadata.generation && status?.reconciledBy?.startsWith("foo-canary-");
+    }, 40_000);
+  };
+
+  it("kill -9 of a sidecar, of an operator, and of the leading manager", { timeout: 150_000 }, async () => {
+    await reconciles("first");
+    await mesh.cluster.kill(OPERATOR_NAMESPACE, await leader(), "ctrlmesh-proxy");
+    await reconciles("after the sidecar's death");
+    await mesh.cluster.kill(OPERATOR_NAMESPACE, await leader(), "operator");
+    await reconciles("after the operator's death");
+    await mesh.cluster.kill(MESH_NAMESPACE, await leadingManager(), "manager");
+    await reconciles("after the manager's death");
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Ready", "--timeout=60s");
+  });
+
+  it("the lease is released before the sidecar goes", { timeout: 60_000 }, async () => {
+    const before = await leader();
+    const holders: string[] = [];
+    await mesh.run("delete", "pod", before, "-n", OPERATOR_NAMESPACE, "--wait=false");
+    const began = performance.now();
+    await eventually(async () => {
+      const now = await holder(`${OPERATOR}---v2`);
+      if (holders.at(-1) !== now) holders.push(now);
+      return now !== "" && !now.includes(before);
+    }, 20_000);
+    // A lease that was not released lasts six seconds after its last renewal.
+    expect([performance.now() - began < 5_000, holders]).toEqual([true, holders]);
+    await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
+  });
+
+  it("certificates and the mesh's CA change, and no request of a client that loaded the first CA fails", {
+    timeout: 200_000,
+  }, async () => {
+    const caller = operatorWorkload({ name: "caller", replicas: 1, version: "v1" }) as {
+      spec: { template: { spec: { containers: object[] } } };
+    };
+    const [container] = caller.spec.template.spec.containers;
+    caller.spec.template.spec.containers = [{ ...container, image: "test/caller:1", args: [], readinessProbe: undefined }];
+    Object.assign(caller.spec.template, { metadata: { labels: { component: OPERATOR, version: "v1", is: "caller" } } });
+    Object.assign(caller.spec, { selector: { matchLabels: { is: "caller" } } });
+    await mesh.apply(caller);
+    await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
+    const [name = ""] = await mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
+    const said = () =>
+      mesh.cluster
+        .logs(OPERATOR_NAMESPACE, name, "operator")
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line) as { ok: number; failed: string[] });
+    await eventually(() => (said().at(-1)?.ok ?? 0) > 10, 20_000);
+
+    const caOf = () => mesh.run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "-o", "jsonpath={.data.tls\\.crt}");
+    const first = await caOf();
+    await mesh.run("annotate", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "ctrlmesh.kruise.io/rotate=now");
+    await eventually(async () => (await caOf()) !== first, 90_000);
+    const after = said().at(-1)?.ok ?? 0;
+    // Until every leaf was signed by the new CA at least once.
+    await eventually(() => (said().at(-1)?.ok ?? 0) > after + 600, 60_000);
+    expect(said().flatMap(({ failed }) => failed)).toEqual([]);
+    const proxyLog = mesh.cluster.logs(OPERATOR_NAMESPACE, name, "ctrlmesh-proxy");
+    expect(proxyLog.match(/issued a serving certificate/g)?.length ?? 0).toBeGreaterThan(2);
+    await reconciles("after the CA's change");
+    await mesh.run("delete", "deployment", "caller", "-n", OPERATOR_NAMESPACE);
+  });
+
+  it("another pod's token, a token for somebody else, no token, and plain text are refused and counted", {
+    timeout: 60_000,
+  }, async () => {
+    const { items } = await mesh.get<{ items: Pod[] }>("pods", "-n", OPERATOR_NAMESPACE, "-l", "version=v2");
+    const [own, other] = items.map(({ metadata }) => metadata);
+    if (own === undefined || other === undefined) throw new Error("two pods are needed");
+    const tokenFor = async (audience: string) =>
+      (
+        await mesh.run(
+          ...["create", "token", OPERATOR, "-n", OPERATOR_NAMESPACE, `--audience=${audience}`],
+          ...["--bound-object-kind=Pod", `--bound-object-name=${own.name}`, `--bound-object-uid=${own.uid}`],
+        )
+      ).trim();
+    const [token, foreign] = [await tokenFor("ctrlmesh"), await tokenFor("https://kubernetes.default.svc.cluster.local")];
+    const manager = await leadingManager();
+    const [endpoint, metrics] = await Promise.all([
+      mesh.cluster.forward(MESH_NAMESPACE, manager, 5447),
+      mesh.cluster.forward(MESH_NAMESPACE, manager, 5448),
+    ]);
+    const trust = await mesh.run(
+      "get",
+      "configmap",
+      "ctrlmesh-ca",
+      "-n",
+      OPERATOR_NAMESPACE,
+      "-o",
+      "jsonpath={.data.mesh\\.crt}",
+    );
+    const access = { credentials: credentials.createSsl(Buffer.from(trust)), serverName: "ctrlmesh-manager.ctrlmesh-system.svc" };
+    const answerTo = async (pod: { name: string; uid: string }, how: Access) => {
+      const proxy = openProxy(endpoint, how);
+      proxy.send(helloOf(pod.name, { pod: { namespace: OPERATOR_NAMESPACE, name: pod.name, uid: pod.uid } }, OPERATOR_NAMESPACE));
+      const ended = await eventually(() => proxy.ended ?? (proxy.received.length > 0 && { code: -1, details: "served" }), 15_000);
+      proxy.close();
+      return ended.code;
+    };
+    expect(await answerTo(other, { ...access, token })).toBe(status.PERMISSION_DENIED);
+    expect(await answerTo(own, { ...access, token: foreign })).toBe(status.UNAUTHENTICATED);
+    expect(await answerTo(own, access)).toBe(status.UNAUTHENTICATED);
+    expect(await answerTo(own, {})).toBe(status.UNAVAILABLE);
+    const counted = (await (await fetch(`http://${metrics}/metrics`)).text()).match(
+      /rejected_identities_total{reason="(.*?)"} ([1-9]\d*)/g,
+    );
+    expect(counted?.map((line) => /"(.*)"/.exec(line)?.[1]).sort()).toEqual(["bad-token", "handshake", "no-token", "other-pod"]);
+    expect(mesh.cluster.logs(MESH_NAMESPACE, manager, "manager")).not.toContain(token.slice(-40));
+  });
+
+  it("while no manager runs, new pods wait and say why", { timeout: 150_000 }, async () => {
+    await mesh.run("scale", "deployment", "ctrlmesh-manager", "--replicas=0", "-n", MESH_NAMESPACE);
+    await mesh.run("wait", "--for=delete", "pod", "-l", MANAGERS, "-n", MESH_NAMESPACE, "--timeout=60s");
+    const [victim = ""] = await mesh.podNames(OPERATOR_NAMESPACE, "version=v1");
+    await mesh.run("delete", "pod", victim, "-n", OPERATOR_NAMESPACE);
+    const why = await eventually(async () => {
+      const events = await mesh.run(
+        "get",
+        "events",
+        "-n",
+        OPERATOR_NAMESPACE,
+        "--field-selector",
+        "reason=FailedCreate",
+        "-o",
+        "jsonpath={.items[*].message}",
+      );
+      return events.includes("inject.ctrlmesh.kruise.io") && events;
+    }, 30_000);
+    expect(why).toContain("failed calling webhook");
+    await reconciles("nobody manages, and who runs goes on");
+    await mesh.run("scale", "deployment", "ctrlmesh-manager", "--replicas=2", "-n", MESH_NAMESPACE);
+    await mesh.rolledOut("deployment/ctrlmesh-manager", MESH_NAMESPACE);
+    await mesh.rolledOut("deployment/foo", OPERATOR_NAMESPACE);
+  });
+});

@@ -1,0 +1,231 @@
+// One command installs the mesh, one `kubectl apply` puts an operator into it: on the real control plane, with a node that really runs
+// the pods. The operator is a Go program on controller-runtime whose Deployment is unchanged; its namespace enforces restricted pods.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
+import {
+  OPERATOR,
+  OPERATOR_IMAGE,
+  OPERATOR_NAMESPACE,
+  operatorApp,
+  operatorHome,
+  operatorWorkload,
+} from "../support/install/operator.ts";
+import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
+import { describeWithTestNode } from "../support/requirements.ts";
+
+interface Foo {
+  readonly metadata: { readonly generation: number };
+  readonly status?: { readonly reconciledBy?: string; readonly observedGeneration?: number };
+}
+
+describeWithTestNode("helm install, and an operator is in the mesh", () => {
+  let mesh: InstalledMesh;
+  beforeAll(async () => {
+    mesh = await startInstalledMesh();
+  });
+  afterAll(async () => {
+    await mesh?.stop();
+  });
+
+  const namespaced = (kind: string, name: string, labels: Readonly<Record<string, string>> = {}) => ({
+    apiVersion: "v1",
+    kind,
+    metadata: { name, labels },
+  });
+  const foo = (namespace: string) => ({
+    apiVersion: "demo.ctrlmesh.io/v1",
+    kind: "Foo",
+    metadata: { name: "one", namespace },
+    spec: { message: "hello" },
+  });
+  const reconciledBy = (namespace: string) =>
+    eventually(async () => (await mesh.get<Foo>("foo", "one", "-n", namespace)).status?.reconciledBy, 30_000);
+  const generationOf = async (namespace: string) => (await mesh.get<Foo>("foo", "one", "-n", namespace)).metadata.generation;
+  const holderOf = async (lock: string) =>
+    (await mesh.run("get", "lease", lock, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}")) || undefined;
+  const rolledOut = (workload: string) => mesh.rolledOut(workload, OPERATOR_NAMESPACE);
+
+  it("has two managers, of which one leads, in a namespace of restricted pods", async () => {
+    const names = await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh");
+    expect(names).toHaveLength(2);
+    expect(names).toContain(
+      (await mesh.run("get", "lease", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}")).split(
+        "_",
+      )[0],
+    );
+  });
+
+  it("an unchanged Deployment comes up injected, and converges", { timeout: 150_000 }, async () => {
+    await mesh.apply(...operatorHome(), operatorApp());
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
+    await mesh.apply(
+      namespaced("Namespace", "team-a"),
+      namespaced("Namespace", "canary-a"),
+      operatorWorkload({ name: "foo", replicas: 2, version: "v1" }),
+      operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }),
+    );
+    await rolledOut("deployment/foo");
+    await rolledOut("deployment/foo-canary");
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Ready", "--timeout=30s");
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=30s");
+    for (const name of await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR}`)) {
+      const sidecar = await mesh.run(
+        "get",
+        "pod",
+        name,
+        "-n",
+        OPERATOR_NAMESPACE,
+        "-o",
+        "jsonpath={.spec.initContainers[0].name}",
+      );
+      expect([name, sidecar]).toEqual([name, "ctrlmesh-proxy"]);
+    }
+  });
+
+  it("each subset reconciles its namespaces, and a label moves one", { timeout: 150_000 }, async () => {
+    await mesh.apply(foo("team-a"), foo("canary-a"));
+    expect(await reconciledBy("team-a")).toMatch(/^foo-[^c]/);
+    expect(await reconciledBy("canary-a")).toMatch(/^foo-canary-/);
+    expect(await holderOf(OPERATOR)).toMatch(/^foo-[^c]/);
+    expect(await holderOf(`${OPERATOR}---v2`)).toMatch(/^foo-canary-/);
+    await mesh.run("label", "namespace", "team-a", "ns-type=canary-1");
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=100s");
+    await mesh.run("patch", "foo", "one", "-n", "team-a", "--type=merge", "-p", '{"spec":{"message":"again"}}');
+    await eventually(async () => (await reconciledBy("team-a"))?.startsWith("foo-canary-"), 30_000);
+  });
+
+  /** The canaries lead under their own lock's name, which an operator that goes around its proxy does not have. */
+  const canariesLead = (prefix: string) =>
+    eventually(async () => {
+      const holder = await holderOf(`${OPERATOR}---v2`);
+      const [name = ""] = (await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`)).filter((each) =>
+        holder?.includes(each),
+      );
+      return name.startsWith(prefix) && holder;
+    }, 40_000);
+
+  it("a rollout restart of both leaves each lock with a pod of its subset", { timeout: 150_000 }, async () => {
+    const before = await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR}`);
+    for (const name of ["foo", "foo-canary"])
+      await mesh.run("rollout", "restart", `deployment/${name}`, "-n", OPERATOR_NAMESPACE);
+    await rolledOut("deployment/foo");
+    await rolledOut("deployment/foo-canary");
+    await eventually(async () => {
+      const [lead, canary] = [await holderOf(OPERATOR), await holderOf(`${OPERATOR}---v2`)];
+      const stays = before.some((name) => lead?.includes(name) || canary?.includes(name));
+      return !stays && lead?.startsWith("foo-") && !lead.startsWith("foo-canary-") && canary?.startsWith("foo-canary-");
+    }, 40_000);
+  });
+
+  it("by kubeconfig, and by iptables where a pod may have NET_ADMIN for a moment", { timeout: 200_000 }, async () => {
+    const canary = (intercept: string) =>
+      operatorWorkload({
+        name: "foo-canary",
+        replicas: 1,
+        version: "v2",
+        annotations: { "ctrlmesh.kruise.io/intercept": intercept },
+      });
+    await mesh.apply(canary("kubeconfig"));
+    await rolledOut("deployment/foo-canary");
+    expect(await canariesLead("foo-canary-")).toBeTruthy();
+    const [pod = ""] = await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`);
+    const env = await mesh.run("get", "pod", pod, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.containers[0].env[*].name}");
+    expect(env.split(" ")).toContain("KUBECONFIG");
+
+    await mesh.run("label", "namespace", OPERATOR_NAMESPACE, "pod-security.kubernetes.io/enforce=privileged", "--overwrite");
+    await mesh.apply(canary("iptables"));
+    await rolledOut("deployment/foo-canary");
+    expect(await canariesLead("foo-canary-")).toBeTruthy();
+    await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"by iptables"}}');
+    const spec = await mesh.get<{
+      spec: { initContainers: { name: string; securityContext?: { capabilities?: { add?: string[] } } }[] };
+    }>("pod", (await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`))[0] ?? "", "-n", OPERATOR_NAMESPACE);
+    const adding = spec.spec.initContainers.filter(({ securityContext }) => securityContext?.capabilities?.add?.length);
+    expect(adding.map(({ name }) => name)).toEqual(["ctrlmesh-iptables"]);
+  });
+
+  it("a StatefulSet", { timeout: 150_000 }, async () => {
+    await mesh.run("delete", "deployment", "foo-canary", "-n", OPERATOR_NAMESPACE, "--wait");
+    await mesh.apply(operatorWorkload({ kind: "StatefulSet", name: "foo-set", replicas: 2, version: "v2" }));
+    await rolledOut("statefulset/foo-set");
+    expect(await canariesLead("foo-set-")).toBeTruthy();
+    await mesh.run("rollout", "restart", "statefulset/foo-set", "-n", OPERATOR_NAMESPACE);
+    await rolledOut("statefulset/foo-set");
+    expect(await canariesLead("foo-set-")).toBeTruthy();
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");
+  });
+
+  it("what no app selects never comes to the webhook", async () => {
+    const asked = async () => {
+      const metrics = await Promise.all(
+        (await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh")).map(async (name) => {
+          const address = await mesh.cluster.forward(MESH_NAMESPACE, name, 5448);
+          return (await fetch(`http://${address}/metrics`)).text();
+        }),
+      );
+      const lines = metrics.flatMap((text) =>
+        text.split("\n").filter((line) => /^ctrlmesh_manager_webhook_requests_total{[^}]*inject/.test(line)),
+      );
+      return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    };
+    const before = await asked();
+    expect(before).toBeGreaterThan(0);
+    const security = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+    const plain = {
+      containers: [{ name: "main", image: OPERATOR_IMAGE, args: ["-h"], securityContext: security }],
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+      restartPolicy: "Never",
+    };
+    await mesh.apply(
+      { apiVersion: "v1", kind: "Pod", metadata: { name: "unselected", namespace: OPERATOR_NAMESPACE }, spec: plain },
+      {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "elsewhere", namespace: "team-a", labels: { component: OPERATOR } },
+        spec: plain,
+      },
+    );
+    expect(await asked()).toBe(before);
+    const volumes = await mesh.run(
+      "get",
+      "pod",
+      "unselected",
+      "-n",
+      OPERATOR_NAMESPACE,
+      "-o",
+      "jsonpath={.spec.volumes[*].name}",
+    );
+    expect(volumes).not.toContain("ctrlmesh");
+  });
+
+  it("helm upgrade to other values, and helm uninstall, leave the operators at work", { timeout: 200_000 }, async () => {
+    const identities = async () =>
+      JSON.stringify(
+        await mesh
+          .get<{ items: { metadata: { uid: string } }[] }>("pods", "-n", OPERATOR_NAMESPACE, "-l", `component=${OPERATOR}`)
+          .then(({ items }) => items.map(({ metadata }) => metadata.uid).sort()),
+      );
+    const before = await identities();
+    await helm(
+      ["upgrade", RELEASE, CHART, "--values", "-", "--wait", "--timeout", "90s"],
+      mesh.kubeconfig,
+      JSON.stringify({ replicas: 3, logLevel: "debug" }),
+    );
+    await eventually(async () => (await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh")).length === 3, 40_000);
+    await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"after the upgrade"}}');
+    expect(await reconciledBy("canary-a")).toMatch(/^foo-set-/);
+
+    await helm(["uninstall", RELEASE, "--wait", "--timeout", "60s"], mesh.kubeconfig);
+    const left = await mesh.run("get", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name");
+    expect(left).not.toContain("ctrlmesh");
+    await mesh.run("wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=ctrlmesh", "-n", MESH_NAMESPACE, "--timeout=60s");
+    await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"nobody manages"}}');
+    await eventually(
+      async () =>
+        (await mesh.get<Foo>("foo", "one", "-n", "canary-a")).status?.observedGeneration === (await generationOf("canary-a")),
+      30_000,
+    );
+    expect(await identities()).toBe(before);
+  });
+});

@@ -1,0 +1,295 @@
+// The manager's webhooks on the real control plane: which pods the API server asks about and which never, what it makes of our
+// answers and of our absence, and that a change of CAs is not noticed. Judged by what the API server stores and answers.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, PODS, type Pod } from "../../src/kube/client/resources.ts";
+import { isStatus } from "../../src/kube/status.ts";
+import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/controllers/webhook-configuration/configurations.ts";
+import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { INJECTED_LABEL } from "../../src/manager/translate/app-pods.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl, tryKubectl } from "../support/kubectl.ts";
+import { prepareCluster } from "../support/mesh/cluster.ts";
+import { describeWithKube } from "../support/requirements.ts";
+import { sampleVirtualApp } from "../support/virtual-app.ts";
+import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
+
+const OPS = "foo-system";
+const SELECTED = { component: "foo-operator" };
+
+describeWithKube("webhooks", () => {
+  let kube: Kube;
+  let world: WebhookWorld;
+  let count = 0;
+
+  beforeAll(async () => {
+    kube = await startKube({ controllerManager: true }); // with the admission that mounts tokens
+    await prepareCluster(kube, OPS);
+    await kubectl(kube.kubeconfig, ["apply", "-f", "-"], serviceAccounts());
+    world = await startWebhookWorld(kube);
+    await apply(demoVirtualApp());
+    await ready();
+  });
+  afterAll(async () => {
+    await world?.stop();
+    await kube?.stop();
+  });
+
+  const ready = () =>
+    kubectl(kube.kubeconfig, ["wait", "vapp/foo-operator", "-n", OPS, "--for=condition=InjectionReady", "--timeout=30s"]);
+  const apply = (yaml: string) => kubectl(kube.kubeconfig, ["apply", "-f", "-"], yaml);
+  const configuration = () => world.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
+  const entries = async () => ((await configuration()).webhooks ?? []).slice(1).map(({ name }) => name);
+  const createPod = (labels: Record<string, string>, { namespace = OPS, spec = {}, dryRun = false } = {}) =>
+    world.client.create(
+      PODS,
+      {
+        metadata: { namespace, name: `pod-${++count}`, labels },
+        spec: { serviceAccountName: "foo-operator", containers: [{ name: "operator", image: "example.invalid/foo" }], ...spec },
+      } as Pod,
+      { dryRun },
+    );
+  const isInjected = ({ metadata, spec }: Pod) =>
+    metadata.labels?.[INJECTED_LABEL] !== undefined && (spec?.initContainers ?? []).some(({ name }) => name === "ctrlmesh-proxy");
+  /** The API server hears of its webhooks by a watch. */
+  const inForce = () => eventually(async () => isInjected(await createPod(SELECTED, { dryRun: true })));
+
+  it("inject the first pod of an app whose InjectionReady has been waited for", async () => {
+    expect(await entries()).toEqual([`foo-operator.${OPS}.inject.ctrlmesh.kruise.io`]);
+    for (let round = 0; round < 3; round++) {
+      await kubectl(kube.kubeconfig, ["delete", "vapp", "foo-operator", "-n", OPS]);
+      await eventually(async () => expect(await entries()).toEqual([]));
+      await apply(demoVirtualApp());
+      await ready();
+      expect(isInjected(await createPod(SELECTED))).toBe(true);
+    }
+  });
+
+  it("inject a pod that an app selects, in a dry run too", async () => {
+    const pod = await createPod(SELECTED);
+    expect(isInjected(pod)).toBe(true);
+    expect(pod.metadata.labels?.[INJECTED_LABEL]).toBe("foo-operator");
+    expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(true);
+  });
+
+  it("are not asked about pods that no app selects, nor about the same labels in another namespace", async () => {
+    const before = await world.requests();
+    expect(isInjected(await createPod({ component: "else" }))).toBe(false);
+    expect(isInjected(await createPod({}))).toBe(false);
+    expect(isInjected(await createPod(SELECTED, { namespace: "other" }))).toBe(false);
+    expect(await world.requests()).toBe(before);
+    await createPod(SELECTED);
+    expect(await world.requests()).toBe(before + 1);
+  });
+
+  it("refuse a pod that cannot be injected, in words that reach the user", async () => {
+    const refused = createPod(SELECTED, { spec: { hostNetwork: true } });
+    await expect(refused).rejects.toThrow(/admission webhook "foo-operator\..* denied the request: ctrlmesh: .*hostNetwork/);
+  });
+
+  it("refuse a VirtualApp with every problem at once", async () => {
+    const subset = (name: string, ...routeRules: string[]) => ({ name, labels: { version: name }, routeRules });
+    const spec = {
+      route: {
+        subRules: [
+          {
+            name: "both",
+            match: [
+              { objectSelector: { matchLabels: { a: "1", b: "2" } }, resources: [{ apiGroups: [""], resources: ["pods"] }] },
+            ],
+          },
+        ],
+      },
+      subsets: [subset("v2", "both"), subset("v3", "bth")],
+    };
+    const app = { ...sampleVirtualApp(spec), metadata: { namespace: OPS, name: "bad" } };
+    const { code, stderr } = await tryKubectl(kube.kubeconfig, ["create", "-f", "-"], stringify(app));
+    expect(code).toBe(1);
+    expect(stderr).toContain('The VirtualApp "bad" is invalid');
+    expect(stderr).toContain("* spec.route.subRules[0].match[0].objectSelector: must have exactly one term");
+    expect(stderr).toContain('* spec.subsets[1].routeRules[0]: "bth": no such subRule; did you mean "both"?');
+    await expect(world.client.create(VIRTUAL_APPS, app as never)).rejects.toThrow(
+      /"virtualapps.validate.ctrlmesh.kruise.io" denied the request: ctrlmesh: VirtualApp bad has 2 problems: /,
+    );
+  });
+
+  it("warn of another VirtualApp that may select the same pods, and refuse the pod that both select", async () => {
+    const second = {
+      ...sampleVirtualApp({ selector: { matchLabels: { tier: "x" } } }),
+      metadata: { namespace: OPS, name: "second" },
+    };
+    const { code, stderr } = await tryKubectl(kube.kubeconfig, ["create", "-f", "-"], stringify(second));
+    expect(code).toBe(0);
+    expect(stderr).toContain("Warning: ctrlmesh: spec.selector: VirtualApp foo-operator may select the same pods");
+    const both = () => createPod({ ...SELECTED, tier: "x" }, { dryRun: true });
+    await eventually(async () => await expect(both()).rejects.toThrow(/foo-operator and second/));
+    await kubectl(kube.kubeconfig, ["delete", "vapp", "second", "-n", OPS]);
+    await eventually(async () => isInjected(await both()));
+  });
+
+  it("warn of an edit that moves many namespaces", async () => {
+    for (const name of ["canary-a", "canary-b"]) await world.client.create(NAMESPACES, { metadata: { name } });
+    const body = JSON.stringify({
+      spec: { route: { subRules: [{ name: "canary", match: [{ namespaceRegex: "^nothing$" }] }] } },
+    });
+    const edit = ["patch", "vapp", "foo-operator", "-n", OPS, "--type=merge", "--dry-run=server"];
+    await eventually(async () => {
+      const all = body.replace("^nothing$", ".");
+      expect((await tryKubectl(kube.kubeconfig, [...edit, "-p", all])).stderr).toMatch(
+        /Warning: ctrlmesh: moves \d+ of \d+ namespaces/,
+      );
+    });
+    expect((await tryKubectl(kube.kubeconfig, [...edit, "-p", body])).stderr).not.toContain("Warning");
+  });
+
+  it("let an object that came in while they were away be edited, but not made worse", async () => {
+    await world.kill();
+    const match = [
+      { objectSelector: { matchLabels: { a: "1", b: "2" } }, resources: [{ apiGroups: [""], resources: ["pods"] }] },
+    ];
+    const spec = {
+      route: { subRules: [{ name: "both", match }] },
+      subsets: [{ name: "v2", labels: { v: "2" }, routeRules: ["both"] }],
+    };
+    const selector = { matchLabels: { component: "old" } };
+    const app = { ...sampleVirtualApp({ ...spec, selector }), metadata: { namespace: OPS, name: "old" } };
+    await apply(stringify(app)); // Ignore
+    await world.start();
+    const ref = { namespace: OPS, name: "old" };
+    const patch = (body: object) => world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body });
+    await eventually(async () => {
+      const before = await world.requests("validate");
+      await patch({ metadata: { labels: { edited: String(before) }, finalizers: ["example.com/x"] } });
+      return (await world.requests("validate")) > before; // the API server asks us again
+    });
+    await patch({ metadata: { finalizers: [] } });
+    await patch({ spec: { route: { paused: true } } });
+    const worse = patch({
+      spec: {
+        subsets: [
+          { name: "v2", labels: { v: "2" }, routeRules: ["both"] },
+          { name: "v3", labels: {}, routeRules: ["both"] },
+        ],
+      },
+    });
+    await expect(worse).rejects.toThrow(/spec.subsets/);
+    await expect(
+      patch({
+        spec: {
+          configuration: { restConfigOverrides: { userAgentOrPrefix: "x/" } },
+          route: { subRules: [{ name: "both", match: [...match, ...match] }] },
+        },
+      }),
+    ).rejects.toThrow(/denied the request: ctrlmesh: VirtualApp old has \d problem/);
+    await world.client.delete(VIRTUAL_APPS, ref);
+  });
+
+  it("change CAs and certificates while pods are created, and nobody notices", async () => {
+    await inForce();
+    let done = false;
+    let created = 0;
+    const client = async () => {
+      while (!done) {
+        expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(true);
+        created++;
+      }
+    };
+    const clients = [client(), client()];
+    const failed = Promise.all(clients);
+    const more = async (pods: number) => {
+      const before = created;
+      await eventually(() => created > before + pods);
+    };
+    const bundle = async () =>
+      Buffer.from((await configuration()).webhooks?.[0]?.clientConfig.caBundle ?? "", "base64").toString();
+    for (let round = 0; round < 3; round++) {
+      world.identity.addCa();
+      await eventually(async () => (await bundle()) === world.identity.trustPem);
+      await more(20);
+      world.identity.renewLeaf();
+      await more(20);
+      world.identity.dropOldCas();
+      await eventually(async () => (await bundle()) === world.identity.trustPem);
+      await more(20);
+    }
+    done = true;
+    await failed;
+  });
+
+  it("are asked again by the API server while they cannot answer yet", async () => {
+    world.isReady = false;
+    const before = await world.requests();
+    const pod = createPod(SELECTED);
+    await eventually(async () => (await world.requests()) > before);
+    world.isReady = true;
+    expect(isInjected(await pod)).toBe(true);
+    expect(await world.requests()).toBeGreaterThan(before + 1);
+  });
+
+  it("are put back when somebody edits or deletes their configurations", async () => {
+    const good = (await configuration()).webhooks;
+    const first = [{ op: "replace", path: "/webhooks/1/failurePolicy", value: "Ignore" }] as const;
+    await world.client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME }, { type: "json", body: first });
+    await eventually(async () => expect((await configuration()).webhooks).toEqual(good));
+    await kubectl(kube.kubeconfig, ["delete", "mutatingwebhookconfiguration", MUTATING_NAME]);
+    await kubectl(kube.kubeconfig, ["delete", "validatingwebhookconfiguration", VALIDATING_NAME]);
+    await eventually(async () => expect((await configuration()).webhooks).toEqual(good));
+    await eventually(() => kubectl(kube.kubeconfig, ["get", "validatingwebhookconfiguration", VALIDATING_NAME]));
+    await inForce();
+  });
+
+  it("write their configurations once and no more while nothing changes", async () => {
+    const { resourceVersion } = (await configuration()).metadata;
+    await apply(demoVirtualApp().replace("foo-operator", "foo-operator")); // no change
+    await world.client.patch(
+      VIRTUAL_APPS,
+      { namespace: OPS, name: "foo-operator" },
+      { type: "merge", body: { metadata: { labels: { a: "b" } } } },
+    );
+    await inForce();
+    expect((await configuration()).metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it("while the manager is away: pods of apps are refused, all others and the VirtualApps go their way", async () => {
+    await inForce();
+    await world.kill();
+    await eventually(async () => {
+      const error: unknown = await createPod(SELECTED).catch((reason: unknown) => reason);
+      expect(isStatus(error, "InternalError")).toBe(true);
+      expect(String(error)).toContain(`failed calling webhook "foo-operator.${OPS}.inject.ctrlmesh.kruise.io"`);
+    });
+    expect(isInjected(await createPod({ component: "else" }))).toBe(false);
+    await world.client.patch(
+      VIRTUAL_APPS,
+      { namespace: OPS, name: "foo-operator" },
+      { type: "merge", body: { spec: { route: { paused: true } } } },
+    );
+    await world.start();
+    await inForce();
+  });
+
+  it("let the pods of an app that is being deleted go uninjected, and take its entry out", async () => {
+    const ref = { namespace: OPS, name: "foo-operator" };
+    await world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers: ["example.com/hold"] } } });
+    await world.client.delete(VIRTUAL_APPS, ref);
+    await eventually(async () => expect(await entries()).toEqual([]));
+    const before = await world.requests("inject");
+    await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
+    expect(isInjected(await createPod(SELECTED))).toBe(false);
+    expect((await world.requests("inject")) - before).toBeLessThanOrEqual(1);
+    await world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers: null } } });
+  });
+});
+
+function serviceAccounts(): string {
+  const account = (namespace: string) => ({
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { namespace, name: "foo-operator" },
+  });
+  return [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } }, account("other"), account(OPS)]
+    .map((object) => stringify(object))
+    .join("---\n");
+}

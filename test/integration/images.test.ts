@@ -1,0 +1,202 @@
+// What ships: the images as their Dockerfiles make them (scripts/image-root.ts), looked at and run. On a read-only root, as uid 1359 and
+// without a capability, both programs start, find each other, serve, write to the proxy's data folder only, and end when told to.
+import { execFile } from "node:child_process";
+import { chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildImageRoot, type ImageRoot, readImage } from "../../scripts/image-root.ts";
+import { readPairs } from "../support/dockerfile.ts";
+import { eventually } from "../support/eventually.ts";
+import { startFleetWorld } from "../support/fleet/fleet-world.ts";
+import { type ImageProcess, type ImageProcessOptions, startImage } from "../support/image-process.ts";
+import { imageOf } from "../support/images.ts";
+import { describeWithNetworkNamespaces } from "../support/requirements.ts";
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  readonly version: string;
+  readonly dependencies: object;
+  readonly devDependencies: Readonly<Record<string, string>>;
+};
+const CLIENT = "@kubernetes/client-node";
+const PROGRAMS = [
+  { name: "proxy", ports: "5441 5443 5445", packages: [], without: [CLIENT, "typescript", "vitest"] },
+  { name: "manager", ports: "5447 5448 9443", packages: [CLIENT], without: ["typescript", "vitest", "@biomejs/biome"] },
+] as const;
+
+describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, without }) => {
+  let root: ImageRoot;
+  const dockerfile = readImage(name);
+  const text = readFileSync(join(ROOT, `Dockerfile.${name}`), "utf8");
+
+  beforeAll(async () => {
+    root = await buildImageRoot(name);
+  }, 300_000);
+
+  it("copies only what exists, from the tree or from an earlier stage", () => {
+    const stages = new Set<string>();
+    for (const stage of dockerfile.stages) {
+      for (const { from, sources } of stage.copies) {
+        if (from !== undefined) expect(stages).toContain(from);
+        else for (const source of sources) expect(existsSync(join(ROOT, source)), source).toBe(true);
+      }
+      if (stage.name !== undefined) stages.add(stage.name);
+    }
+  });
+
+  it("is based on the Node of this repository in all stages, and runs as a user without rights, with its ports and labels", () => {
+    const base = `node:${PACKAGE.devDependencies.node}-bookworm-slim`;
+    for (const stage of dockerfile.stages) expect(stage.base).toBe(base);
+    const { USER, EXPOSE, LABEL = "" } = root.last.instructions;
+    expect({ USER, EXPOSE }).toEqual({ USER: "1359:1359", EXPOSE: ports });
+    expect(readPairs(LABEL)).toMatchObject({
+      "org.opencontainers.image.title": `ctrlmesh-${name}`,
+      "org.opencontainers.image.version": PACKAGE.version,
+      "org.opencontainers.image.licenses": "Apache-2.0",
+    });
+  });
+
+  // hadolint DL3002, DL3004, DL3007, DL3008, DL3009, DL3015, DL3020, DL3025, DL3045, DL3059, DL4000, DL4006
+  it("keeps the rules of hadolint that can be checked by reading", () => {
+    for (const { base, steps } of dockerfile.stages) {
+      expect(base).not.toMatch(/:latest$|^[^:]+$/);
+      expect(steps.map(({ instruction }) => instruction)).not.toContain("ADD");
+      expect(steps.map(({ instruction }) => instruction)).not.toContain("MAINTAINER");
+      for (const { instruction, text: words } of steps) {
+        if (instruction === "ENTRYPOINT" || instruction === "CMD") expect(words).toMatch(/^\[.*\]$/);
+        if (instruction !== "RUN") continue;
+        expect(words).not.toMatch(/\bsudo\b|\|/);
+        for (const [, options = ""] of words.matchAll(/apt-get install ([^&]*)/g)) {
+          expect(options).toContain("--no-install-recommends -y");
+          for (const word of options.trim().split(/\s+/)) if (!word.startsWith("-")) expect(word).toMatch(/^[a-z0-9.+-]+=\S+$/);
+          expect(words).toContain("rm -rf /var/lib/apt/lists/*");
+        }
+      }
+      const runs = steps.map(({ instruction }) => instruction).join(" ");
+      expect(runs).not.toContain("RUN RUN");
+      expect(runs.indexOf("WORKDIR")).toBeLessThan(runs.indexOf("COPY"));
+    }
+    expect(text).not.toMatch(/:\s*latest/);
+  });
+
+  it("leaves nothing out but what changes the base's system", () => {
+    expect(root.notPerformed).toHaveLength(1);
+    expect(root.notPerformed[0]).toMatch(/^(?:apt-get update && apt-get install [^&]* && )?rm -rf [^&]*$/);
+  });
+
+  it("holds the packages that its program imports, no others of weight, and no tests", () => {
+    const app = join(root.dir, "app");
+    const files = readdirSync(join(app, "dist"), { recursive: true, encoding: "utf8" });
+    const imported = new Set(
+      files.filter((file) => file.endsWith(".js")).flatMap((file) => packagesOf(readFileSync(join(app, "dist", file), "utf8"))),
+    );
+    expect(imported.size).toBeGreaterThan(5);
+    expect([...imported].filter((each) => !Object.hasOwn(PACKAGE.dependencies, each))).toEqual([]);
+    expect([...imported].filter((each) => !existsSync(join(app, "node_modules", each)))).toEqual([]);
+    const isInstalled = (each: string) => existsSync(join(app, "node_modules", each));
+    expect(packages.filter((each) => !isInstalled(each))).toEqual([]);
+    expect(without.filter(isInstalled)).toEqual([]);
+    expect(files.filter((file) => file.includes(".test."))).toEqual([]);
+  });
+
+  it("tells its settings", async () => {
+    const [, ...args] = JSON.parse(root.last.instructions.ENTRYPOINT ?? "[]") as string[];
+    const { stdout } = await run(process.execPath, [...args, "--help"], { cwd: join(root.dir, "app") });
+    expect(stdout).toContain(`ctrlmesh-${name}`);
+  });
+});
+
+describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () => {
+  const running: ImageProcess[] = [];
+  let dir: string;
+  const start = async (name: "proxy" | "manager", options: Omit<ImageProcessOptions, "name" | "image">) => {
+    const process = await startImage({ name, image: await imageOf(`ctrlmesh/${name}:test`), ...options });
+    running.push(process);
+    return process;
+  };
+  beforeAll(() => {
+    dir = mkdtempSync(join(tmpdir(), "ctrlmesh-images-"));
+  });
+  afterAll(async () => {
+    for (const each of running) await each.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it("manager and proxy find each other and serve; nothing is written but the proxy's data", async () => {
+    const world = await startFleetWorld({ proxies: 1, namespaces: 2, leaseMs: 2_000 });
+    try {
+      // The world's own manager makes room.
+      const own = await eventually(async () => (await world.leader()) ?? false, 30_000);
+      await world.kill(own);
+      const kubeconfig = join(dir, "kubeconfig");
+      copyFileSync(world.kubeconfig, kubeconfig);
+      chownSync(kubeconfig, 1359, 1359);
+      const manager = await start("manager", {
+        args: ["--print-ready"],
+        env: {
+          CTRLMESH_KUBECONFIG: "/etc/ctrlmesh/kubeconfig",
+          CTRLMESH_GRPC_LISTEN: "127.0.0.1:0",
+          CTRLMESH_HEALTH_LISTEN: "127.0.0.1:0",
+        },
+        files: { "/etc/ctrlmesh/kubeconfig": kubeconfig },
+      });
+      await eventually(async () => (await fetch(`${String(manager.child.ready.health)}/readyz`)).ok, 30_000);
+
+      const data = join(dir, "data");
+      mkdirSync(data);
+      chownSync(data, 1359, 1359);
+      const [pod] = world.pods;
+      const proxy = await start("proxy", {
+        args: ["--print-ready"],
+        env: {
+          CTRLMESH_API_SERVER: world.server,
+          CTRLMESH_API_SERVER_CA: "/etc/ctrlmesh/ca.crt",
+          CTRLMESH_MANAGER: String(manager.child.ready.grpc),
+          CTRLMESH_POD_NAME: pod?.name ?? "",
+          CTRLMESH_POD_NAMESPACE: pod?.namespace ?? "",
+          CTRLMESH_POD_UID: pod?.uid ?? "",
+          CTRLMESH_LISTEN: "127.0.0.1:0",
+          CTRLMESH_HEALTH_LISTEN: "127.0.0.1:0",
+        },
+        files: { "/etc/ctrlmesh/ca.crt": world.caFile },
+        volumes: { "/var/lib/ctrlmesh": data },
+      });
+      const health = String(proxy.child.ready.healthUrl);
+      await eventually(async () => (await fetch(`${health}/readyz`)).ok, 60_000);
+      expect(readdirSync(data).length).toBeGreaterThan(0);
+
+      expect(await proxy.terminate()).toBe(0);
+      expect(await manager.terminate()).toBe(0);
+      for (const { child } of [proxy, manager]) expect(child.output()).not.toMatch(/EROFS|EACCES|EPERM/);
+    } finally {
+      await world.stop();
+    }
+  }, 300_000);
+
+  it("the root is really read only, the user has no rights, and iptables is there", async () => {
+    const script = `
+      const fs = require("node:fs");
+      const tried = ["/app/x", "/etc/x", "/x", "/var/lib/x", "/tmp/x"].filter((path) => { try { fs.writeFileSync(path, ""); return true; } catch { return false; } });
+      const status = fs.readFileSync("/proc/self/status", "utf8");
+      console.log(JSON.stringify({
+        uid: process.getuid(), gid: process.getgid(), tried, caps: /CapEff:\\s*(\\w+)/.exec(status)[1], noNewPrivs: /NoNewPrivs:\\s*(\\d)/.exec(status)[1],
+        iptables: fs.existsSync("/usr/sbin/iptables") && fs.existsSync("/usr/sbin/ip6tables"),
+      }));
+      setInterval(() => {}, 60_000);`;
+    const { child } = await start("proxy", { command: ["node", "-e", script] });
+    expect(child.ready).toEqual({ uid: 1359, gid: 1359, tried: [], caps: "0000000000000000", noNewPrivs: "1", iptables: true });
+  }, 120_000);
+});
+
+/** The packages that a compiled module imports, statically or not. */
+function packagesOf(code: string): string[] {
+  const specifiers = [...code.matchAll(/^(?:import|export|\})(?:[^"'=;()]*\bfrom)? ?"([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
+  return specifiers.flatMap(([, fixed, dynamic]) => {
+    const [, name] = /^((?:@[^/]+\/)?[^/]+)/.exec(fixed ?? dynamic ?? "") ?? [];
+    return name === undefined || /^(?:\.|node:)/.test(name) ? [] : [name];
+  });
+}

@@ -1,0 +1,332 @@
+// Who the manager and its proxies are, over real sockets and against localkube's TokenReview: impostors get nothing, and neither a new
+// leaf nor a new CA is noticed by anybody who is served.
+import { generateKeyPairSync } from "node:crypto";
+import { connect as connectTcp } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { credentials, status } from "@grpc/grpc-js";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { VirtualApp } from "../../../src/api/virtual-app.ts";
+import { systemClock, systemRandom } from "../../../src/base/clock.ts";
+import { createRegistry, type Registry } from "../../../src/base/metrics.ts";
+import { createKubeClient } from "../../../src/kube/client/client.ts";
+import { NAMESPACES, PODS, type Pod, SECRETS } from "../../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../../src/kube/client/types.ts";
+import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
+import { createAdmission } from "../../../src/manager/admission.ts";
+import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
+import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
+import { splitPem } from "../../../src/manager/identity/pem.ts";
+import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
+import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/snapshot-server/snapshot-server.ts";
+import { INJECTED_LABEL } from "../../../src/manager/translate/app-pods.ts";
+import { createInformers, type Informers } from "../../../src/runtime/informers.ts";
+import { createStore, type WritableStore } from "../../../src/runtime/store.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
+import { SERVICE_ACCOUNTS } from "../../support/mesh/cluster.ts";
+import { snapshot, table } from "../../support/route-table.ts";
+import { type Access, certify, helloOf, openProxy, type ScriptedProxy } from "../../support/scripted-proxy.ts";
+import { handshake } from "../../support/tls-handshake.ts";
+
+const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
+const APP: VirtualApp = {
+  ...{ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: { namespace: "shop", name: "app" } },
+  spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
+};
+const { signal } = new AbortController();
+let kube: LocalKube;
+let client: KubeClient;
+let informers: Informers;
+let kubeAheadMs: number;
+let clock: FakeClock;
+let metricsRegistry: Registry;
+let lines: string[];
+let mesh: Identity;
+let registry: ProxyRegistry;
+let pods: WritableStore<Pod>;
+let server: SnapshotServer;
+let proxies: ScriptedProxy[];
+let elsewhere: string | undefined;
+
+beforeEach(async () => {
+  kubeAheadMs = 0;
+  kube = createLocalKube({ clock: { ...systemClock, now: () => systemClock.now() + kubeAheadMs } });
+  await kube.start(signal);
+  client = createKubeClient({ server: kube.url, caPem: kube.caPem, token: () => kube.token, userAgent: "test" });
+  for (const name of ["shop", "ctrlmesh-system"]) await client.create(NAMESPACES, { metadata: { name } });
+  await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: "shop", name: "operator" } });
+  // Certificates are verified by the machine's clock.
+  clock = createFakeClock(systemClock.now());
+  metricsRegistry = createRegistry("manager", "test");
+  lines = [];
+  const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(line) });
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  pods = createStore<Pod>(fail);
+  pods.replace([]);
+  const apps = createStore<VirtualApp>(fail);
+  apps.replace([APP]);
+  const lists = { list: (namespace: string) => pods.list(namespace), get: pods.get };
+  informers = createInformers({ client, clock: systemClock, random: systemRandom, log });
+  await informers.start(signal);
+  mesh = addIdentity({
+    ...{ client, informers, namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", clusterDomain: "cluster.local" },
+    ...{ serverNames: [], caSecret: "", caSettleMs: 1_000, certificateLifetimeMs: 86_400_000, pods: [lists] },
+    ...{ isLeader: () => true, clock, random: () => 1, log, metricsRegistry },
+  });
+  for (const runnable of mesh.runnables) await runnable.start(signal);
+  registry = createProxyRegistry({ log });
+  const { security } = mesh;
+  elsewhere = undefined;
+  const leaderElsewhere = () => elsewhere;
+  server = createSnapshotServer({
+    ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
+    admit: createAdmission({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+  });
+  await server.start(signal);
+  proxies = [];
+});
+afterEach(async () => {
+  for (const proxy of proxies) proxy.close();
+  await server.stop();
+  for (const runnable of mesh.runnables) await runnable.stop();
+  await informers.stop();
+  await client.close();
+  await kube.stop();
+});
+
+async function addPod(name: string, labels: Readonly<Record<string, string>> = { [INJECTED_LABEL]: "app" }) {
+  const spec = { serviceAccountName: "operator", containers: [{ name: "operator", image: "x" }] };
+  const pod = await client.create(PODS, { metadata: { namespace: "shop", name, labels }, spec });
+  pods.upsert(pod);
+  return { name, uid: pod.metadata.uid ?? "", token: await tokenOf(name, pod.metadata.uid ?? "") };
+}
+async function tokenOf(pod: string | undefined, uid = "", audience = "ctrlmesh"): Promise<string> {
+  const boundObjectRef = pod === undefined ? undefined : { apiVersion: "v1", kind: "Pod", name: pod, uid };
+  const body = { spec: { audiences: [audience], expirationSeconds: 600, boundObjectRef } };
+  const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace: "shop", name: "operator" }, "token", body);
+  return (answer as { status: { token: string } }).status.token;
+}
+const endpoint = () => `127.0.0.1:${server.port}`;
+const access = (token: string | undefined, trustPem = mesh.identity.trustPem): Access => ({
+  credentials: credentials.createSsl(Buffer.from(trustPem)),
+  serverName: SERVER_NAME,
+  ...(token === undefined ? {} : { token }),
+});
+function open(given: Access, hello: { name: string; uid: string } | undefined): ScriptedProxy {
+  const proxy = openProxy(endpoint(), given);
+  proxies.push(proxy);
+  const { name = "", uid = "" } = hello ?? {};
+  if (hello !== undefined) proxy.send(helloOf(name, { pod: { namespace: "shop", name, uid } }));
+  return proxy;
+}
+const ended = (proxy: ScriptedProxy) => eventually(() => proxy.ended ?? false);
+const isReview = ({ resource }: { resource: string }) => resource === "tokenreviews";
+const newKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
+const rejected = async (reason: string) =>
+  Number(new RegExp(`rejected_identities_total\\{reason="${reason}"\\} (\\d+)`).exec(await metricsRegistry.metrics())?.[1]);
+const rotateCa = async () => {
+  const body = { metadata: { annotations: { [ROTATE_ANNOTATION]: "now" } } };
+  await client.patch(SECRETS, { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" }, { type: "merge", body });
+};
+
+describe("a proxy with the token of its pod", () => {
+  it("is served over TLS, and gets a certificate that whoever trusts the mesh verifies", async () => {
+    const pod = await addPod("p");
+    const { privateKey, publicKey } = newKey();
+    const reply = await certify(endpoint(), publicKey.export({ type: "spki", format: "der" }), access(pod.token));
+    const served = { certPem: reply.chainPem, keyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+    for (const name of ["localhost", "kubernetes.default.svc"]) expect(await handshake(served, reply.trustPem, name)).toBe("ok");
+    expect(await handshake(served, reply.trustPem, SERVER_NAME)).toBe("ERR_TLS_CERT_ALTNAME_INVALID");
+    open(access(pod.token), pod);
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    expect(kube.audit().filter(isReview)).toHaveLength(1);
+  });
+  it("is not turned away by an API server that is away: it comes back", async () => {
+    const pod = await addPod("p");
+    const trust = mesh.identity.trustPem;
+    await kube.stop();
+    expect(await ended(open(access(pod.token, trust), pod))).toMatchObject({ code: status.UNAVAILABLE });
+    const key = newKey().publicKey.export({ type: "spki", format: "der" });
+    await expect(certify(endpoint(), key, access(pod.token, trust))).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  });
+  it("does not take a server for the manager that shows a proxy's certificate", async () => {
+    const pod = await addPod("p");
+    const wrong = { ...access(pod.token), serverName: "kubernetes.default.svc" };
+    expect(await ended(open(wrong, pod))).toMatchObject({
+      code: status.UNAVAILABLE,
+      details: expect.stringContaining("altnames"),
+    });
+  });
+  it("gets its certificate among eighty that come at once", async () => {
+    const all = await Promise.all(Array.from({ length: 80 }, (_, index) => addPod(`p-${index}`)));
+    const key = newKey().publicKey.export({ type: "spki", format: "der" });
+    const replies = await Promise.all(all.map(({ token }) => certify(endpoint(), key, access(token))));
+    expect(new Set(replies.map(({ chainPem }) => chainPem)).size).toBe(80);
+  });
+});
+
+describe("impostors are refused, counted and logged without their token:", () => {
+  const refuse = async (given: Access, hello: { name: string; uid: string }, code: number, reason: string) => {
+    const before = await rejected(reason);
+    const end = await ended(open(given, hello));
+    expect(end.code).toBe(code);
+    expect(await rejected(reason)).toBe(before + 1);
+    expect(registry.facts(`shop/${hello.name}`)).toBeUndefined();
+    const text = lines.join("");
+    expect(text).toContain(`"reason":"${reason}"`);
+    if (given.token !== undefined) expect(text).not.toContain(given.token.split(".")[1]);
+    return end.details;
+  };
+  it("another pod's token", async () => {
+    const [pod, other] = [await addPod("p"), await addPod("other")];
+    const said = await refuse(access(other.token), pod, status.PERMISSION_DENIED, "other-pod");
+    expect(said).toContain("the token is that of pod shop/other");
+  });
+  it("the right token, and another pod's name", async () => {
+    const [pod, other] = [await addPod("p"), await addPod("other")];
+    await refuse(access(pod.token), { ...pod, name: other.name }, status.PERMISSION_DENIED, "other-pod");
+    await refuse(access(pod.token), { ...pod, uid: other.uid }, status.PERMISSION_DENIED, "other-pod");
+  });
+  it("an expired token", async () => {
+    const pod = await addPod("p");
+    kubeAheadMs = 700_000;
+    await refuse(access(pod.token), pod, status.UNAUTHENTICATED, "bad-token");
+  });
+  it("the token of a pod that is gone", async () => {
+    const pod = await addPod("p");
+    await client.delete(PODS, { namespace: "shop", name: "p" }, { gracePeriodSeconds: 0 });
+    await refuse(access(pod.token), pod, status.UNAUTHENTICATED, "bad-token");
+  });
+  it("a token that was made for the API server, and one that is bound to no pod", async () => {
+    const pod = await addPod("p");
+    const api = await tokenOf("p", pod.uid, "https://kubernetes.default.svc");
+    await refuse(access(api), pod, status.UNAUTHENTICATED, "bad-token");
+    await refuse(access(await tokenOf(undefined)), pod, status.UNAUTHENTICATED, "not-bound");
+  });
+  it("no token", async () => {
+    await refuse(access(undefined), await addPod("p"), status.UNAUTHENTICATED, "no-token");
+  });
+  it("a pod without proxy, also when it asks for a certificate", async () => {
+    const plain = await addPod("plain", {});
+    await refuse(access(plain.token), plain, status.PERMISSION_DENIED, "no-proxy");
+    const key = newKey().publicKey.export({ type: "spki", format: "der" });
+    await expect(certify(endpoint(), key, access(plain.token))).rejects.toMatchObject({ code: status.PERMISSION_DENIED });
+    await expect(certify(endpoint(), key, access(undefined))).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
+    const pod = await addPod("p");
+    await expect(certify(endpoint(), Buffer.alloc(91), access(pod.token))).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+    });
+  });
+  it("plain gRPC", async () => {
+    const pod = await addPod("p");
+    const before = await rejected("handshake");
+    expect(await ended(open({ token: pod.token }, pod))).toMatchObject({ code: status.UNAVAILABLE });
+    expect(await rejected("handshake")).toBeGreaterThan(before);
+    expect(lines.join("")).toContain("not TLS");
+    expect(lines.join("")).not.toContain(pod.token.split(".")[1]);
+  });
+});
+
+describe("who is no proxy at all", () => {
+  it("and scans ports, hangs up, or speaks HTTP/1.1, is counted, and costs a line a minute", async () => {
+    for (let times = 0; times < 100; times++) {
+      const socket = connectTcp(server.port, "127.0.0.1", () => (times % 2 === 0 ? socket.destroy() : socket.resetAndDestroy()));
+    }
+    await eventually(async () => (await rejected("handshake")) === 100);
+    const web = connectTls({ port: server.port, host: "127.0.0.1", ALPNProtocols: ["http/1.1"], ca: mesh.identity.trustPem });
+    const failed = Promise.withResolvers<void>();
+    web.once("error", () => failed.resolve());
+    await failed.promise;
+    await eventually(async () => (await rejected("handshake")) === 101);
+    // Those that were gone before they were looked at have no address.
+    expect(lines.filter((line) => line.includes("turned away")).length).toBeLessThanOrEqual(2);
+  });
+  it("and holds connections open is cut off after half a minute; who proved who it is stays", async () => {
+    const pod = await addPod("p");
+    open(access(pod.token), pod);
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    const options = { port: server.port, host: "127.0.0.1", servername: SERVER_NAME, ALPNProtocols: ["h2"] };
+    const idle = connectTls({ ...options, ca: mesh.identity.trustPem });
+    const closed = Promise.withResolvers<void>();
+    idle.once("close", () => closed.resolve()).on("error", () => undefined);
+    await new Promise<void>((resolve) => idle.once("secureConnect", () => resolve()));
+    await clock.advance(30_000);
+    await closed.promise;
+    expect(registry.facts("shop/p")?.connected).toBe(true);
+    expect(await rejected("handshake")).toBe(1);
+  });
+});
+
+describe("while nobody leads", () => {
+  it("a proxy that waits proves who it is, and is served as soon as this replica leads; an impostor is not", async () => {
+    elsewhere = "";
+    const [pod, other] = [await addPod("p"), await addPod("other")];
+    const waiting = clock.pending;
+    open(access(pod.token), pod);
+    const impostor = open(access(other.token), pod);
+    await eventually(() => clock.pending >= waiting + 2 && kube.audit().filter(isReview).length === 2);
+    elsewhere = undefined;
+    await clock.advance(250);
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    expect(await ended(impostor)).toMatchObject({ code: status.PERMISSION_DENIED });
+    expect(kube.audit().filter(isReview)).toHaveLength(2);
+  });
+});
+
+describe("a new certificate authority", () => {
+  it("comes, signs and replaces the old one while streams go on, and nobody who connects meanwhile fails", async () => {
+    const pod = await addPod("p");
+    const oldTrust = mesh.identity.trustPem;
+    const stream = open(access(pod.token), pod);
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+    const key = newKey();
+    const keyPem = key.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const spki = key.publicKey.export({ type: "spki", format: "der" });
+    let isOver = false;
+    let answered = 0;
+    const asking = [oldTrust, undefined].map(async (trustPem, index) => {
+      const { token } = await addPod(`asker-${index}`);
+      while (!isOver) {
+        const { chainPem, trustPem: trusted } = await certify(endpoint(), spki, access(token, trustPem));
+        const served = { certPem: chainPem, keyPem };
+        // An operator that was started long ago, and one that is started now.
+        for (const loaded of [oldTrust, trusted]) expect(await handshake(served, loaded, "localhost")).toBe("ok");
+        answered++;
+        await clock.advance(500); // what it may ask for in a second is bounded
+      }
+    });
+    const answers = async (more: number) => {
+      const until = answered + more;
+      await eventually(() => answered >= until);
+    };
+    await answers(4);
+    await rotateCa();
+    await eventually(() => splitPem(mesh.identity.trustPem).length === 2);
+    expect(splitPem(mesh.identity.serving?.certPem ?? "")).toHaveLength(1);
+    await answers(4);
+    await eventually(() => splitPem(mesh.identity.serving?.certPem ?? "").length === 2); // the askers move the time
+    expect(splitPem(mesh.identity.trustPem)[1]).toBe(oldTrust);
+    await answers(4);
+    isOver = true;
+    await Promise.all(asking);
+    registry.publish("shop/p", snapshot(table([], {}), { version: 1, digest: "d" }));
+    await eventually(() => stream.received.some((message) => "snapshot" in message));
+    expect(stream.ended).toBeUndefined();
+    const text = await metricsRegistry.metrics();
+    expect(text).toMatch(/ctrlmesh_certificate_expiry_timestamp_seconds\{name="serving"\} \d+/);
+  });
+  it("is what new connections are shown at once", async () => {
+    const { token } = await addPod("p");
+    await rotateCa();
+    await eventually(() => splitPem(mesh.identity.trustPem).length === 2);
+    await clock.advance(2_000);
+    await eventually(() => splitPem(mesh.identity.serving?.certPem ?? "").length === 2);
+    const [newest = ""] = splitPem(mesh.identity.trustPem);
+    const key = newKey().publicKey.export({ type: "spki", format: "der" });
+    expect((await certify(endpoint(), key, access(token, newest))).trustPem).toBe(mesh.identity.trustPem);
+  });
+});

@@ -1,0 +1,57 @@
+// The proxy on further addresses: the same server, by the same certificate, with the same end.
+
+import { once } from "node:events";
+import { get } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
+
+let api: FakeApi;
+let proxy: ProxyHarness | undefined;
+
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(async () => {
+  await proxy?.stop();
+  proxy = undefined;
+  await api.close();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const ask = (url: string, harness: ProxyHarness) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const request = get(url, { agent: harness.agent, path: "/api/v1/namespaces/a/pods/p" }, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode));
+    });
+    request.once("error", reject);
+  });
+
+it("answers on 127.0.0.1 and [::1], and closes all of it when it ends", async () => {
+  const [second, third] = [await freePort(), await freePort()];
+  proxy = await startProxy({ api, flags: { "also-listen": `[::1]:${second},127.0.0.1:${third}` } });
+  const urls = [proxy.ready.url, `https://[::1]:${second}`, `https://127.0.0.1:${third}`];
+  const harness = proxy;
+  const answers = await Promise.all(urls.map((url) => ask(url, harness)));
+  expect(new Set(answers).size).toBe(1);
+  expect(answers[0]).toBeLessThan(500);
+  await proxy.drain();
+  for (const url of urls) await expect(ask(url, harness)).rejects.toThrow(/ECONNREFUSED|socket hang up|ECONNRESET/);
+});
+
+it("does not start where one of the addresses is taken, and says which", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  await expect(startProxy({ api, flags: { "also-listen": `127.0.0.1:${port}` } })).rejects.toThrow(`127.0.0.1:${port}`);
+  taken.close();
+});

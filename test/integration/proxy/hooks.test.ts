@@ -1,0 +1,62 @@
+// The hooks of a proxy that is a plain container, as the processes that the kubelet runs.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+
+const MAIN = join(import.meta.dirname, "../../../src/proxy/hooks/main.ts");
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+async function serve(answer: () => { readonly status: number; readonly text: string }): Promise<number> {
+  const server = createServer((_, response) => response.writeHead(answer().status).end(answer().text));
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+function run(...args: readonly string[]) {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: {} });
+  const state = { stderr: "", code: undefined as number | null | undefined, exit: once(child, "close") };
+  child.stderr.on("data", (text) => {
+    state.stderr += text;
+  });
+  child.once("close", (code) => {
+    state.code = code;
+  });
+  return state;
+}
+
+it("hold the operator back until the proxy is ready, and say why", async () => {
+  let answer = { status: 500, text: "no snapshot from the manager yet" };
+  const port = await serve(() => answer);
+  const hook = run("wait-ready", `--port=${port}`);
+  await eventually(() => expect(hook.stderr).toContain("ctrlmesh-proxy: waiting: no snapshot from the manager yet"));
+  expect(hook.code).toBeUndefined();
+  answer = { status: 200, text: "ok" };
+  expect(await hook.exit).toEqual([0, null]);
+});
+
+it("hold the proxy's end back while the operator is connected", async () => {
+  const port = await serve(() => ({ status: 200, text: "" }));
+  const operator = connect(port, "127.0.0.1");
+  await once(operator, "connect");
+  const hook = run("wait-idle", `--ports=${port}`, "--at-most=60");
+  const others = run("wait-idle", "--ports=1", "--at-most=60");
+  expect(await others.exit).toEqual([0, null]); // it has seen the table at least once by now
+  expect(hook.code).toBeUndefined();
+  operator.destroy();
+  expect(await hook.exit).toEqual([0, null]);
+  expect(hook.stderr).toBe("");
+});
+
+it("end with 64 if they are called wrongly", async () => {
+  expect(await run("wait").exit).toEqual([64, null]);
+});

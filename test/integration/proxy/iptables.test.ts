@@ -1,0 +1,120 @@
+// What injection does to a pod's network, in a network namespace of its own, with the kernel's real tables: what the init container of
+// iptables mode sets up, and what the sysctl of host aliases allows.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const PROGRAM = fileURLToPath(new URL("../../../src/proxy/iptables/main.ts", import.meta.url));
+const PROBE = fileURLToPath(new URL("../../support/redirection-probe.ts", import.meta.url));
+const SERVICE = "10.96.0.1";
+const SERVICE_6 = "fd00:10:96::1";
+const OPERATOR = 65532;
+const PROXY = 1359;
+
+const missing = whatIsMissing();
+const isSkipped = missing !== undefined && process.env.CI !== "true";
+if (isSkipped) process.stderr.write(`SKIPPED (${missing}): iptables mode\n`);
+
+function whatIsMissing(): string | undefined {
+  if (process.getuid?.() !== 0) return "needs root";
+  const programs = ["ip", "iptables-nft", "ip6tables-nft"];
+  const absent = programs.filter((each) => spawnSync(each, ["-V"]).error !== undefined);
+  if (absent.length > 0) return `needs ${absent.join(", ")} (packages iproute2, iptables)`;
+  return spawnSync("ip", ["netns", "list"]).status === 0 ? undefined : "needs network namespaces";
+}
+
+describe.skipIf(isSkipped)("iptables mode", () => {
+  let count = 0;
+  let namespace = "";
+
+  const ip = (...args: readonly string[]) => run("ip", ...args);
+  const inside = (...command: readonly string[]) => run("ip", "netns", "exec", namespace, ...command);
+
+  function run(command: string, ...args: readonly string[]) {
+    const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: "utf8" });
+    if (error !== undefined) throw error;
+    return { status, stdout, stderr };
+  }
+
+  function redirect(...wrapper: readonly string[]) {
+    const args = [`--redirect=${SERVICE}:443`, `--redirect=[${SERVICE_6}]:443`, "--to=5443", `--except-uid=${PROXY}`];
+    return inside(...wrapper, process.execPath, PROGRAM, ...args);
+  }
+
+  function answers(uids: readonly number[]): unknown {
+    const addresses = [SERVICE, SERVICE_6].flatMap((host) => [443, 8443].map((port) => [host, port]));
+    const { stdout, stderr } = inside(process.execPath, PROBE, JSON.stringify([addresses, uids]));
+    if (stdout === "") throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  beforeEach(() => {
+    if (missing !== undefined) throw new Error(missing);
+    namespace = `ctrlmesh-test-${process.pid}-${count++}`;
+    expect(ip("netns", "add", namespace)).toMatchObject({ status: 0 });
+    ip("-n", namespace, "link", "set", "lo", "up");
+    ip("-n", namespace, "addr", "add", `${SERVICE}/32`, "dev", "lo");
+    ip("-n", namespace, "-6", "addr", "add", `${SERVICE_6}/128`, "dev", "lo");
+  });
+
+  afterEach(() => {
+    ip("netns", "del", namespace);
+  });
+
+  it("leads the operator's connections to the API server to the proxy, in both families, and the proxy's to the API server", () => {
+    expect(redirect()).toMatchObject({ status: 0, stdout: expect.stringContaining("redirects 10.96.0.1:443") });
+    expect(answers([OPERATOR, 0, PROXY])).toEqual({
+      [`${OPERATOR} ${SERVICE} 443`]: "proxy",
+      [`${OPERATOR} ${SERVICE} 8443`]: "api",
+      [`${OPERATOR} ${SERVICE_6} 443`]: "proxy",
+      [`${OPERATOR} ${SERVICE_6} 8443`]: "api",
+      [`0 ${SERVICE} 443`]: "proxy",
+      [`0 ${SERVICE} 8443`]: "api",
+      [`0 ${SERVICE_6} 443`]: "proxy",
+      [`0 ${SERVICE_6} 8443`]: "api",
+      [`${PROXY} ${SERVICE} 443`]: "api",
+      [`${PROXY} ${SERVICE} 8443`]: "api",
+      [`${PROXY} ${SERVICE_6} 443`]: "api",
+      [`${PROXY} ${SERVICE_6} 8443`]: "api",
+    });
+  });
+
+  it("leaves the same rules when it runs again, as after a restart of the pod's sandbox", () => {
+    redirect();
+    const rules = () => [inside("iptables-nft", "-t", "nat", "-S").stdout, inside("ip6tables-nft", "-t", "nat", "-S").stdout];
+    const first = rules();
+    expect(first[0]).toContain("-A OUTPUT -j CTRLMESH_OUTPUT");
+    expect(redirect()).toMatchObject({ status: 0, stdout: expect.stringContaining("iptables-nft redirects") });
+    expect(rules()).toEqual(first);
+  });
+
+  it("needs NET_ADMIN and NET_RAW alone of root's capabilities, and no file to write", () => {
+    const bounded = ["setpriv", "--bounding-set=-all,+net_admin,+net_raw", "--inh-caps=-all,+net_admin,+net_raw"];
+    expect(redirect(...bounded)).toMatchObject({ status: 0 });
+  });
+
+  it("lets the proxy's user listen on 443 without a capability by the sysctl of host aliases, and not without it", () => {
+    const unprivileged = [
+      "setpriv",
+      `--reuid=${PROXY}`,
+      `--regid=${PROXY}`,
+      "--clear-groups",
+      "--bounding-set=-all",
+      "--no-new-privs",
+    ];
+    const listen = `require("node:net").createServer().on("error", ({code}) => console.log(code)).listen(443, "127.0.0.1", function () { console.log("listening"); this.close() })`;
+    const attempt = () => inside(...unprivileged, process.execPath, "-e", listen).stdout.trim();
+    const start = "net.ipv4.ip_unprivileged_port_start";
+    inside("sysctl", "-w", `${start}=1024`);
+    expect(attempt()).toBe("EACCES");
+    inside("sysctl", "-w", `${start}=443`);
+    expect(attempt()).toBe("listening");
+  });
+
+  it("says what each variant of iptables said if it may not", () => {
+    const unprivileged = ["setpriv", `--reuid=${OPERATOR}`, "--clear-groups", "--bounding-set=-all"];
+    const { status, stderr } = redirect(...unprivileged);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/redirecting the API server's addresses: iptables-nft-restore ended with \d+: .*; iptables-legacy/);
+  });
+});

@@ -1,0 +1,57 @@
+// Sets of values by which the chart is tested: each turns on what the others do not.
+
+/** Kinds of other projects that the chart can make objects of. */
+export const FOREIGN_KINDS = [
+  { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor", plural: "servicemonitors" },
+  { group: "monitoring.coreos.com", version: "v1", kind: "PodMonitor", plural: "podmonitors" },
+  { group: "monitoring.coreos.com", version: "v1", kind: "PrometheusRule", plural: "prometheusrules" },
+  { group: "cert-manager.io", version: "v1", kind: "Certificate", plural: "certificates" },
+] as const;
+
+export const VALUES: Readonly<Record<string, string>> = {
+  "the default": "",
+  "everything on": `
+networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: { matchLabels: { name: monitoring } } }] }
+monitoring:
+  serviceMonitor: { enabled: true, labels: { release: prometheus } }
+  podMonitor: { enabled: true, interval: 1m }
+  prometheusRule: { enabled: true }
+  dashboard: { enabled: true, annotations: { grafana_folder: Operators } }
+identity: { certManager: { enabled: true, issuerRef: { name: ca } } }
+rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }] }
+`,
+  "a private registry and a place of its own": `
+replicas: 3
+image: { repository: "registry.example.com:5000/ctrlmesh/manager", digest: "sha256:${"0123456789abcdef".repeat(4)}", pullPolicy: Always }
+imagePullSecrets: [pull]
+proxy: { image: { repository: registry.example.com/ctrlmesh/proxy, tag: v1, pullPolicy: Always }, imagePullSecrets: [pull, more] }
+priorityClassName: ""
+nodeSelector: { kubernetes.io/os: linux }
+tolerations: [{ key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule }]
+affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: infra, operator: Exists }] }] } } }
+topologySpreadConstraints: [{ maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: { matchLabels: { app.kubernetes.io/name: ctrlmesh } } }]
+podDisruptionBudget: { maxUnavailable: 50% }
+podAnnotations: { team: platform }
+podLabels: { team: platform }
+commonLabels: { cost: infra }
+serviceAccount: { annotations: { example.com/role: mesh } }
+extraEnv: [{ name: HTTPS_PROXY, value: "" }]
+listenHost: 0.0.0.0
+`,
+  "as little as possible": `
+replicas: 1
+crds: { install: false }
+podDisruptionBudget: { enabled: false }
+resources: {}
+monitoring: { serviceMonitor: { enabled: true } }
+`,
+};
+
+/** Values that must be refused, and what of each has to be named. */
+export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
+  { values: "replicas: 0", names: "/replicas" },
+  { values: "podDisruptionBudget: { minAvailable: 1 }", names: "'minAvailable'" },
+  { values: "identity: { certManager: { enabled: true } }", names: "/identity/certManager/issuerRef/name" },
+  { values: "image: { tag: [1] }", names: "/image/tag" },
+  { values: "podLabels: { app.kubernetes.io/name: mine }", names: "'app.kubernetes.io/name'" },
+];

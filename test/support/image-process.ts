@@ -1,0 +1,74 @@
+// A program run from its image as a container runtime would start it: on a root that is read only, as the image's user, with no capability
+// and no new privileges; without a network of its own. Needs root.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Child, startChild } from "./child-process.ts";
+import type { Image } from "./images.ts";
+import { sandboxScript } from "./node/sandbox.ts";
+import { userOf } from "./node/test-image.ts";
+
+export interface ImageProcessOptions {
+  readonly name: string;
+  readonly image: Image;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Path in the container -> folder of this machine; the only places where it can write. */
+  readonly volumes?: Readonly<Record<string, string>>;
+  /** Path in the container -> file of this machine. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Default true: wait for its line of JSON. */
+  readonly readyLine?: boolean;
+  /** Instead of the image's entrypoint. */
+  readonly command?: readonly string[];
+}
+
+export interface ImageProcess {
+  readonly child: Child;
+  /** SIGTERM to the program, as at the end of a pod; resolves with its exit code. */
+  terminate(): Promise<number | null>;
+  close(): Promise<void>;
+}
+
+// fd 3 is where the script says its pid; everything ends with its parent.
+const LAUNCH =
+  'exec 3>"$1"; exec setpriv --pdeathsig KILL -- unshare --mount --uts --pid --fork --kill-child=SIGKILL -- sh -c "$0"';
+
+/** @throws Error with what it said if it does not get ready */
+export async function startImage(options: ImageProcessOptions): Promise<ImageProcess> {
+  const { name, image, args = [], env = {}, volumes = {}, files = {}, command = image.entrypoint, readyLine = true } = options;
+  const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-image-"));
+  const bind = (isFolder: boolean, readOnly: boolean) => (entry: [string, string]) => {
+    const [target, source] = entry;
+    return { source, target, isFolder, readOnly };
+  };
+  const isFolder = ([target]: [string, string]) => target !== "/usr/local/bin/node";
+  const ofImage = Object.entries(image.binds).map((entry) => bind(isFolder(entry), true)(entry));
+  const script = sandboxScript(
+    {
+      dir,
+      hostname: name,
+      hidden: ["/root", "/home", "/work", "/tmp", "/run"],
+      binds: [...ofImage, ...Object.entries(volumes).map(bind(true, false)), ...Object.entries(files).map(bind(false, true))],
+      readOnlyRoot: true,
+      workingDir: image.workingDir,
+      identity: { ...userOf(image), groups: [], capabilities: [], noNewPrivileges: true },
+    },
+    { ...image.env, ...env },
+    [...command, ...args],
+  );
+  const pidFile = join(dir, "pid");
+  const child = await startChild({ name, command: "sh", args: ["-c", LAUNCH, script, pidFile], readyLine });
+  return {
+    child,
+    async terminate() {
+      process.kill(Number.parseInt(readFileSync(pidFile, "utf8"), 10), "SIGTERM");
+      await child.gone;
+      return child.stop();
+    },
+    async close() {
+      await child.stop(0);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

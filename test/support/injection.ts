@@ -1,0 +1,31 @@
+// What the manager knows when it injects, for tests, and a patch applied: the reader of RFC 6902 that the API server is to our patches.
+import type { InjectionSettings } from "../../src/manager/injection/injection.ts";
+import type { PatchOperation } from "../../src/manager/injection/json-patch.ts";
+
+/** A cluster of one address family with native sidecars. */
+export const SETTINGS: InjectionSettings = {
+  proxyImage: "ctrlmesh/proxy:0.1.0",
+  managerAddress: "ctrlmesh-manager.ctrlmesh-system.svc:5447",
+  nativeSidecars: true,
+  kubernetesService: { ips: ["10.96.0.1"], port: 443 },
+};
+
+type Fields = Record<string, unknown>;
+
+/** The object with the patch applied; a parent that is missing is an error, as in the RFC. */
+export function applyPatch(object: unknown, patch: readonly PatchOperation[]): unknown {
+  const copy: unknown = structuredClone(object);
+  for (const operation of patch) {
+    const keys = operation.path
+      .split("/")
+      .slice(1)
+      .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const last = keys.pop() ?? "";
+    const parent = keys.reduce((inner, key) => (inner as Fields)[key], copy);
+    if (typeof parent !== "object" || parent === null) throw new Error(`nothing at the parent of ${operation.path}`);
+    if (operation.op === "add") (parent as Fields)[last] = structuredClone(operation.value);
+    else if (!Object.hasOwn(parent, last)) throw new Error(`nothing at ${operation.path}`);
+    else delete (parent as Fields)[last];
+  }
+  return copy;
+}

@@ -1,0 +1,34 @@
+// The time that a pod has left to end, which a second deletion may shorten while it ends.
+
+export interface Deadline {
+  /** Resolves once the time is over. */
+  readonly expired: Promise<void>;
+  /** No time was given at all: nobody is asked to end, everything is killed. */
+  readonly isForced: boolean;
+  /** Sets it, if it is earlier than before. */
+  shorten(graceMs: number): void;
+}
+
+export function createDeadline(graceMs: number): Deadline {
+  const { promise: expired, resolve } = Promise.withResolvers<void>();
+  let atMs = Number.POSITIVE_INFINITY;
+  let isForced = false;
+  let timer: NodeJS.Timeout | undefined;
+  const shorten = (ms: number) => {
+    isForced ||= ms <= 0;
+    if (performance.now() + ms >= atMs) return;
+    atMs = performance.now() + ms;
+    clearTimeout(timer);
+    if (isForced) return resolve();
+    timer = setTimeout(resolve, ms);
+    timer.unref();
+  };
+  shorten(graceMs);
+  return {
+    expired,
+    shorten,
+    get isForced() {
+      return isForced;
+    },
+  };
+}

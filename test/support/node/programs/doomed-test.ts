@@ -1,0 +1,21 @@
+// A test process that is killed: it starts a cluster with a pod, says what runs, and never stops it.
+import { eventually } from "../../eventually.ts";
+import { kubectl } from "../../kubectl.ts";
+import { startTestCluster } from "../cluster.ts";
+import { SHELL_IMAGE } from "../test-image.ts";
+
+process.stdin.resume().once("end", () => process.exit(1)); // nobody has killed it
+const cluster = await startTestCluster({ images: { "sh:1": { ...SHELL_IMAGE, user: "1000" } } });
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "doomed" },
+  // One process leaves the session, and nobody in the container listens to signals.
+  spec: { containers: [{ name: "main", image: "sh:1", args: ["trap '' TERM HUP INT; setsid sleep 4321 & sleep 4321"] }] },
+};
+await kubectl(cluster.kube.kubeconfig, ["create", "-f", "-"], JSON.stringify(pod));
+const pid = await eventually(async () => {
+  const [container] = await cluster.processesOf("default", "doomed").catch(() => []);
+  return (container?.pid ?? 0) > 0 && container?.pid;
+});
+process.stdout.write(`${JSON.stringify({ kube: cluster.kube.pid, node: cluster.nodePid, container: pid })}\n`);

@@ -1,0 +1,36 @@
+// Who a container's processes are, by image and security contexts.
+import { describe, expect, it } from "vitest";
+import type { Container, NodePod, PodSecurityContext, SecurityContext } from "./pod-types.ts";
+import { asIdentity, identityOf } from "./sandbox.ts";
+
+const identity = (own: SecurityContext, user = "0", ofPod: PodSecurityContext = {}) => {
+  const container: Container = { name: "main", image: "i", securityContext: own };
+  const pod: NodePod = { metadata: { name: "p" }, spec: { containers: [container], securityContext: ofPod } };
+  return identityOf(pod, container, { entrypoint: ["x"], user });
+};
+
+describe("the identity of a container", () => {
+  it("is the container's, then the pod's, then the image's", () => {
+    expect(identity({}, "1359:1360")).toMatchObject({ uid: 1359, gid: 1360 });
+    expect(identity({}, "1359", { runAsUser: 7, fsGroup: 9 })).toMatchObject({ uid: 7, groups: [9] });
+    expect(identity({ runAsUser: 8, runAsGroup: 5 }, "1359", { runAsUser: 7 })).toMatchObject({ uid: 8, gid: 5 });
+  });
+
+  it("must not be root where that is forbidden, nor a name", () => {
+    expect(() => identity({ runAsNonRoot: true })).toThrow("container has runAsNonRoot and image will run as root");
+    expect(() => identity({}, "nobody")).toThrow("not a number");
+  });
+
+  it("has the capabilities that are left and added", () => {
+    expect(identity({ capabilities: { drop: ["ALL"], add: ["NET_ADMIN"] } }).capabilities).toEqual(["net_admin"]);
+    expect(identity({}).capabilities).toContain("chown");
+    expect(identity({ privileged: true }).capabilities).toBe("all");
+  });
+
+  it("is put on by setpriv, which asks for the death signal anew", () => {
+    const words = asIdentity(identity({ runAsUser: 5, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } }));
+    expect(words.join(" ")).toBe(
+      "setpriv --reuid 5 --regid 0 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs --pdeathsig KILL --",
+    );
+  });
+});

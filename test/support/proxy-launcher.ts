@@ -1,0 +1,67 @@
+// Starts the proxy of one pod as a process, as its container would run it. Used by whoever plays the kubelet (mesh/pod.ts,
+// pod-processes.ts). Invariant: however often it is started, it has the ports and the data folder of the first time.
+import { fileURLToPath } from "node:url";
+import { type Child, startChild } from "./child-process.ts";
+import type { Kube } from "./kube.ts";
+import { readProxyImage } from "./proxy-image.ts";
+
+export interface ProxyLauncherOptions {
+  readonly kube: Pick<Kube, "server" | "caFile">;
+  /** host:port of the managers. */
+  readonly manager: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly dataDir: string;
+  /** Default: the sources. */
+  readonly proxyMain?: string;
+  readonly verbose?: boolean;
+}
+
+/** What the proxy says of itself once it listens. */
+export interface ProxyReady {
+  readonly url: string;
+  readonly healthUrl: string;
+  /** File with the CA of its certificate. */
+  readonly ca: string;
+}
+
+const PROXY_MAIN = fileURLToPath(new URL("../../src/proxy/main.ts", import.meta.url));
+
+export function proxyReady({ ready }: Child): ProxyReady {
+  return ready as unknown as ProxyReady;
+}
+
+/** The returned function starts it, and resolves once it listens. */
+export function createProxyLauncher(options: ProxyLauncherOptions): () => Promise<Child> {
+  const { kube, manager, namespace, name, uid, dataDir, proxyMain = PROXY_MAIN, verbose = false } = options;
+  const image = readProxyImage();
+  let listen = { api: "127.0.0.1:0", health: "127.0.0.1:0" };
+  return async () => {
+    const flags = {
+      "api-server": kube.server,
+      "api-server-ca": kube.caFile,
+      manager,
+      "pod-name": name,
+      "pod-namespace": namespace,
+      "pod-uid": uid,
+      "data-dir": dataDir,
+      listen: listen.api,
+      "health-listen": listen.health,
+      "log-level": "debug",
+    };
+    const child = await startChild({
+      name: `proxy ${name}`,
+      command: process.execPath,
+      env: image.env,
+      args: [
+        ...[...image.nodeFlags, proxyMain, "--print-ready"],
+        ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]),
+      ],
+      verbose,
+    });
+    const { url, healthUrl } = proxyReady(child);
+    listen = { api: new URL(url).host, health: new URL(healthUrl).host };
+    return child;
+  };
+}

@@ -1,0 +1,106 @@
+// The manager's webhooks in this process, on a control plane: the server and the controller of the webhook configurations, with an
+// identity that changes when a test says so. For tests that look at the API server's side; the whole manager is in test/support/mesh.ts.
+import { systemClock, systemRandom } from "../../src/base/clock.ts";
+import { createLogger } from "../../src/base/log.ts";
+import { createRegistry } from "../../src/base/metrics.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/types.ts";
+import { createClusterFacts } from "../../src/manager/cluster-facts.ts";
+import { hasNativeSidecars } from "../../src/manager/injection/native-sidecars.ts";
+import { addWebhooks } from "../../src/manager/webhooks/add.ts";
+import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
+import { createInformers } from "../../src/runtime/informers.ts";
+import { createFakeIdentity, type FakeIdentity } from "./fake-identity.ts";
+import type { Kube } from "./kube.ts";
+
+export interface WebhookWorld {
+  readonly client: KubeClient;
+  readonly identity: FakeIdentity;
+  /** False: the injection knows too little to answer. */
+  isReady: boolean;
+  /** Requests so far. */
+  requests(webhook?: "inject" | "validate"): Promise<number>;
+  /** As by kill -9: nothing is answered any more, nothing is cleaned up. */
+  kill(): Promise<void>;
+  /** At the same address again. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
+  const connection = { server: kube.server, caPem: kube.caPem, token: () => kube.token };
+  const client = createKubeClient({ ...connection, userAgent: "ctrlmesh-test" });
+  const identity = createFakeIdentity();
+  const registry = { current: createRegistry("test", "0") };
+  let port = 0;
+  let end: (() => Promise<void>) | undefined;
+
+  const start = async () => {
+    const log = createLogger({ name: "webhooks", level: "silent" });
+    const own = createKubeClient({ ...connection, userAgent: "ctrlmesh-manager/test" });
+    const common = { client: own, clock: systemClock, random: systemRandom, log };
+    const informers = createInformers(common);
+    const metricsRegistry = createRegistry("test", "0");
+    registry.current = metricsRegistry;
+    const facts = createClusterFacts(common);
+    const webhooks = addWebhooks({
+      ...common,
+      facts,
+      informers,
+      identity,
+      listen: { host: "127.0.0.1", port },
+      target: {
+        namespace: "ctrlmesh-system",
+        serviceName: "ctrlmesh-manager",
+        get url() {
+          return `https://127.0.0.1:${port}`;
+        },
+      },
+      settings: ({ gitVersion, kubernetesService }) =>
+        world.isReady
+          ? {
+              proxyImage: "ctrlmesh/proxy:test",
+              managerAddress: "ctrlmesh-manager.ctrlmesh-system.svc:5447",
+              nativeSidecars: hasNativeSidecars(gitVersion),
+              kubernetesService,
+            }
+          : undefined,
+      metricsRegistry,
+      metrics: createControllerMetrics(metricsRegistry),
+    });
+    const abort = new AbortController();
+    const parts = [facts, informers, webhooks.server, ...webhooks.controllers];
+    for (const part of parts) {
+      await part.start(abort.signal);
+      if (part === webhooks.server) port = webhooks.server.port;
+    }
+    end = async () => {
+      abort.abort();
+      await Promise.all(parts.map((part) => part.stop()));
+      await own.close();
+    };
+  };
+  const kill = async () => {
+    await end?.();
+    end = undefined;
+  };
+
+  const world: WebhookWorld = {
+    client,
+    identity,
+    isReady: true,
+    async requests(webhook) {
+      const metric = await registry.current.getSingleMetric("ctrlmesh_manager_webhook_requests_total")?.get();
+      const rows = (metric?.values ?? []).filter(({ labels }) => webhook === undefined || labels.webhook === webhook);
+      return rows.reduce((sum, { value }) => sum + value, 0);
+    },
+    kill,
+    start,
+    async stop() {
+      await kill();
+      await client.close();
+    },
+  };
+  await start();
+  return world;
+}

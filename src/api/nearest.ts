@@ -1,7 +1,11 @@
 // The "did you mean" of refusals: the known word nearest to what was written, by Levenshtein distance.
 
+/** No name that is known here is longer; comparing costs the product of the lengths, and what is compared may come from anybody. */
+const MAX_LETTERS = 64;
+
 /** The nearest of `known` if it is near enough for a slip of the pen (a third of the letters, at least one), else undefined. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
+  if (word.length > MAX_LETTERS) return undefined;
   const limit = Math.max(1, Math.ceil(word.length / 3));
   let best: string | undefined;
   let bestDistance = limit + 1;

@@ -1,10 +1,8 @@
 // The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
 // reach another replica are sent to the leader.
-import { randomUUID } from "node:crypto";
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
-import { MeshError } from "../base/errors.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
@@ -13,10 +11,9 @@ import { formatAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
 import { createControllerMetrics } from "../runtime/controller-metrics.ts";
-import { createEventRecorder } from "../runtime/events.ts";
+import { createEventRecorder, type EventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
-import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
 import { measureAcks } from "./ack-times.ts";
 import { createAdmission } from "./admission.ts";
 import type { ManagerConfig } from "./config.ts";
@@ -25,16 +22,14 @@ import { addTrustController } from "./controllers/trust/add.ts";
 import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
 import { createGonePods } from "./gone-pods.ts";
 import { addIdentity } from "./identity/add.ts";
+import { createReplicaLeadership, type ReplicaLeadership } from "./leadership.ts";
 import { createManagerMetrics } from "./metrics.ts";
 import { createPodWatch } from "./pod-watch.ts";
 import { VIRTUAL_APPS } from "./resources.ts";
 import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
-import { createSnapshotServer, type Leadership } from "./snapshot-server/snapshot-server.ts";
-
+import { createSnapshotServer } from "./snapshot-server/snapshot-server.ts";
 import { addWebhooks } from "./webhooks/add.ts";
 import { injectionSettings } from "./webhooks/injection-settings.ts";
-
-const LEASE_NAME = "ctrlmesh-manager";
 
 /** What a supervisor wants to know. */
 export interface ManagerReady {
@@ -51,6 +46,52 @@ export interface RunManagerOptions {
 
 /** Runs until the signal fires and everything is drained. */
 export async function runManager(config: ManagerConfig, { signal, onReady }: RunManagerOptions): Promise<void> {
+  const base = await createBase(config);
+  const { client, informers, log } = base;
+  const watched = createPodWatches(base);
+  const leadership: ReplicaLeadership = createReplicaLeadership({
+    ...base,
+    grpcPort: () => servers.snapshots.port,
+    async lead(leading) {
+      await watched.beginToLead();
+      void servers.mesh?.identity.refresh(); // what a leader does with the CA may be due
+      controllers.states.enqueue({ namespace: "", name: MANAGER_STATE_NAME });
+      await runGroups([[watched.pods], controllers.all], { signal: leading, log });
+    },
+  });
+  const servers = createServers(base, watched, leadership);
+  const events = createEventRecorder({ ...base, component: "ctrlmesh-manager", instance: config.podName });
+  const controllers = createControllers(base, { ...watched, ...servers, events, leadership });
+  const connection: Runnable = { name: "client", start: async () => undefined, stop: () => client.close() };
+  const announce: Runnable = {
+    name: "ready",
+    async start() {
+      const ready = addressesOf(config, servers);
+      log.info({ ...ready }, "serving");
+      onReady(ready);
+    },
+    stop: async () => undefined,
+  };
+  const { snapshots, health, mesh, webhooks } = servers;
+  // The connection is closed last, after the elector has released its lease through it.
+  await runGroups(
+    [
+      [connection, health],
+      [informers, events, ...(mesh?.runnables ?? [])],
+      [snapshots, watched.followed, ...(webhooks ? [webhooks.server] : [])],
+      [leadership.runnable, announce],
+    ],
+    { signal: AbortSignal.any([signal, leadership.lost]), log },
+  );
+  if (!signal.aborted) throw leadership.lost.reason;
+}
+
+type Base = Awaited<ReturnType<typeof createBase>>;
+type PodWatches = ReturnType<typeof createPodWatches>;
+type Servers = ReturnType<typeof createServers>;
+
+/** What every part is made of. */
+async function createBase(config: ManagerConfig) {
   const log = createLogger({ name: "ctrlmesh-manager", level: config.logLevel });
   const [clock, random] = [systemClock, systemRandom];
   const metricsRegistry = createRegistry("manager", VERSION);
@@ -60,38 +101,39 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const informers = createInformers({ client, clock, random, log });
   const observed = createManagerMetrics({ metricsRegistry });
   const registry = createProxyRegistry({ log, ...measureAcks(clock, observed) });
+  const metrics = createControllerMetrics(metricsRegistry);
+  return { config, log, clock, random, client, informers, registry, observed, metrics, metricsRegistry };
+}
 
-  let elector: LeaderElector | undefined;
-  const leaderElsewhere = () => (elector?.isLeader ? undefined : (elector?.leader.split("_").at(-1) ?? ""));
-  const leadership: Leadership = {
-    get epoch() {
-      return elector?.epoch;
-    },
-    sawEpoch: (epoch) => elector?.raiseEpoch(epoch),
-  };
-  const pods = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
-  // Before this replica leads, so that it knows then who was removed just before.
-  const followed = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
+/** Pods are followed before this replica leads, so that it knows then who was removed just before. */
+function createPodWatches({ informers, clock, log }: Base) {
+  const apps = informers.store(VIRTUAL_APPS);
+  const pods = createPodWatch({ informers, apps, log });
+  const followed = createPodWatch({ informers, apps, log });
   const gone = createGonePods({ clock });
   const endFollowing = gone.follow(followed);
-  const isLeader = () => elector?.isLeader ?? false;
+  return {
+    pods,
+    followed,
+    gone,
+    async beginToLead() {
+      endFollowing();
+      await followed.stop(); // its stores are not shared: what is led by is listed anew
+    },
+  };
+}
+
+/** What every replica runs. */
+function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, leaderElsewhere, epochs }: ReplicaLeadership) {
+  const { config, informers, registry, clock, log, metricsRegistry } = base;
+  const apps = informers.store(VIRTUAL_APPS);
+  const serverNames = [...config.serverNames, ...hostOf(config.webhookUrl)];
   const mesh =
-    config.identity === "mesh"
-      ? addIdentity({
-          ...{ ...config, client, informers, isLeader, clock, random, log, metricsRegistry },
-          pods: [pods, followed],
-          serverNames: [...config.serverNames, ...hostOf(config.webhookUrl)],
-        })
-      : undefined;
-  const server = createSnapshotServer({
-    listen: config.grpcListen,
+    config.identity === "mesh" ? addIdentity({ ...config, ...base, isLeader, pods: [pods, followed], serverNames }) : undefined;
+  const snapshots = createSnapshotServer({
+    ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
     ...(mesh && { security: mesh.security }),
-    registry,
-    admit: createAdmission({ pods, apps: informers.store(VIRTUAL_APPS), leaderElsewhere, ...mesh?.security }),
-    leaderElsewhere,
-    leadership,
-    clock,
-    log,
+    admit: createAdmission({ pods, apps, leaderElsewhere, ...mesh?.security }),
   });
   const health = createHealthServer({
     listen: config.healthListen,
@@ -99,103 +141,50 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     notReady() {
       if (mesh !== undefined && mesh.identity.serving === undefined)
         return `no mesh CA yet: ${mesh.identity.problem ?? "not read"}`;
-      return informers.store(VIRTUAL_APPS).hasSynced ? undefined : "VirtualApps have not been listed yet";
+      return apps.hasSynced ? undefined : "VirtualApps have not been listed yet";
     },
   });
-  observed.readFrom({ registry, apps: informers.store(VIRTUAL_APPS), isLeader });
-  const metrics = createControllerMetrics(metricsRegistry);
-
-  const status = (): ManagerStateStatus => ({
-    namespace: config.namespace,
-    endpoints: [{ name: config.podName, podIP: config.podIP, leader: true }],
-    ports: { grpcLeaderElectionPort: server.port, grpcNonLeaderElectionPort: server.port },
-  });
-  const events = createEventRecorder({ client, component: "ctrlmesh-manager", instance: config.podName, clock, random, log });
-  const apps = addVirtualAppController({
-    ...{ client, informers, registry, pods, gone, events, observed, clock, log, metrics },
-    isLeader,
-    settleMs: config.restartSettleMs,
-  });
-  const states = addManagerStateController({ client, informers, log, status });
   const webhooks =
     mesh && config.webhookListen
       ? addWebhooks({
-          ...{ client, informers, clock, log, metricsRegistry, metrics },
+          ...base,
           ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts },
           target: { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl },
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
-  const trust = mesh && addTrustController({ client, informers, identity: mesh.identity, log, metrics });
-  // Controllers do not run twice: a replica that has lost the lease ends, and comes back as a contender.
-  const lost = new AbortController();
-  const election: Runnable = {
-    name: "leader election",
-    async start(starting) {
-      elector = createLeaderElector({
-        client,
-        namespace: config.namespace,
-        name: LEASE_NAME,
-        // Random, since two replicas may be configured alike; with the address, so that the lease says where to send a proxy.
-        identity: `${config.podName}_${randomUUID()}_${formatAddress({ host: config.podIP, port: server.port })}`,
-        clock,
-        random,
-        log,
-        ...leaseTimes(config),
-        callbacks: {
-          async onStartedLeading(leading) {
-            states.enqueue({ namespace: "", name: MANAGER_STATE_NAME });
-            endFollowing();
-            await followed.stop(); // its stores are not shared: what is led by is listed anew
-            void mesh?.identity.refresh(); // what a leader does with the CA may be due
-            await runGroups([[pods], [apps, states, ...(trust ? [trust] : []), ...(webhooks?.controllers ?? [])]], {
-              signal: leading,
-              log,
-            });
-          },
-          onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
-        },
-      });
-      await elector.start(starting);
-    },
-    stop: async () => elector?.stop(),
+  base.observed.readFrom({ registry, apps, isLeader });
+  return { mesh, snapshots, health, webhooks };
+}
+
+/** What only the leader runs. */
+function createControllers(
+  base: Base,
+  parts: PodWatches & Servers & { readonly events: EventRecorder; readonly leadership: ReplicaLeadership },
+) {
+  const { config } = base;
+  const { pods, gone, events, mesh, webhooks, snapshots, leadership } = parts;
+  const status = (): ManagerStateStatus => ({
+    namespace: config.namespace,
+    endpoints: [{ name: config.podName, podIP: config.podIP, leader: true }],
+    ports: { grpcLeaderElectionPort: snapshots.port, grpcNonLeaderElectionPort: snapshots.port },
+  });
+  const states = addManagerStateController({ ...base, status });
+  const { isLeader } = leadership;
+  const apps = addVirtualAppController({ ...base, pods, gone, events, isLeader, settleMs: config.restartSettleMs });
+  const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
+  return { states, all: [apps, states, ...trust, ...(webhooks?.controllers ?? [])] };
+}
+
+function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {
+  return {
+    grpc: formatAddress({ ...grpcListen, port: snapshots.port }),
+    health: `http://127.0.0.1:${health.port}`,
+    ...(webhooks && webhookListen ? { webhooks: formatAddress({ ...webhookListen, port: webhooks.server.port }) } : {}),
   };
-  const connection: Runnable = { name: "client", start: async () => undefined, stop: () => client.close() };
-  const announce: Runnable = {
-    name: "ready",
-    async start() {
-      const ready = {
-        grpc: formatAddress({ ...config.grpcListen, port: server.port }),
-        health: `http://127.0.0.1:${health.port}`,
-        ...(webhooks && config.webhookListen
-          ? { webhooks: formatAddress({ ...config.webhookListen, port: webhooks.server.port }) }
-          : {}),
-      };
-      log.info({ ...ready }, "serving");
-      onReady(ready);
-    },
-    stop: async () => undefined,
-  };
-  // The connection is closed last, after the elector has released its lease through it.
-  const until = AbortSignal.any([signal, lost.signal]);
-  await runGroups(
-    [
-      [connection, health],
-      [informers, events, ...(mesh?.runnables ?? [])],
-      [server, followed, ...(webhooks ? [webhooks.server] : [])],
-      [election, announce],
-    ],
-    { signal: until, log },
-  );
-  if (!signal.aborted) throw lost.signal.reason;
 }
 
 // By a URL the API server reaches us under another name than the Service's.
 function hostOf(url: string): string[] {
   return url === "" ? [] : [new URL(url).hostname.replace(/^\[|\]$/g, "")];
-}
-
-// client-go's proportions: 15 s, 10 s, 2 s.
-function leaseTimes({ leaseDurationMs }: ManagerConfig) {
-  return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
 }

@@ -12,6 +12,7 @@ import {
   operatorWorkload,
 } from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
+import type { AuditEvent } from "../support/kube.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 
 interface Foo {
@@ -187,6 +188,11 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
       },
     );
     expect(await asked()).toBe(before);
+    const made = mesh.cluster.kube.audit().filter(({ verb, objectRef }) => verb === "create" && objectRef?.resource === "pods");
+    const called = ({ annotations = {} }: AuditEvent) => JSON.stringify(annotations).includes("ctrlmesh-injection");
+    expect(made.filter(called).length).toBeGreaterThan(0);
+    const plainOnes = made.filter(({ objectRef }) => ["unselected", "elsewhere"].includes(objectRef?.name ?? ""));
+    expect(plainOnes.map(called)).toEqual([false, false]);
     const volumes = await mesh.run(
       "get",
       "pod",

@@ -24,7 +24,8 @@ export interface ModelDisk {
 
 // As in stream-ledger.ts, whose file is the real disk's.
 const RESERVED = 10_000;
-const NO_STREAM = { bound: 0, epoch: 0, isLost: false };
+const NO_STREAM = { bound: 0, epoch: 0 };
+const EMPTY = { ...NO_STREAM };
 
 export function createModelDisk(pod: PodRef): ModelDisk {
   let content = "";
@@ -49,11 +50,11 @@ export function createModelDisk(pod: PodRef): ModelDisk {
     },
     openStreams(now) {
       let mine = stream;
-      const hasPromised = mine.isLost || mine.epoch > 0;
+      const hasPromised = mine !== NO_STREAM;
       let last = mine.bound;
       const store = (next: typeof stream) => {
-        mine = { ...next, isLost: false };
-        stream = state === "works" ? mine : { ...NO_STREAM, isLost: true };
+        mine = next;
+        stream = state === "works" ? mine : EMPTY;
       };
       return {
         hasPromised,

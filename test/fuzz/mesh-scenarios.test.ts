@@ -221,14 +221,32 @@ describe("one owner", () => {
     world.setApp(A_TO_CANARY);
     world.cluster.setNamespace("d", "b");
     world.cluster.setNamespace("c", "b");
-    for (let times = 0; times < 3; times++) await round(world, "d0", "c0");
-    expect([...world.holders("d")]).toEqual([]);
-    expect(holders(world).c).toEqual({ "": ["d0"] });
-    world.leader.isAppWatchLate = false;
-    world.leader.see();
-    await world.settle();
+    for (let times = 0; times < 6; times++) await round(world, "d0", "c0");
+    // The edit is known by now, whatever the watch does.
     expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
     expect([...world.holders("d")]).toEqual([["", ["d0"]]]);
+  });
+
+  it("a pod of which the watch says only while the spec is read again that it was served", async () => {
+    const world = await quietWorld("d0", "c0");
+    const { cluster } = world;
+    cluster.setPodStatus("d0", podStatus(false, 0)); // its kubelet is late
+    world.restartManager(); // d0 is cut off, and serves what it has
+    await world.connect("c0");
+    await world.exchange("c0");
+    await round(world, "c0");
+    world.pass(29_990);
+    world.setApp(A_AND_B_TO_CANARY);
+    const { before } = cluster.client;
+    cluster.client.before = ({ verb }) => {
+      if (verb !== "get") return;
+      cluster.client.before = before;
+      cluster.setPodStatus("d0", podStatus(true, 0));
+      world.pass(20); // statuses are believed from now on
+    };
+    for (let times = 0; times < 4; times++) await round(world, "c0");
+    expect(cluster.client.before).toBe(before);
+    expect(holders(world).b).toEqual({ "": ["d0"] });
   });
 });
 

@@ -36,6 +36,8 @@ export interface AuditEvent {
     readonly subresource?: string;
   };
   readonly responseStatus?: { readonly code: number };
+  /** What admission says of itself, such as which webhook was called: see the Kubernetes reference "Audit Annotations". */
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
   /** When the answer was complete: the policy has no other stage. */
   readonly stageTimestamp: string;

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { MeshError } from "../../base/errors.ts";
 import { StatusError } from "../../kube/status.ts";
 import { haveAllWanted } from "./workloads.ts";
 
@@ -46,4 +47,12 @@ it("is unknown when a scale cannot be read, and when no workload is known", asyn
   expect(await asked(pods, pods, { a: 1, b: "no scale" })).toBe("unknown");
   expect(await asked([pod(undefined)], pods, {})).toBe("unknown");
   expect(await asked([], pods, {})).toBe("unknown");
+});
+it("is no for a workload whose API does not answer: the status of the app is written all the same", async () => {
+  const request = () => Promise.reject(new MeshError("KUBE_TIMEOUT", "reading a workload's scale: no answer"));
+  expect(await haveAllWanted({ request }, [pod("a")], [pod("a")], new AbortController().signal)).toBe("no");
+});
+it("throws when its caller gives up", async () => {
+  const request = () => Promise.reject(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost"));
+  await expect(haveAllWanted({ request }, [pod("a")], [], AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
 });

@@ -17,7 +17,8 @@ interface Owner {
 
 /**
  * Whether the controllers of the pods `of` have as many of `pods` as their scales ask for. Unknown: there is none, or one does not
- * tell.
+ * tell. An API that does not answer is asked again later, and means no till then.
+ * @throws the signal's reason if it fires
  */
 export async function haveAllWanted(
   client: Pick<KubeClient, "request">,
@@ -31,6 +32,7 @@ export async function haveAllWanted(
     paths.map(async (path) => {
       const wanted = path === undefined ? undefined : await readReplicas(client, path, signal);
       if (wanted === undefined) return "unknown";
+      if (wanted === "no answer") return "no";
       return counts.filter((other) => other === path).length === wanted ? "yes" : "no";
     }),
   );
@@ -55,7 +57,11 @@ function scalePath({ namespace, apiVersion, kind, name }: Owner): string {
   return `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}/scale`;
 }
 
-async function readReplicas(client: Pick<KubeClient, "request">, path: string, signal: AbortSignal): Promise<number | undefined> {
+async function readReplicas(
+  client: Pick<KubeClient, "request">,
+  path: string,
+  signal: AbortSignal,
+): Promise<number | "no answer" | undefined> {
   try {
     const scale = await client.request({
       method: "GET",
@@ -66,7 +72,8 @@ async function readReplicas(client: Pick<KubeClient, "request">, path: string, s
     });
     return (scale as { readonly spec?: { readonly replicas?: number } } | undefined)?.spec?.replicas ?? 0;
   } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
+    signal.throwIfAborted();
+    if (!(error instanceof StatusError)) return "no answer";
     const { code, details } = error.status;
     // The object is named where it is that which is missing, and not the subresource of its kind.
     return code === 404 && details?.name !== undefined ? 0 : undefined; // else no such subresource, or not allowed

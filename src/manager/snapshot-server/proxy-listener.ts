@@ -14,14 +14,21 @@ export interface ProxyListener {
   listen(): Promise<number>;
   /** Destroys the connection with this peer, as gRPC names it. */
   cut(peer: string): void;
-  /** This peer is a proxy; of those that are not said to be, few are kept, and not for long. Nothing without TLS. */
-  proved(peer: string): void;
+  /**
+   * A call on this connection came from this pod. Of connections of which nothing is said, few are kept, and not for long; of one pod's
+   * the newest are. Nothing without TLS.
+   */
+  proved(peer: string, pod: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 // Far more than proxies of one cluster: what is beyond finds no room for its stream either.
 const MAX_CONNECTIONS = 8_192;
+
+// A proxy has one connection for its stream and one for certificates; while it comes back, two of the one or the other. Any pod of the
+// cluster can have a token, and one alone must not take the places of all.
+const MAX_PER_POD = 8;
 
 export interface ListenerTls {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
@@ -47,6 +54,18 @@ export function createProxyListener(options: {
       if (sockets.get(peer) === socket) sockets.delete(peer);
     });
     socket.on("error", () => socket.destroy());
+  };
+  const byPod = new Map<string, Set<Socket>>();
+  const keepFor = (pod: string, socket: Socket) => {
+    const own = byPod.get(pod) ?? new Set();
+    if (own.has(socket) || socket.destroyed) return;
+    byPod.set(pod, own.add(socket));
+    socket.once("close", () => {
+      own.delete(socket);
+      if (own.size === 0 && byPod.get(pod) === own) byPod.delete(pod);
+    });
+    const [oldest] = own;
+    if (own.size > MAX_PER_POD) oldest?.destroy();
   };
   const terminator =
     options.tls &&
@@ -78,7 +97,12 @@ export function createProxyListener(options: {
         });
       }),
     cut: (peer) => sockets.get(peer)?.destroy(),
-    proved: (peer) => terminator?.proved(peer),
+    proved(peer, pod) {
+      if (terminator === undefined) return;
+      terminator.proved(peer);
+      const socket = sockets.get(peer);
+      if (socket !== undefined) keepFor(pod, socket);
+    },
     async close(graceMs) {
       const closed = server.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : Promise.resolve();
       terminator?.close();

@@ -112,7 +112,9 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     const key = podOf(hello);
     if (key === undefined) return refuse(status.INVALID_ARGUMENT, "the first message must be a hello that names the pod");
     pod = key;
-    if (!deps.hellos.allow(key)) return refuse(status.RESOURCE_EXHAUSTED, `pod ${key} says hello too often`);
+    // By who calls, where that is proved: else whoever names another's pod uses up that pod's hellos.
+    if (!deps.hellos.allow(caller === undefined ? key : podKey(caller)))
+      return refuse(status.RESOURCE_EXHAUSTED, `pod ${key} says hello too often`);
     return welcome(hello, 0);
   }
 

@@ -73,7 +73,7 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
     security &&
     (async (metadata, peer) => {
       const verdict = await security.identify(metadata, peer);
-      if (verdict.kind === "pod") listener.proved(peer);
+      if (verdict.kind === "pod") listener.proved(peer, verdict.pod.uid);
       return verdict;
     });
   const deps = {

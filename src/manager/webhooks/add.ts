@@ -7,6 +7,7 @@ import type { Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
 import type { Controller } from "../../runtime/controller.ts";
 import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
 import type { Informers } from "../../runtime/informers.ts";
@@ -16,9 +17,9 @@ import { addWebhookConfigurationController, type Trust } from "../controllers/we
 import type { WebhookTarget } from "../controllers/webhook-configuration/configurations.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import { VIRTUAL_APPS } from "../resources.ts";
-import { createInjectWebhook } from "./inject-webhook.ts";
+import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
-import { createRoutes } from "./webhook.ts";
+import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
 import { createWebhookServer, type ServingIdentity, type WebhookServer } from "./webhook-server.ts";
 
@@ -43,15 +44,28 @@ export interface Webhooks {
   readonly controllers: readonly Controller[];
 }
 
+/** Far less than the API server waits for an answer. */
+const READ_TIMEOUT_MS = 3_000;
+
 export function addWebhooks(options: WebhooksOptions): Webhooks {
-  const { informers, clock, facts } = options;
+  const { client, informers, clock, facts } = options;
+  const read = async (app: AppName, signal: AbortSignal) => {
+    try {
+      return await client.get(VIRTUAL_APPS, app, { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 });
+    } catch (error) {
+      if (isStatus(error, "NotFound")) return undefined;
+      throw error;
+    }
+  };
   const apps = informers.store(VIRTUAL_APPS);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
+  const inject = createInjectWebhook({ apps, read, settings, clock });
   return {
     server: createWebhookServer({
       ...options,
       routes: createRoutes({
-        inject: createInjectWebhook({ apps, settings, clock }),
+        inject,
+        admit: createAdmitWebhook(inject),
         validateEarly: createValidateWebhook(NO_SURROUNDINGS),
         validate: createValidateWebhook({ apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
       }),

@@ -82,7 +82,11 @@ function responseOf(answer: AdmissionAnswer): object {
 
 const SIGNATURE = "ctrlmesh:";
 
-/** The text with who says it in front. */
+/** Far more than somebody reads. A list of a million bad items makes a million problems. */
+const MAX_CHARS = 16_384;
+
+/** The text with who says it in front, bounded. */
 function signed(text: string): string {
-  return text.startsWith(SIGNATURE) ? text : `${SIGNATURE} ${text}`;
+  const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
+  return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;
 }

@@ -6,7 +6,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import { createStore, type WritableStore } from "../../runtime/store.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
-import { createInjectWebhook } from "./inject-webhook.ts";
+import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 
 const SETTINGS: InjectionSettings = {
   proxyImage: "ctrlmesh/proxy:1",
@@ -30,6 +30,8 @@ describe("the injecting webhook", () => {
   let clock: FakeClock;
   let apps: WritableStore<VirtualApp>;
   let settings: InjectionSettings | undefined;
+  /** What the API server has, if it is not what the store has. */
+  let newest: { readonly app: VirtualApp | undefined } | undefined;
 
   beforeEach(() => {
     clock = createFakeClock();
@@ -37,6 +39,7 @@ describe("the injecting webhook", () => {
       throw error;
     });
     settings = SETTINGS;
+    newest = undefined;
   });
 
   const app = (name: string, metadata: object = {}, spec: Readonly<Record<string, unknown>> = {}) =>
@@ -47,7 +50,11 @@ describe("the injecting webhook", () => {
   const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, signal = new AbortController().signal) => {
     const resource = { group: "", version: "v1", resource: "pods" };
     const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more };
-    return createInjectWebhook({ apps, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(request, signal);
+    const read = async () => (newest === undefined ? apps.get("shop", "ops") : newest.app);
+    return createInjectWebhook({ apps, read, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(
+      request,
+      signal,
+    );
   };
   const patched = (answer: AdmissionAnswer) => (answer.allowed ? (answer.patch ?? []).map(({ path }) => path) : answer);
 
@@ -65,6 +72,23 @@ describe("the injecting webhook", () => {
   it("leaves the pods of an app alone that is being deleted, and says so", async () => {
     apps.replace([app("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" })]);
     expect(await ask()).toEqual({ allowed: true, warnings: [expect.stringContaining("shop is being deleted")] });
+  });
+
+  it("refuses the pods of an app whose routes are still brought back: without a proxy they would write beside its subsets", async () => {
+    const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["ctrlmesh.kruise.io/routes"] };
+    apps.replace([app("shop", metadata)]);
+    expect(await ask()).toMatchObject({ allowed: false, reason: "Forbidden", message: expect.stringContaining("being deleted") });
+  });
+
+  it.each<[string, () => VirtualApp]>([
+    ["is being deleted", () => app("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" })],
+    ["selects other pods", () => app("shop", {}, { selector: { matchLabels: { component: "old" } } })],
+  ])("lets no pod through because a store that is behind shows an app that %s, and was made anew", async (_, old) => {
+    apps.replace([old()]);
+    newest = { app: app("shop", { uid: "new" }) };
+    expect(patched(await ask())).toContain("/spec/initContainers");
+    newest = { app: undefined };
+    expect(await ask()).toMatchObject({ allowed: false, reason: "NotFound" });
   });
 
   it("refuses a pod that two apps select, and names both; one that is being deleted does not count", async () => {
@@ -125,6 +149,28 @@ describe("the injecting webhook", () => {
   ])("refuses to be asked about %s", async (_, more) => {
     apps.replace([app("shop")]);
     expect(await ask(pod(), more)).toMatchObject({ allowed: false, reason: "BadRequest" });
+  });
+
+  it("refuses at the last look what is not injected, as after a webhook that gives labels behind ours, and lets through what is", async () => {
+    apps.replace([app("shop")]);
+    const first = await ask();
+    const lookAt = (object: object) => {
+      const inject = createInjectWebhook({ apps, read: async () => undefined, settings: () => settings, clock });
+      const resource = { group: "", version: "v1", resource: "pods" };
+      const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object };
+      return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, new AbortController().signal);
+    };
+    expect(await lookAt(pod())).toMatchObject({
+      allowed: false,
+      reason: "Forbidden",
+      message: expect.stringContaining("/spec/initContainers"),
+    });
+    const object = structuredClone(pod()) as Record<string, Record<string, unknown>>;
+    for (const { path, value } of first.allowed ? (first.patch ?? []) : []) {
+      const [, part = "", key = ""] = path.split("/");
+      Object.assign(object[part] ?? {}, { [key]: value });
+    }
+    expect(await lookAt(object)).toEqual({ allowed: true });
   });
 
   it("injects a second time nothing, so that reinvocation is safe", async () => {

@@ -1,6 +1,7 @@
 // The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
 // injected or refused, in words, and never let through as it is, since it would own everything beside the others; but for an app
-// that is being deleted or does not select the pod (any more). Reads stores only, so a dry run changes nothing.
+// that does not select the pod (any more), or that is being deleted and has brought its routes back. Reads stores only, so a dry run changes nothing.
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -15,6 +16,8 @@ import type { AppName, Review } from "./webhook.ts";
 
 export interface InjectOptions {
   readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "onChange" | "hasSynced">;
+  /** The app as the API server has it now; undefined if it has none. The store may be behind what the API server asks by. */
+  readonly read: (app: AppName, signal: AbortSignal) => Promise<VirtualApp | undefined>;
   /** Undefined while what pods have to be told is not known yet. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
@@ -23,19 +26,50 @@ export interface InjectOptions {
 }
 
 /** Makes the review of each app's path. */
-export function createInjectWebhook({ apps, settings, clock, waitMs = 2_000 }: InjectOptions): (app: AppName) => Review {
+export function createInjectWebhook({ apps, read, settings, clock, waitMs = 2_000 }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the VirtualApps yet");
     const known = settings();
     if (known === undefined) throw notYet("does not know the address of the API server yet");
-    const app = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
+    const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
+    // An app that was made anew under its name, or this replica's watch hangs: before a pod is let through as it is, that is made sure of.
+    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, signal);
     if (app === undefined) {
       const message = `there is no VirtualApp ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
-    return judgePod(app, request, apps.list(name.namespace), known);
+    const others = apps.list(name.namespace).filter(({ metadata }) => metadata.name !== name.name);
+    return judgePod(app, request, [app, ...others], known);
+  };
+}
+
+/** True if the pod is not to be let through as it is. */
+function asksFor(app: VirtualApp, { object }: AdmissionRequest): boolean {
+  return isLive(app) && matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels);
+}
+
+async function readNow(read: InjectOptions["read"], name: AppName, signal: AbortSignal): Promise<VirtualApp | undefined> {
+  try {
+    return await read(name, signal);
+  } catch {
+    throw notYet(`cannot read VirtualApp ${name.namespace}/${name.name} now`);
+  }
+}
+
+/**
+ * Makes the last look at an app's pods, after all that change pods. The API server asks nobody for the first time when it asks again, so a
+ * webhook behind ours that gives a pod the label which an app selects, or takes our changes back, would let it run without its proxy.
+ */
+export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
+  return (name) => async (request, signal) => {
+    const answer = await inject(name)(request, signal);
+    if (!answer.allowed) return answer;
+    const changed = (answer.patch ?? []).map(({ path }) => path);
+    if (changed.length === 0) return { allowed: true };
+    const message = `the pod is one of VirtualApp ${name.name} and is not injected as it must be (${changed.join(", ")}): a webhook that was asked after ctrlmesh's has changed its labels, or taken changes back; let the workload's template have the labels, or let that webhook leave the pod alone`;
+    return { allowed: false, reason: "Forbidden", message };
   };
 }
 
@@ -46,9 +80,9 @@ function judgePod(
   settings: InjectionSettings,
 ): AdmissionAnswer {
   const { namespace = "", name = "" } = app.metadata;
-  if (!isLive(app)) return { allowed: true, warnings: [`VirtualApp ${name} is being deleted: the pod is not injected`] };
   // The webhook configuration can be a moment behind.
   if (!matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
+  if (!isLive(app)) return answerWhileDeleted(app);
   const checked = validateVirtualApp(app);
   if (!checked.ok) {
     const problems = checked.problems.map(formatProblem).join("; ");
@@ -59,6 +93,15 @@ function judgePod(
     };
   }
   return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
+}
+
+// Until its routes are brought back, other subsets still own namespaces: nobody may come beside them who sees no routes.
+function answerWhileDeleted({ metadata: { name = "", finalizers = [] } }: VirtualApp): AdmissionAnswer {
+  if (!finalizers.includes(ROUTES_FINALIZER)) {
+    return { allowed: true, warnings: [`VirtualApp ${name} is being deleted: the pod is not injected`] };
+  }
+  const message = `VirtualApp ${name} is being deleted, and its namespaces are brought back under one owner first; the pod can be made, without a proxy, when the VirtualApp is gone`;
+  return { allowed: false, reason: "Forbidden", message };
 }
 
 function answerOf(injection: Injection): AdmissionAnswer {

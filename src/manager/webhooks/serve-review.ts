@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { plainText } from "../../base/plain-text.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
 import { type ByteBudget, readBody } from "./read-body.ts";
@@ -90,8 +91,13 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
+/** Longest text of a request in a log line. Whoever reaches the port can ask, and nobody proves to be the API server. */
+const MAX_LOGGED = 1_000;
+
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, answer: AdmissionAnswer): void {
-  if (!answer.allowed) log.info({ webhook, namespace, name, dryRun, reason: answer.message }, "admission refused");
+  if (answer.allowed) return;
+  const [where, what, reason] = [namespace, name, answer.message].map((text = "") => plainText(text, MAX_LOGGED));
+  log.info({ webhook, namespace: where, name: what, dryRun, reason }, "admission refused");
 }
 
 function sendJson(res: ServerResponse, code: number, value: object): void {

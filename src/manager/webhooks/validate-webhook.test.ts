@@ -39,6 +39,24 @@ describe("the validating webhook", () => {
     expect(await ask({ object: sampleVirtualApp() })).toMatchObject({ warnings: [expect.stringContaining("VirtualApp rival")] });
   });
 
+  it.each<[string, object]>([
+    [
+      "names of 100,000 letters",
+      { route: { subRules: [{ name: "x".repeat(1e5), match: [] }] }, subsets: [{ routeRules: ["y".repeat(1e5)] }] },
+    ],
+    [
+      "4,000 rules of which none is known",
+      {
+        route: { subRules: Array.from({ length: 4_000 }, (_, index) => ({ name: `some-sub-rule-${index}`, match: [] })) },
+        subsets: [{ routeRules: Array.from({ length: 4_000 }, (_, index) => `some-subb-rule-${index}`) }],
+      },
+    ],
+  ])("is not held up by %s, which anybody may send", async (_, spec) => {
+    const startedMs = performance.now();
+    expect(await ask({ object: sampleVirtualApp(spec as Readonly<Record<string, unknown>>) })).toMatchObject({ allowed: false });
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+  });
+
   it("refuses to be asked about something else", async () => {
     expect(await ask({ operation: "DELETE", object: null })).toMatchObject({ allowed: false, reason: "BadRequest" });
     expect(await ask({ resource: { ...resource, resource: "pods" } })).toMatchObject({ allowed: false, reason: "BadRequest" });

@@ -36,13 +36,16 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
   return { allowed: false, reason: "BadRequest", message: `this webhook does not judge ${operation} of ${resource.resource}` };
 }
 
+/** kubectl prints each on a line of its own. */
+const MAX_CAUSES = 100;
+
 function refusal(name = "", problems: readonly Problem[]): AdmissionAnswer {
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
   return {
     allowed: false,
     reason: "Invalid",
     message: `VirtualApp ${name} has ${count}: ${problems.map(formatProblem).join("; ")}`,
-    details: { name, group: VIRTUAL_APPS.group, kind: VIRTUAL_APPS.kind, causes: problems.map(causeOf) },
+    details: { name, group: VIRTUAL_APPS.group, kind: VIRTUAL_APPS.kind, causes: problems.slice(0, MAX_CAUSES).map(causeOf) },
   };
 }
 

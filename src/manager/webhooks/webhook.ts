@@ -34,11 +34,17 @@ export function injectPath({ namespace, name }: AppName): string {
   return `/inject/${namespace}/${name}`;
 }
 
-const INJECT_PATH = /^\/inject\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/;
+/** The path at which an app's pods are looked at once more, when nobody changes them any more. */
+export function admitPath({ namespace, name }: AppName): string {
+  return `/admit/${namespace}/${name}`;
+}
 
-/** Joins the two webhooks. */
+const APP_PATH = /^\/(inject|admit)\/([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/;
+
+/** Joins the webhooks. */
 export function createRoutes(webhooks: {
   readonly inject: (app: AppName) => Review;
+  readonly admit: (app: AppName) => Review;
   readonly validate: Review;
   readonly validateEarly: Review;
 }): WebhookRoutes {
@@ -47,8 +53,8 @@ export function createRoutes(webhooks: {
   return (path) => {
     if (path === VALIDATE_PATH) return validate;
     if (path === VALIDATE_EARLY_PATH) return validateEarly;
-    const [, namespace, name] = INJECT_PATH.exec(path) ?? [];
+    const [, what, namespace, name] = APP_PATH.exec(path) ?? [];
     if (namespace === undefined || name === undefined) return undefined;
-    return { name: "inject", review: webhooks.inject({ namespace, name }) };
+    return { name: "inject", review: webhooks[what === "admit" ? "admit" : "inject"]({ namespace, name }) };
   };
 }

@@ -7,10 +7,14 @@ const MAX_CHARS = 300;
 /** grpc-js adds the time to what it says of a connection; equal reasons are to be equal. */
 const TIME = / \(\d{4}-\d{2}-\d{2}T[\d:.]+Z\)/g;
 
-/** The manager does not take the proxy for whom it says it is: nothing that soon changes, unless the token is rotated. */
+/** The manager answers, and does not serve this pod: by what it knows of it, or since it does not believe who it is. */
 export function isRefusal(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === status.UNAUTHENTICATED || code === status.PERMISSION_DENIED;
+  return isUnbelieved(error) || codeOf(error) === status.PERMISSION_DENIED;
+}
+
+/** The manager does not take the proxy for whom it says it is: nothing that soon changes, unless the token is rotated. */
+export function isUnbelieved(error: unknown): boolean {
+  return codeOf(error) === status.UNAUTHENTICATED;
 }
 
 /** The error in words for a log line and for /readyz: one line, bounded, without what else the error carries. */

@@ -13,10 +13,20 @@ import type { MeshStream, MeshStreamOptions } from "./mesh-stream.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
 /**
- * What is at an endpoint: the leader; one that does not believe us; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
+ * What is at an endpoint: the leader; one that does not believe us; one that has nothing for us; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
  * fails once it has the hello; something that is no address; or the name of another.
  */
-type Place = "leads" | "refuses" | "gone" | "stopped" | "mute" | "none leads" | "fails" | "no address" | { readonly to: string };
+type Place =
+  | "leads"
+  | "refuses"
+  | "turns away"
+  | "gone"
+  | "stopped"
+  | "mute"
+  | "none leads"
+  | "fails"
+  | "no address"
+  | { readonly to: string };
 
 const hello: HelloMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
@@ -66,7 +76,8 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
       if (place === "stopped") return;
       options.onReachable();
       if (place === "mute") return;
-      if (place === "refuses") return resolve(Object.assign(new Error("7 PERMISSION_DENIED: who?"), { code: 7 }));
+      if (place === "refuses") return resolve(Object.assign(new Error("16 UNAUTHENTICATED: who?"), { code: 16 }));
+      if (place === "turns away") return resolve(Object.assign(new Error("7 PERMISSION_DENIED: no app"), { code: 7 }));
       if (place === "none leads") return resolve(new Error("no replica leads yet"));
       options.onConnected();
       if (place === "fails") return resolve(new Error("RESOURCE_EXHAUSTED: larger than max"));
@@ -286,12 +297,23 @@ it("comes back ever more slowly to a manager that does not believe who it is, up
   const { client, clock, tries, places, servedAfter } = setup({ service: "refuses" });
   await clock.advance(10_000);
   expect(tries.length).toBeLessThanOrEqual(5);
-  expect(client.trouble).toBe("the manager at service refuses this pod: 7 PERMISSION_DENIED: who?");
+  expect(client.trouble).toBe("the manager at service refuses this pod: 16 UNAUTHENTICATED: who?");
   await clock.advance(600_000);
   expect(tries.length).toBeLessThanOrEqual(16);
   places.service = "leads";
   expect(await servedAfter(61_000)).toBeDefined();
   expect(client.trouble).toBeUndefined();
+});
+
+it("is served soon after there is a VirtualApp, however long there was none", async () => {
+  const { client, clock, tries, places, servedAfter } = setup({ service: "turns away" });
+  await clock.advance(600_000);
+  const before = tries.length;
+  await clock.advance(30_000);
+  expect(tries.length - before).toBeGreaterThanOrEqual(5);
+  expect(client.trouble).toBe("the manager at service refuses this pod: 7 PERMISSION_DENIED: no app");
+  places.service = "leads";
+  expect(await servedAfter(5_000)).toBeDefined();
 });
 
 it("does not connect without the token, and does soon after it is there", async () => {

@@ -10,7 +10,7 @@ import type { Logger } from "../../base/log.ts";
 import type { HelloMessage, ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
-import { isRefusal } from "../identity/refusal.ts";
+import { isRefusal, isUnbelieved } from "../identity/refusal.ts";
 import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
@@ -65,6 +65,8 @@ const FAILED_STREAM_FACTOR = 10;
 
 /** A manager that does not believe who we are hardly does so in a second; a token that is rotated may change it. */
 const REFUSED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
+/** One that believes us, and knows of no such pod or of no app for it, may learn of them any moment: its watches lag, an app is made. */
+const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
 interface StreamOutcome extends Outcome {
   /** It brought routes, or lasted a while. */
@@ -154,7 +156,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     // A leader's end is noticed by all of its proxies in one moment: they come back over a second.
     if (isOfUse || (served && failures++ === 0)) return (deps.random() * backoff.maxMs) / 2;
     if (served) return backoffMs(failures, { ...backoff, maxMs: backoff.maxMs * FAILED_STREAM_FACTOR }, deps.random);
-    if (isRefusal(error)) return backoffMs(refusals++, REFUSED_BACKOFF, deps.random);
+    if (isRefusal(error)) return backoffMs(refusals++, isUnbelieved(error) ? REFUSED_BACKOFF : TURNED_AWAY_BACKOFF, deps.random);
     // It was waited for already, and the service may lead to another one now.
     if (isMeshError(error, "MANAGER_SILENT")) return deps.random() * backoff.baseMs;
     return backoffMs(tries++, backoff, deps.random);

@@ -144,6 +144,17 @@ describe("promises", () => {
     expect([second.hasPromised, second.epoch]).toEqual([true, 0]);
   });
 
+  it("leave a sign that there may have been some in whatever a process has stored, and the next one has stored over it", async () => {
+    await fillDisk();
+    const first = await process();
+    await first.next();
+    await first.promise(3);
+    await rm(`${path}.tmp`, { recursive: true });
+    const second = await process();
+    await second.next(); // and is killed before it has promised anything
+    expect((await process()).hasPromised).toBe(true);
+  });
+
   it("leave no older one on the disk, where the next process would go by it", async () => {
     const ledger = await process();
     await ledger.promise(3);

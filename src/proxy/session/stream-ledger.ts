@@ -19,8 +19,9 @@ export interface StreamLedger {
   /** The number of the next stream. */
   next(): Promise<number>;
   /**
-   * A process before may have promised something, so that it may have served, whatever else it has left. Where what it promised could
-   * not be stored, its file is there and says nothing: a full disk takes that.
+   * A process before may have promised something, so that it may have served, whatever else it has left: there is a file, which the
+   * first stream makes. What is in it does not matter. A full disk takes an empty one only, and a process that has promised nothing writes
+   * over what it has found while writes of the one before are still under way.
    */
   readonly hasPromised: boolean;
   /** The highest epoch that was promised; 0 if none. */
@@ -99,7 +100,7 @@ export function createStreamLedger({ path, clock, log, unstored }: StreamLedgerO
     async open() {
       const found = await load(path, log);
       stored = found === "lost" ? undefined : found;
-      hasPromised = found === "lost" || (found?.epoch ?? 0) > 0;
+      hasPromised = found !== undefined;
       if (stored !== undefined) {
         now = stored;
         last = stored.bound;

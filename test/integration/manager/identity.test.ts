@@ -191,6 +191,12 @@ describe("impostors are refused, counted and logged without their token:", () =>
     await refuse(access(pod.token), { ...pod, name: other.name }, status.PERMISSION_DENIED, "other-pod");
     await refuse(access(pod.token), { ...pod, uid: other.uid }, status.PERMISSION_DENIED, "other-pod");
   });
+  it("a pod that says hello for another one over and over, which is served all the same", async () => {
+    const [pod, other] = [await addPod("p"), await addPod("other")];
+    for (let times = 0; times < 12; times++) await ended(open(access(other.token), pod));
+    open(access(pod.token), pod);
+    await eventually(() => registry.facts("shop/p")?.connected === true);
+  });
   it("an expired token", async () => {
     const pod = await addPod("p");
     kubeAheadMs = 700_000;
@@ -258,6 +264,21 @@ describe("who is no proxy at all", () => {
     await closed.promise;
     expect(registry.facts("shop/p")?.connected).toBe(true);
     expect(await rejected("handshake")).toBe(1);
+  });
+});
+
+describe("a pod with a good token", () => {
+  it("that opens connections over and over keeps a few of them, and another pod's is left alone", async () => {
+    const [pod, other] = [await addPod("p"), await addPod("other")];
+    open(access(other.token), other);
+    await eventually(() => registry.facts("shop/other")?.connected === true);
+    const all: ScriptedProxy[] = [];
+    for (let index = 0; index < 12; index++) {
+      all.push(open(access(pod.token), undefined)); // says nothing: no hello counts it
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await eventually(() => all.filter(({ ended: end }) => end !== undefined).length === 4);
+    expect(registry.facts("shop/other")?.connected).toBe(true);
   });
 });
 

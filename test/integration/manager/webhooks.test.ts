@@ -48,7 +48,7 @@ describe("the webhook server", () => {
     server = createWebhookServer({
       listen: { host: "127.0.0.1", port: 0 },
       identity,
-      routes: createRoutes({ inject: () => asked, validate: asked, validateEarly: asked }),
+      routes: createRoutes({ inject: () => asked, admit: () => asked, validate: asked, validateEarly: asked }),
       metrics: createWebhookMetrics(registry),
       clock: systemClock,
       log,

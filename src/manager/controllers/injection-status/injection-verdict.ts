@@ -22,7 +22,11 @@ type InjectionVerdict = Verdict<"InjectionReady">;
 export function injectionVerdict(app: VirtualApp, seen: SeenWebhook | undefined, target: WebhookTarget): InjectionVerdict {
   const { namespace, deletionTimestamp } = app.metadata;
   const no = (reason: InjectionVerdict["reason"], message: string): InjectionVerdict => ({ status: "False", reason, message });
-  if (deletionTimestamp !== undefined) return no("Dissolving", "the VirtualApp is being deleted: new pods are not injected");
+  if (deletionTimestamp !== undefined)
+    return no(
+      "Dissolving",
+      "the VirtualApp is being deleted: no new pod is injected, and none is let in until its routes are brought back",
+    );
   if (namespace === target.namespace) return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
   if (!validateVirtualApp(app).ok) return no("Invalid", "the spec is refused: no new pod is injected until it is mended");
   if (seen === undefined || seen.ageMs < SETTLE_MS || !isAsWished(app, seen.webhook, target)) {

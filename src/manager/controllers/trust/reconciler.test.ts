@@ -67,8 +67,9 @@ describe("the trust of a namespace", () => {
     await reconcile();
     apps = [];
     const pod = client.put(PODS, { metadata: { namespace: "shop", name: "p", labels: { [INJECTED_LABEL]: "app" } } });
+    trustPem = "MESH\nNEXT\n";
     expect(await reconcile()).toEqual({ requeueAfterMs: 60_000 });
-    expect(read()).toBeDefined();
+    expect(read()?.data?.["mesh.crt"]).toBe("MESH\nNEXT\n"); // its proxy still follows the CAs
     client.remove(PODS, { namespace: "shop", name: pod.metadata.name ?? "" });
     expect(await reconcile()).toEqual({});
     expect(read()).toBeUndefined();

@@ -50,7 +50,11 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
     const found = configMaps.get(CA_CONFIG_MAP, namespace);
     if (found === undefined || found.metadata.labels?.[MANAGED_BY] !== MANAGER) return {};
     const pods = await client.list(PODS, { namespace, labelSelector: INJECTED_LABEL, signal });
-    if (pods.items.length > 0) return { requeueAfterMs: STILL_USED_MS };
+    if (pods.items.length > 0) {
+      // Their proxies live on without an app: they follow the CAs until they are gone.
+      await publish(namespace, signal);
+      return { requeueAfterMs: STILL_USED_MS };
+    }
     const { uid = "" } = found.metadata;
     await client.delete(CONFIG_MAPS, { namespace, name: CA_CONFIG_MAP }, { signal, preconditions: { uid } });
     return {};

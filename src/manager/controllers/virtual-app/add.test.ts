@@ -75,3 +75,17 @@ it("a call that hangs is given up, and the app is tried again", async () => {
   expect(world.hasStatus("a")).toBe(true);
   await world.stop();
 });
+
+it("an app that could not be written for an hour is looked at soon after that", async () => {
+  let fails = true;
+  const world = await setUp(["a"], () => false);
+  world.client.before = (call) => {
+    if (fails && isWriteOf("a")(call)) throw new Error("connection refused");
+  };
+  await world.clock.advance(3_600_000);
+  fails = false;
+  const failed = world.client.calls.filter(isWriteOf("a")).length;
+  await world.clock.advance(15_000);
+  expect(world.client.calls.filter(isWriteOf("a")).length).toBeGreaterThan(failed);
+  await world.stop();
+});

@@ -30,6 +30,8 @@ const DEBOUNCE_MS = 20;
 // restarter remember they remember by app, and a plan is made and handed out without a wait in between.
 const CONCURRENCY = 4;
 const RECONCILE_TIMEOUT_MS = 15_000;
+// Restarts in order go on only with a status that is written: once the API server takes it again, nobody waits for minutes.
+const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
 export interface VirtualAppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
   readonly client: KubeClient;
@@ -60,6 +62,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
     debounceMs: DEBOUNCE_MS,
     concurrency: CONCURRENCY,
     reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
+    backoff: BACKOFF,
     ...options,
   })
     .for(VIRTUAL_APPS, { predicates: [anyOf(generationChanged, changed(readAnnotation))] })

@@ -80,8 +80,8 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
   return {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
       const key = formatRequest(request);
-      const object = apps.get(request.name, request.namespace);
-      if (object === undefined) {
+      const seen = apps.get(request.name, request.namespace);
+      if (seen === undefined) {
         issued.delete(key); // the proxies keep what they have
         begun.delete(key);
         statuses.forget(request);
@@ -90,6 +90,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         restarter.forget(request);
         return {};
       }
+      const object = specs.latest(key, seen);
       const checked = validateVirtualApp(object);
       const generation = object.metadata.generation ?? 0;
       const isDeleting = object.metadata.deletionTimestamp !== undefined;
@@ -104,13 +105,15 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
       const app = isDeleting ? object : await setFinalizer(options.client, object, true, signal, begin);
       // A newer spec than the one that was checked is not spoken for: the watch brings it and queues the app again.
       if (app === undefined || (app.metadata.generation ?? 0) !== generation) return {};
-      // Who may hold what is not known yet: nothing is planned and nobody is granted anything. The list queues the app again.
-      const known = pods.list(request.namespace);
-      if (known === undefined) return {};
-
       const spec = checked.ok ? checked.value.spec : specOfInjected(request.name);
       const bySpec = isDeleting ? undefined : routes.of(key, `${uid}/${generation}`, spec);
-      if (bySpec !== undefined && !(await specs.isNewest(key, app, bySpec, signal))) return {};
+      const verdict = bySpec === undefined ? "newest" : await specs.check(key, app, bySpec, signal);
+      if (verdict !== "newest") return verdict === "edited" ? { requeueAfterMs: AT_ONCE_MS } : {};
+
+      // From here to what is handed out nothing is waited for: who may hold what is read in one moment. While that is not known nothing
+      // is planned and nobody is granted anything. The list queues the app again.
+      const known = pods.list(request.namespace);
+      if (known === undefined) return {};
       const knowsAll = uid !== undefined && begun.get(key) === uid;
       const view = podViewIn(request.namespace, knowsAll ? { apps, registry } : options);
       const facts = appPods({ name: request.name, spec }, known, view);
@@ -176,6 +179,7 @@ function specOfInjected(name: string): VirtualAppSpec {
   return { selector: { matchLabels: { [INJECTED_LABEL]: name } } };
 }
 
+const AT_ONCE_MS = 1;
 const MAX_PROBLEMS = 10;
 
 function problemsText(problems: readonly string[]): string {

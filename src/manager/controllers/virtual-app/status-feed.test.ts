@@ -110,6 +110,15 @@ describe("a status", () => {
     expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
   });
 
+  it("follows this manager's own last one also when the watch gets to what somebody else wrote just before it", async () => {
+    const { feed, object, written, put } = setup();
+    const brought = put({}, { routeVersion: 1 }); // by the controller of injections
+    await feed.write(object, () => ({ routeVersion: 2 }), signal);
+    expect(feed.previous(brought)).toEqual({ routeVersion: 2 });
+    await feed.write(brought, () => ({ routeVersion: 1 }), signal);
+    expect(written()).toEqual({ routeVersion: 1 });
+  });
+
   it("follows this manager's own last one, whichever of the versions before it the watch has got to", async () => {
     const { client, feed, object } = setup();
     const versions = [1, 2, 3].map((routeVersion) => () => ({ routeVersion }));

@@ -41,7 +41,7 @@ export interface StatusFeed {
 
 interface LastWrite {
   readonly object: VirtualApp;
-  /** The versions before it, which the watch may still bring; any other one is newer, whoever wrote it. */
+  /** The versions before it that were seen, which the watch may still bring; any other one is taken for newer, whoever wrote it. */
   readonly olderVersions: ReadonlySet<string | undefined>;
 }
 
@@ -68,8 +68,10 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
       let change: { before: VirtualAppStatus | undefined; after: VirtualAppStatus; heldDueMs: number | undefined } | undefined;
+      const readVersions: (string | undefined)[] = [];
       const wished = (current: VirtualApp): VirtualAppStatus => {
         change = undefined;
+        readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};
         const saidMs = heldSaidMs.get(key) ?? Number.NEGATIVE_INFINITY;
         const paced = paceHeld(current.status, make(current.status, now), elapsedMs - saidMs);
@@ -81,8 +83,8 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       const after = await writeStatus(client, VIRTUAL_APPS, base, wished, options);
       if (after === undefined || change === undefined) return { isWritten: false };
       if (after !== base) {
-        const before = [object, base].map(({ metadata }) => metadata.resourceVersion);
-        written.set(key, { object: after, olderVersions: new Set([...(written.get(key)?.olderVersions ?? []), ...before]) });
+        const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];
+        written.set(key, { object: after, olderVersions: new Set(before) });
       }
       if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldSaidMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);

@@ -71,5 +71,5 @@ export function addWebhookConfigurationController(options: WebhookConfigurationO
 }
 
 function isServed({ status, metadata }: VirtualApp): unknown {
-  return [status?.routeVersion !== undefined, metadata.annotations];
+  return [status?.routeVersion !== undefined, metadata.annotations, metadata.finalizers];
 }

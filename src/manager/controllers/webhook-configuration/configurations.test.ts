@@ -41,7 +41,7 @@ describe("the injection's configuration", () => {
 
   it("asks about VirtualApps before the API server checks them, too", () => {
     const [early] = webhooksOf([], TARGET, "PEM");
-    const [late] = validationConfiguration(TARGET, "PEM").webhooks ?? [];
+    const [late] = validationConfiguration([], TARGET, "PEM").webhooks ?? [];
     const { service } = late?.clientConfig ?? {};
     const clientConfig = { caBundle: "UEVN", service: { ...service, path: "/validate/early" } };
     expect(early).toEqual({ ...late, clientConfig, reinvocationPolicy: "Never" });
@@ -74,6 +74,12 @@ describe("isInjected", () => {
     expect(isInjected(app("ctrlmesh-system", "shop"), "ctrlmesh-system")).toBe(false);
   });
 
+  it("is true for an app that goes as long as its routes are brought back: a pod without proxy would write beside them", () => {
+    const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["ctrlmesh.kruise.io/routes"] };
+    expect(isInjected(app("ops", "shop", { metadata }), "m")).toBe(true);
+    expect(isInjected(app("m", "shop", { metadata }), "m")).toBe(false);
+  });
+
   it("is false for a bad app that was never served, and true for one that was: its pods must not run beside those in the mesh", () => {
     expect(isInjected(app("ops", "shop", { spec: BAD_SPEC }), "m")).toBe(false);
     expect(isInjected(app("ops", "shop", { spec: BAD_SPEC, status: { routeVersion: 3 } }), "m")).toBe(true);
@@ -83,8 +89,19 @@ describe("isInjected", () => {
 });
 
 describe("the validation's configuration", () => {
+  it("has one entry an app for its pods as they are in the end, which fails closed as that of the injection", () => {
+    const [, injection] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
+    const [, admission, ...more] =
+      validationConfiguration([app("ops", "shop"), app("m", "x")], { ...TARGET, namespace: "m" }, "PEM").webhooks ?? [];
+    const { reinvocationPolicy: _, name: __, clientConfig: ___, ...same } = injection ?? {};
+    expect(more).toEqual([]);
+    expect(admission).toMatchObject({ ...same, name: "shop.ops.admit.ctrlmesh.kruise.io", failurePolicy: "Fail" });
+    expect(admission?.clientConfig.service?.path).toBe("/admit/ops/shop");
+    expect(admission).not.toHaveProperty("reinvocationPolicy");
+  });
+
   it("ignores failures, since the CRD and the conditions hold without it", () => {
-    const [webhook] = validationConfiguration(TARGET, "PEM").webhooks ?? [];
+    const [webhook] = validationConfiguration([], TARGET, "PEM").webhooks ?? [];
     expect(webhook).toMatchObject({ failurePolicy: "Ignore", timeoutSeconds: 5, sideEffects: "None" });
     expect(webhook?.rules).toEqual([
       {

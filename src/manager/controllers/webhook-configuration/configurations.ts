@@ -13,7 +13,7 @@ import type {
   WebhookClientConfig,
 } from "../../../kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
-import { injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../../webhooks/webhook.ts";
+import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../../webhooks/webhook.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
@@ -36,12 +36,14 @@ export interface WebhookTarget {
 
 /** True if pods are to be injected for this app. */
 export function isInjected(app: VirtualApp, managerNamespace: string): boolean {
-  const { namespace, deletionTimestamp } = app.metadata;
-  if (deletionTimestamp !== undefined || namespace === managerNamespace) return false;
+  const { namespace, deletionTimestamp, finalizers = [] } = app.metadata;
+  if (namespace === managerNamespace) return false;
+  const isBringingBack = finalizers.includes(ROUTES_FINALIZER);
+  if (deletionTimestamp !== undefined && !isBringingBack) return false;
   if (validateVirtualApp(app).ok) return true;
-  // An app that was served before goes on being asked for: its pods are refused until it is mended. Let through, they would run
-  // without the proxy, beside those that have one, and own everything.
-  const served = app.status?.routeVersion !== undefined || (app.metadata.finalizers ?? []).includes(ROUTES_FINALIZER);
+  // An app that was served before goes on being asked for: its pods are refused until it is mended, or until its routes are brought
+  // back. Let through, they would run without the proxy, beside those that have one, and own everything.
+  const served = app.status?.routeVersion !== undefined || isBringingBack;
   return served && validate(labelSelectorSchema, app.spec.selector).ok;
 }
 
@@ -96,8 +98,27 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-export function validationConfiguration(target: WebhookTarget, trustPem: string): ValidatingWebhookConfiguration {
-  return { metadata: metadata(VALIDATING_NAME), webhooks: [validationWebhook(target, VALIDATE_PATH, trustPem)] };
+/** VirtualApps, and each app's pods once more, when nobody changes them any more. */
+export function validationConfiguration(
+  apps: readonly VirtualApp[],
+  target: WebhookTarget,
+  trustPem: string,
+): ValidatingWebhookConfiguration {
+  const admissions = apps
+    .filter((app) => isInjected(app, target.namespace))
+    .map((app) => admissionWebhook(app, target, trustPem))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { metadata: metadata(VALIDATING_NAME), webhooks: [validationWebhook(target, VALIDATE_PATH, trustPem), ...admissions] };
+}
+
+function admissionWebhook(app: VirtualApp, target: WebhookTarget, trustPem: string): ValidatingWebhook {
+  const { reinvocationPolicy: _, ...webhook } = injectionWebhook(app, target, trustPem);
+  const { namespace, name } = appName(app);
+  return {
+    ...webhook,
+    name: `${name}.${namespace}.admit.${SUFFIX}`,
+    clientConfig: clientConfig(target, admitPath({ namespace, name }), trustPem),
+  };
 }
 
 /**

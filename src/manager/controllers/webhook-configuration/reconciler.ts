@@ -33,7 +33,7 @@ export interface WebhookConfigurationReconcilerOptions {
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
 // Where somebody else puts things back as we do, neither of us may keep the API server busy with it.
-const MAX_WRITES = 10;
+const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const FIELD_MANAGER = "ctrlmesh-manager";
 
@@ -89,7 +89,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       // Each by itself: that one cannot be written is no reason to leave the other one behind.
       const results = await Promise.allSettled([
         keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, injectionConfiguration(apps.list(), target, trustPem), signal),
-        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(target, trustPem), signal),
+        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(apps.list(), target, trustPem), signal),
       ]);
       const failed = results.find((result) => result.status === "rejected");
       if (failed !== undefined) throw failed.reason;

@@ -1,0 +1,77 @@
+// Which replica leads, as the parts of the manager see it. Invariants: what leads runs only while this replica holds the lease; a
+// replica that has lost it ends as a process and comes back as a contender, since controllers do not run twice. Put together by app.ts.
+import { randomUUID } from "node:crypto";
+import type { Clock, Random } from "../base/clock.ts";
+import { MeshError } from "../base/errors.ts";
+import type { Runnable } from "../base/lifecycle.ts";
+import type { Logger } from "../base/log.ts";
+import { formatAddress } from "../base/settings.ts";
+import type { KubeClient } from "../kube/client/types.ts";
+import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
+import type { ManagerConfig } from "./config.ts";
+import type { Leadership } from "./snapshot-server/snapshot-server.ts";
+
+const LEASE_NAME = "ctrlmesh-manager";
+
+export interface ReplicaLeadership {
+  isLeader(): boolean;
+  /** Undefined while this replica leads; else host:port of the leader, "" if nobody is known to lead. */
+  leaderElsewhere(): string | undefined;
+  readonly epochs: Leadership;
+  /** Fires when the lease is lost; the reason is a MeshError `LEADERSHIP_LOST`. */
+  readonly lost: AbortSignal;
+  /** Contends for the lease, and releases it at its stop. */
+  readonly runnable: Runnable;
+}
+
+export interface ReplicaLeadershipOptions {
+  readonly config: Pick<ManagerConfig, "namespace" | "podName" | "podIP" | "leaseDurationMs">;
+  readonly client: KubeClient;
+  /** The bound port of the snapshot server, told once it is started. */
+  readonly grpcPort: () => number;
+  /** Runs what leads, until the signal fires. */
+  readonly lead: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export function createReplicaLeadership(options: ReplicaLeadershipOptions): ReplicaLeadership {
+  const { config, client, grpcPort, lead, clock, random, log } = options;
+  const { namespace, podName, podIP } = config;
+  const lost = new AbortController();
+  let elector: LeaderElector | undefined;
+  return {
+    isLeader: () => elector?.isLeader ?? false,
+    leaderElsewhere: () => (elector?.isLeader ? undefined : (elector?.leader.split("_").at(-1) ?? "")),
+    epochs: {
+      get epoch() {
+        return elector?.epoch;
+      },
+      sawEpoch: (epoch) => elector?.raiseEpoch(epoch),
+    },
+    lost: lost.signal,
+    runnable: {
+      name: "leader election",
+      async start(starting) {
+        elector = createLeaderElector({
+          ...{ client, namespace, name: LEASE_NAME, clock, random, log },
+          // Random, since two replicas may be configured alike; with the address, so that the lease says where to send a proxy.
+          identity: `${podName}_${randomUUID()}_${formatAddress({ host: podIP, port: grpcPort() })}`,
+          ...leaseTimes(config),
+          callbacks: {
+            onStartedLeading: lead,
+            onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
+          },
+        });
+        await elector.start(starting);
+      },
+      stop: async () => elector?.stop(),
+    },
+  };
+}
+
+// client-go's proportions: 15 s, 10 s, 2 s.
+function leaseTimes({ leaseDurationMs }: Pick<ManagerConfig, "leaseDurationMs">) {
+  return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
+}

@@ -7,7 +7,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
-import { DEFAULT_SUBSET } from "../../../route/table.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
@@ -77,6 +77,64 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
     return issue.version;
   };
 
+  /** The app with a spec that may be acted upon; else what to do instead. */
+  const settleSpec = async (
+    key: string,
+    object: VirtualApp,
+    signal: AbortSignal,
+  ): Promise<Settled | { readonly instead: Result }> => {
+    const checked = validateVirtualApp(object);
+    const { uid, generation = 0 } = object.metadata;
+    const lockName = checked.ok ? lockNameOf(checked.value.spec) : undefined;
+    if (object.metadata.deletionTimestamp !== undefined) {
+      const spec = checked.ok ? checked.value.spec : specOfInjected(object.metadata.name ?? "");
+      return { app: object, spec, lockName, bySpec: undefined };
+    }
+    if (!checked.ok) {
+      const rejected = { generation, reason: "Invalid", message: problemsText(checked.problems.map(formatProblem)) } as const;
+      await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      return { instead: {} };
+    }
+    // Before the first proxy is told anything: from then on there is something to bring back.
+    const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
+    const app = await setFinalizer(options.client, object, true, signal, begin);
+    // A newer spec than the one that was checked is not spoken for: the watch brings it and queues the app again.
+    if (app === undefined || (app.metadata.generation ?? 0) !== generation) return { instead: {} };
+    const { spec } = checked.value;
+    const bySpec = routes.of(key, `${uid}/${generation}`, spec);
+    const verdict = await specs.check(key, app, bySpec, signal);
+    if (verdict !== "newest") return { instead: verdict === "edited" ? { requeueAfterMs: AT_ONCE_MS } : {} };
+    return { app, spec, lockName, bySpec };
+  };
+
+  /**
+   * Plans and hands out. Not async, so that nothing is waited for in between: who may hold what is read in one moment. Undefined while
+   * that is not known: nothing is planned then and nobody is granted anything; the list of the pods queues the app again.
+   */
+  const planNow = (key: string, request: Request, { app, spec, lockName, bySpec }: Settled): Planned | undefined => {
+    const known = pods.list(request.namespace);
+    if (known === undefined) return undefined;
+    const { uid } = app.metadata;
+    const knowsAll = uid !== undefined && begun.get(key) === uid;
+    const view = podViewIn(request.namespace, knowsAll ? { apps, registry } : options);
+    const facts = appPods({ name: request.name, spec }, known, view);
+    const common = {
+      ...{ app: request, pods: facts, factsOf: registry.facts },
+      gone: goneAppPods({ name: request.name, spec }, gone.list(request.namespace), knowsAll, view),
+    };
+    const plan =
+      bySpec === undefined
+        ? planDissolution({
+            ...{ ...common, lockName, namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? "") },
+            lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
+          })
+        : planApp({
+            ...{ ...common, spec, bySpec, annotations: app.metadata.annotations ?? {} },
+            isYoung: youngAt(namespaces, options.clock.now()),
+          });
+    return { plan, pods: facts, version: handOut(key, app, plan, facts) };
+  };
+
   return {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
       const key = formatRequest(request);
@@ -90,75 +148,45 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
         restarter.forget(request);
         return {};
       }
-      const object = specs.latest(key, seen);
-      const checked = validateVirtualApp(object);
-      const generation = object.metadata.generation ?? 0;
-      const isDeleting = object.metadata.deletionTimestamp !== undefined;
-      if (!checked.ok && !isDeleting) {
-        const rejected = { generation, reason: "Invalid", message: problemsText(checked.problems.map(formatProblem)) } as const;
-        await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
-        return {};
-      }
-      // Before the first proxy is told anything: from then on there is something to bring back.
-      const { uid } = object.metadata;
-      const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
-      const app = isDeleting ? object : await setFinalizer(options.client, object, true, signal, begin);
-      // A newer spec than the one that was checked is not spoken for: the watch brings it and queues the app again.
-      if (app === undefined || (app.metadata.generation ?? 0) !== generation) return {};
-      const spec = checked.ok ? checked.value.spec : specOfInjected(request.name);
-      const bySpec = isDeleting ? undefined : routes.of(key, `${uid}/${generation}`, spec);
-      const verdict = bySpec === undefined ? "newest" : await specs.check(key, app, bySpec, signal);
-      if (verdict !== "newest") return verdict === "edited" ? { requeueAfterMs: AT_ONCE_MS } : {};
-
-      // From here to what is handed out nothing is waited for: who may hold what is read in one moment. While that is not known nothing
-      // is planned and nobody is granted anything. The list queues the app again.
-      const known = pods.list(request.namespace);
-      if (known === undefined) return {};
-      const knowsAll = uid !== undefined && begun.get(key) === uid;
-      const view = podViewIn(request.namespace, knowsAll ? { apps, registry } : options);
-      const facts = appPods({ name: request.name, spec }, known, view);
-      const factsOf = registry.facts;
-      const common = {
-        ...{ app: request, pods: facts, factsOf },
-        gone: goneAppPods({ name: request.name, spec }, gone.list(request.namespace), knowsAll, view),
-      };
-      const plan =
-        bySpec === undefined
-          ? planDissolution({
-              ...common,
-              namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
-              lockName: checked.ok ? lockNameOf(spec) : undefined,
-              lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
-            })
-          : planApp({
-              ...common,
-              spec,
-              isYoung: youngAt(namespaces, options.clock.now()),
-              bySpec,
-              annotations: app.metadata.annotations ?? {},
-            });
-      const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";
-      const version = handOut(key, app, plan, facts);
-      if (isDeleting && isDissolved(plan, facts, factsOf) && hasFinalizer(app)) {
+      const settled = await settleSpec(key, specs.latest(key, seen), signal);
+      if ("instead" in settled) return settled.instead;
+      const planned = planNow(key, request, settled);
+      if (planned === undefined) return {};
+      const { app, spec } = settled;
+      const { plan, version } = planned;
+      const known = { pods: planned.pods, factsOf: registry.facts, plan };
+      if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && hasFinalizer(app)) {
         await setFinalizer(options.client, app, false, signal);
         log.info({ app: key, version }, "every pod has the whole view: the app may go");
         return {};
       }
-      const said = { generation, pods: facts, factsOf, plan, version, lockName, idle: notSupported(spec) };
+      const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";
+      const said = { ...known, generation: app.metadata.generation ?? 0, version, lockName, idle: notSupported(spec) };
       return writeAndRestart(
         {
           ...{ app, restarter, statuses },
-          facts: {
-            ...{ app: request, pods: facts, factsOf, plan },
-            isPaused: spec.route?.paused === true,
-            hasLock: lockName !== "",
-          },
+          facts: { ...known, app: request, isPaused: spec.route?.paused === true, hasLock: lockName !== "" },
           makeStatus: (previous, now, restart) => appStatus({ ...said, previous, now, restart }),
         },
         signal,
       );
     },
   };
+}
+
+interface Settled {
+  readonly app: VirtualApp;
+  readonly spec: VirtualAppSpec;
+  /** Undefined if the spec is bad. */
+  readonly lockName: string | undefined;
+  /** Undefined while the app is being deleted. */
+  readonly bySpec: RouteTable | undefined;
+}
+
+interface Planned {
+  readonly plan: AppPlan;
+  readonly pods: readonly AppPod[];
+  readonly version: number;
 }
 
 function goneAppPods(

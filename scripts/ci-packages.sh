@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# The Debian packages that the tests with network namespaces and the test node (test/support/node) need and that a plain image
-# may lack. Installs what is missing, as root on Debian or Ubuntu; elsewhere it does nothing, and the tests say what they miss.
+# The Debian packages that the tests need and that a plain image may lack: network namespaces and the test node (test/support/node), the
+# processes of the demo, the environment of the Python clients. kubectl and Go are the machine's. Installs what is missing, as root on Debian or Ubuntu; elsewhere it does nothing, and the tests say what they miss.
 set -euo pipefail
 
-declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux)
+declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux [mount]=mount [ps]=procps [python3]=python3)
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
+# Debian's python3 makes no virtual environment without this.
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 if [ "${#missing[@]}" -eq 0 ]; then
   echo "nothing is missing"
 elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

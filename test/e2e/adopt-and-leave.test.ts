@@ -9,10 +9,10 @@ import { faultText, judge, type Wish } from "../chaos/judge.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { clientOfPod, type InformerProbe, startInformerProbe } from "../support/informer-probe.ts";
+import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type KubectlResult, kubectl, tryKubectl } from "../support/kubectl.ts";
 import { FOOS, type Mesh, startMesh } from "../support/mesh.ts";
-import { operatorWorkload } from "../support/operator-workload.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
@@ -50,7 +50,7 @@ describeWithKube("an operator that runs already", () => {
     }
     const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: APP.name };
     runner = startPodRunner({ ...options, manager: mesh.managerAddress });
-    await mesh.apply(operatorWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
+    await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
     await eventually(async () => expect(await readyPods("v1")).toHaveLength(3), 60_000);
     await eventually(everyFooIsDone, 60_000);
     bare = (await readyPods("v1")).map(({ metadata }) => metadata.name ?? "").sort();
@@ -162,7 +162,7 @@ describeWithKube("an operator that runs already", () => {
 
   it("is left alone while its pods carry no proxy: the canary gets nothing, and the status names who holds it up", async () => {
     await divide();
-    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
+    await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
     await eventually(async () => expect(await readyPods("v2")).toHaveLength(2), 60_000);
     await eventually(
       async () => expect(podsOf("v2").map(({ name }) => name)).toContain(await holderOf("foo-operator---v2")),
@@ -202,7 +202,7 @@ describeWithKube("an operator that runs already", () => {
   }, 120_000);
 
   it("is divided when it has been rolled pod by pod and the last one without a proxy is gone", async () => {
-    await mesh.apply(operatorWorkload({ name: "foo", replicas: 3, version: "v1" }));
+    await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1" }));
     await isDividedAndQuiet(120_000);
     const gone = auditOf("delete", "pods").filter(({ objectRef }) => bare.includes(objectRef?.name ?? ""));
     const lastGone = Math.max(...gone.map(({ stageTimestamp }) => Date.parse(stageTimestamp)));
@@ -234,7 +234,7 @@ describeWithKube("an operator that runs already", () => {
   it("says so when a pod comes without a proxy: who has something keeps it, and what would move waits for that pod", async () => {
     const done = evictions();
     await probePods();
-    await mesh.apply(operatorWorkload({ name: "foo-skipped", replicas: 1, version: "v0", isInjected: false }));
+    await mesh.apply(injectedWorkload({ name: "foo-skipped", replicas: 1, version: "v0", isInjected: false }));
     await eventually(async () => expect(await readyPods("v0")).toHaveLength(1), 30_000);
     const skipped = podsOf("v0")[0];
     const pod = skipped?.name ?? "";
@@ -358,8 +358,8 @@ describeWithKube("an operator that runs already", () => {
   }, 180_000);
 
   it("has its proxies taken out by rolling it", async () => {
-    await mesh.apply(operatorWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
-    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 2, version: "v2", isInjected: false }));
+    await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
+    await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2", isInjected: false }));
     await eventually(async () => {
       expect([...runner.pods.values()].filter(({ processes }) => processes.hasProxy)).toEqual([]);
       expect([await readyPods("v1"), await readyPods("v2")].map(({ length }) => length)).toEqual([3, 2]);

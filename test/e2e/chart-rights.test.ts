@@ -11,11 +11,11 @@ import { type Child, startChild } from "../support/child-process.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
+import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { writeKubeconfig } from "../support/mesh/cluster.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
-import { operatorWorkload } from "../support/operator-workload.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { type PolicyRule, refusals, rightsOf, unusedRights } from "../support/rbac.ts";
 import { describeWithKube } from "../support/requirements.ts";
@@ -40,8 +40,8 @@ const RARE: Readonly<Record<string, string>> = {
   "get replicationcontrollers/scale": "the same",
   "patch events": "when something happens again",
   "get pods": "when a pod asks for a certificate before it is known",
-  "create authentication.k8s.io/tokenreviews": "when a sidecar connects: test/e2e/node.test.ts",
-  "update secrets ctrlmesh-ca": "when the CA is rotated",
+  "create authentication.k8s.io/tokenreviews": "when a sidecar connects: test/e2e/install-bad-days.test.ts",
+  "update secrets ctrlmesh-ca": "when the CA is rotated: the same",
   "create configmaps ctrlmesh-ca": "by an apply, which the audit log calls a patch",
   "delete configmaps ctrlmesh-ca": "a minute after the last injected pod of a namespace without a VirtualApp",
 };
@@ -84,8 +84,8 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
     for (const name of ["team-a", "team-b"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
     runner = startPodRunner({ kube, client: mesh.client, namespace: NAMESPACE, manager: String(mesh.manager.ready.grpc) });
-    await mesh.apply(operatorWorkload({ name: "foo", replicas: 2, version: "v1" }));
-    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
+    await mesh.apply(injectedWorkload({ name: "foo", replicas: 2, version: "v1" }));
+    await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
     await eventually(async () => {
       const { items } = await mesh.client.list(PODS, { namespace: NAMESPACE });
       const isReady = (type: string, value: string) => type === "Ready" && value === "True";

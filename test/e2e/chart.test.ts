@@ -1,5 +1,5 @@
 // The Helm chart on the real control plane, with Helm itself: every object is accepted, an upgrade leaves alone what the manager wrote, an
-// uninstall leaves nothing that could stop a pod, and a real manager does its whole work with the chart's rights and no others.
+// uninstall leaves nothing that could stop a pod. Its rights are in chart-rights.test.ts.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
@@ -68,6 +68,7 @@ describeWithKube("the chart", () => {
       "Deployment",
       "MutatingWebhookConfiguration",
       "PodDisruptionBudget",
+      "ResourceQuota",
       "Role",
       "RoleBinding",
       "Service",
@@ -127,7 +128,7 @@ describeWithKube("the chart", () => {
     await helmHere("uninstall", RELEASE);
     const left = async () => {
       const cluster = "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,crds";
-      const inNamespace = "all,serviceaccounts,roles,rolebindings,pdb,networkpolicies,secrets,configmaps,leases";
+      const inNamespace = "all,serviceaccounts,roles,rolebindings,pdb,networkpolicies,resourcequotas,secrets,configmaps,leases";
       const names = `${await run("get", cluster, "-o", "name")}${await run("get", inNamespace, "-n", MESH_NAMESPACE, "-o", "name")}`;
       return names.split("\n").filter((name) => name.includes("ctrlmesh"));
     };

@@ -95,7 +95,7 @@ describeWithKube("kubectl through a proxy", () => {
     const applied = await run("apply --server-side -f - --validate=false", fooYaml("gone", "x"));
     expect(applied.stderr).toContain('namespaces "gone" not found');
     expect((await run("get foos -n gone")).stderr).toContain("No resources found in gone namespace");
-    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    expect(performance.now() - startedMs).toBeLessThan(12_000);
   });
 
   it("apply (client and server side), describe, patch and delete work in the slice", async () => {

@@ -6,10 +6,10 @@ import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type InformerProbe, startInformerProbe } from "../support/informer-probe.ts";
+import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { FOOS, type Mesh, startMesh } from "../support/mesh.ts";
-import { operatorWorkload } from "../support/operator-workload.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
@@ -40,8 +40,8 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
     const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: APP.name };
     runner = startPodRunner({ ...options, manager: String(mesh.manager.ready.grpc) });
-    await mesh.apply(operatorWorkload({ name: "foo", replicas: 3, version: "v1" }));
-    await mesh.apply(operatorWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
+    await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1" }));
+    await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
     await eventually(async () => expect(await readyPods()).toHaveLength(5), 60_000);
     await eventually(async () => expect(await leaderOf("v1")).toBeDefined(), 20_000);
     await eventually(async () => expect(await leaderOf("v2")).toBeDefined(), 20_000);

@@ -85,7 +85,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(status?.handover).toBeUndefined();
     expect(status?.lastHandover).toMatchObject({ from: "v2", to: "", namespaces: 1, result: "Moved" });
     expect(status?.lastHandover?.noWriterSeconds).toBeGreaterThan(0);
-    expect(status?.lastHandover?.noWriterSeconds).toBeLessThan(5);
+    expect(status?.lastHandover?.noWriterSeconds).toBeLessThan(15);
     await eventually(async () => {
       const { items } = await mesh.client.list(EVENTS, { namespace: REF.namespace });
       const moved = items.filter(({ reason }) => reason === "MovedNamespaces").map(({ message = "" }) => message);

@@ -2,7 +2,14 @@
 // answers and of our absence, and that a change of CAs is not noticed. Judged by what the API server stores and answers.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, PODS, type Pod } from "../../src/kube/client/resources.ts";
+import { ROUTES_FINALIZER } from "../../src/api/finalizers.ts";
+import {
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  PODS,
+  type Pod,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/controllers/webhook-configuration/configurations.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
@@ -11,6 +18,7 @@ import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
+import { startLateLabels } from "../support/late-labels.ts";
 import { prepareCluster } from "../support/mesh/cluster.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { sampleVirtualApp } from "../support/virtual-app.ts";
@@ -81,7 +89,7 @@ describeWithKube("webhooks", () => {
     expect(isInjected(await createPod(SELECTED, { namespace: "other" }))).toBe(false);
     expect(await world.requests()).toBe(before);
     await createPod(SELECTED);
-    expect(await world.requests()).toBe(before + 1);
+    expect(await world.requests()).toBe(before + 2); // injected, and looked at once more in the end
   });
 
   it("refuse a pod that cannot be injected, in words that reach the user", async () => {
@@ -270,16 +278,36 @@ describeWithKube("webhooks", () => {
     await inForce();
   });
 
-  it("let the pods of an app that is being deleted go uninjected, and take its entry out", async () => {
+  it("let no pod of an app through that a webhook behind ours has given the label which the app selects", async () => {
+    const labels = await startLateLabels(world.client, ["component", "foo-operator"]);
+    await eventually(async () => {
+      const answer = await createPod({ late: "true" }, { dryRun: true }).catch(String);
+      if (typeof answer !== "string" && answer.metadata.labels?.component !== undefined) expect(isInjected(answer)).toBe(true);
+      expect(String(answer)).toMatch(/"foo-operator\..*\.admit\..*" denied the request: .*is not injected as it must be/);
+    });
+    await labels.stop();
+  });
+
+  it("refuse the pods of an app that is being deleted until its routes are brought back, then take its entries out", async () => {
     const ref = { namespace: OPS, name: "foo-operator" };
-    await world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers: ["example.com/hold"] } } });
+    const setFinalizers = (...finalizers: string[]) =>
+      world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers } } });
+    await setFinalizers(ROUTES_FINALIZER, "example.com/hold");
     await world.client.delete(VIRTUAL_APPS, ref);
+    await eventually(async () => {
+      const answer = await createPod(SELECTED, { dryRun: true }).catch(String);
+      expect(answer).toContain("VirtualApp foo-operator is being deleted");
+    });
+    expect(await entries()).toHaveLength(1);
+    await setFinalizers("example.com/hold");
     await eventually(async () => expect(await entries()).toEqual([]));
-    const before = await world.requests("inject");
+    const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
+    expect(webhooks).toHaveLength(1); // that of VirtualApps
     await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
+    const before = await world.requests("inject");
     expect(isInjected(await createPod(SELECTED))).toBe(false);
-    expect((await world.requests("inject")) - before).toBeLessThanOrEqual(1);
-    await world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers: null } } });
+    expect((await world.requests("inject")) - before).toBeLessThanOrEqual(2);
+    await setFinalizers();
   });
 });
 

@@ -38,6 +38,12 @@ serviceAccount: { annotations: { example.com/role: mesh } }
 extraEnv: [{ name: HTTPS_PROXY, value: "" }]
 listenHost: 0.0.0.0
 `,
+  "names that YAML would take for numbers": `
+imagePullSecrets: ["123", "true"]
+priorityClassName: "123"
+clusterDomain: "1e3"
+identity: { caSecret: "456" }
+`,
   "as little as possible": `
 replicas: 1
 crds: { install: false }
@@ -54,4 +60,5 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
   { values: "identity: { certManager: { enabled: true } }", names: "/identity/certManager/issuerRef/name" },
   { values: "image: { tag: [1] }", names: "/image/tag" },
   { values: "podLabels: { app.kubernetes.io/name: mine }", names: "'app.kubernetes.io/name'" },
+  { values: "extraEnv: [{ name: CTRLMESH_LOG_LEVEL, value: debug }]", names: "/extraEnv/0/name" },
 ];

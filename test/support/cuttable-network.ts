@@ -41,7 +41,7 @@ export function createCuttableNetwork(): CuttableNetwork {
 
 /** Lets packets through, or drops them all. */
 export function setForwarding(router: string, on: boolean): void {
-  ip("netns", "exec", router, "sysctl", "-qw", `net.ipv4.ip_forward=${on ? 1 : 0}`);
+  ip("netns", "exec", router, "sh", "-c", `echo ${on ? 1 : 0} >/proc/sys/net/ipv4/ip_forward`);
 }
 
 function connect(space: string, address: string, router: string, routerAddress: string, link: string): void {

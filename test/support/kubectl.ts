@@ -1,6 +1,9 @@
 // kubectl, as a user runs it. Output is returned, failures throw with what kubectl said.
 import { execFile } from "node:child_process";
 
+// Longer than any --timeout that a test gives kubectl, which says what it has waited for.
+const LIMIT_MS = 180_000;
+
 export interface KubectlResult {
   readonly code: number;
   readonly stdout: string;
@@ -13,7 +16,7 @@ export function tryKubectl(kubeconfig: string, args: readonly string[], input?: 
     const child = execFile(
       "kubectl",
       ["--kubeconfig", kubeconfig, ...args],
-      { maxBuffer: 512 * 1024 * 1024, timeout: 60_000 },
+      { maxBuffer: 512 * 1024 * 1024, timeout: LIMIT_MS },
       (error, stdout, stderr) => {
         if (error !== null && typeof error.code !== "number") reject(error);
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });

@@ -1,7 +1,7 @@
 // A small stand-in for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) make in one namespace as
 // processes of this machine. It binds them, runs the proxy and the operator that their containers stand for, reports their
 // status, starts again what ended, and at deletion sends SIGTERM, waits the grace period, says that the containers have ended, and removes
-// the object, as a kubelet does. Invariant: no process of a pod lives longer than the pod's object.
+// the object, as a kubelet does. Needs no root, other than the node of test/support/node, whose pods are injected and have networks. Invariant: no process of a pod lives longer than the pod's object.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

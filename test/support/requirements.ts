@@ -8,7 +8,8 @@ import { whyNoTestNode } from "./node/prerequisites.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
-const noKube = hasKubeAssets() ? undefined : await whyNoGo();
+// kubectl prepares the cluster of nearly every one of these tests (mesh/cluster.ts).
+const noKube = hasProgram("kubectl") ? (hasKubeAssets() ? undefined : await whyNoGo()) : "kubectl is not installed";
 
 /** `describe` for tests that need the real control plane. In CI its first hook fails by itself and says why. */
 export function describeWithKube(name: string, body: () => void): void {
@@ -19,7 +20,7 @@ export function describeWithKube(name: string, body: () => void): void {
 
 /** `it` for tests that need a program of the machine, such as kubectl. In CI the test fails by itself and says why. */
 export function itWithProgram(program: string, name: string, body: () => Promise<void>): void {
-  const skipped = !isCi && spawnSync("which", [program]).status !== 0;
+  const skipped = !isCi && !hasProgram(program);
   if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
   it.skipIf(skipped)(name, body);
 }
@@ -37,6 +38,10 @@ export function describeWithTestNode(name: string, body: () => void): void {
   const skipped = missing !== undefined && !isCi;
   if (skipped) process.stderr.write(`SKIPPED (needs a node that runs pods: ${missing}): ${name}\n`);
   describe.skipIf(skipped)(name, body);
+}
+
+function hasProgram(program: string): boolean {
+  return spawnSync("which", [program]).status === 0;
 }
 
 function canMakeNamespaces(): boolean {

@@ -16,7 +16,7 @@ export interface InstalledMesh {
   get<T>(...args: string[]): Promise<T>;
   /** Waits for a workload's roll. @throws Error with what its pods say */
   rolledOut(workload: string, namespace: string): Promise<void>;
-  /** Names of the pods with the label. */
+  /** Names of the pods with the label, without those that are ending: a rollout does not wait for them. */
   podNames(namespace: string, selector: string): Promise<string[]>;
   stop(): Promise<void>;
 }
@@ -56,14 +56,14 @@ export async function startInstalledMesh({
         workload,
         "-n",
         namespace,
-        "--timeout=55s",
+        "--timeout=90s",
       ]);
       if (code !== 0) throw new Error(`${workload}: ${stdout}${stderr}\n${await unreadyPods(mesh, namespace)}`);
     },
     podNames: async (namespace, selector) =>
-      (await run("get", "pods", "-n", namespace, "-l", selector, "-o", "jsonpath={.items[*].metadata.name}"))
-        .split(" ")
-        .filter((name) => name !== ""),
+      (await mesh.get<{ items: SomePod[] }>("pods", "-n", namespace, "-l", selector)).items
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ metadata }) => metadata.name),
     stop: () => cluster.stop(),
   };
   try {
@@ -76,7 +76,7 @@ export async function startInstalledMesh({
 }
 
 interface SomePod {
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
   readonly spec: {
     readonly initContainers?: readonly { readonly name: string }[];
     readonly containers: readonly { readonly name: string }[];

@@ -1,8 +1,13 @@
 // What the test node needs of the machine.
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 
 const PROGRAMS = ["ip", "iptables-restore", "unshare", "nsenter", "setpriv"] as const;
+
+// As containers are made (sandbox.ts). By trying: the kernel loads the module at the first mount, and /proc/filesystems lacks it before.
+const TRY_OVERLAY = `
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mnt/root`;
 
 /** Why there can be no test node here; undefined if there can. */
 export function whyNoTestNode(): string | undefined {
@@ -10,5 +15,5 @@ export function whyNoTestNode(): string | undefined {
   const missing = PROGRAMS.filter((program) => spawnSync("which", [program]).status !== 0);
   if (missing.length > 0) return `not installed: ${missing.join(", ")}; see scripts/ci-packages.sh`;
   if (spawnSync("unshare", ["--mount", "--net", "true"]).status !== 0) return "no namespaces can be made";
-  return readFileSync("/proc/filesystems", "utf8").includes("overlay") ? undefined : "the kernel has no overlayfs";
+  return spawnSync("unshare", ["--mount", "sh", "-euc", TRY_OVERLAY]).status === 0 ? undefined : "no overlayfs can be mounted";
 }

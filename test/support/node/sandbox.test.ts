@@ -1,7 +1,7 @@
 // Who a container's processes are, by image and security contexts.
 import { describe, expect, it } from "vitest";
 import type { Container, NodePod, PodSecurityContext, SecurityContext } from "./pod-types.ts";
-import { asIdentity, identityOf } from "./sandbox.ts";
+import { asIdentity, identityOf, sandboxScript } from "./sandbox.ts";
 
 const identity = (own: SecurityContext, user = "0", ofPod: PodSecurityContext = {}) => {
   const container: Container = { name: "main", image: "i", securityContext: own };
@@ -33,4 +33,11 @@ describe("the identity of a container", () => {
       "setpriv --reuid 5 --regid 0 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs --pdeathsig KILL --",
     );
   });
+});
+
+it("folders inside of hidden ones are hidden with these: a clone may lie in /tmp, a home in /home", () => {
+  const hidden = ["/tmp/clone", "/home/ci", "/tmp", "/home", "/tmpfs", "/"];
+  const common = { dir: "/state", hostname: "h", binds: [], readOnlyRoot: true, workingDir: "/" };
+  const script = sandboxScript({ ...common, hidden, identity: identity({}) }, {}, ["true"]);
+  expect([...script.matchAll(/mknod '\/state\/upper(.*?)'/g)].map(([, path]) => path)).toEqual(["/tmp", "/home", "/tmpfs"]);
 });

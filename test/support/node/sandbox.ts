@@ -81,7 +81,8 @@ export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: 
 
 /** A script for sh as root in new mount, pid and uts namespaces; it writes its pid to fd 3, "made" when all is there, and becomes `argv`. */
 export function sandboxScript(sandbox: Sandbox, env: Readonly<Record<string, string>>, argv: readonly string[]): string {
-  const { dir, hidden, binds, identity } = sandbox;
+  const { dir, binds, identity } = sandbox;
+  const hidden = outermost(sandbox.hidden);
   const root = `${dir}/root`;
   return `
 set -eu
@@ -121,6 +122,11 @@ exec ${[...asIdentity(identity), "env", "-i", ...envWords(env), ...argv].map(quo
 /** NAME=VALUE words for env. */
 export function envWords(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
+}
+
+// What lies below a hidden folder is hidden with it, and could have no whiteout of its own: a clone in /tmp, a home in /home.
+function outermost(paths: readonly string[]): string[] {
+  return paths.filter((path) => path !== "/" && !paths.some((other) => other !== "/" && path.startsWith(`${other}/`)));
 }
 
 // A whiteout in the upper layer: what lies below is gone, and a folder made in its place is empty.

@@ -1,7 +1,7 @@
 // The operator of the demo as a user deploys it: a Deployment a subset, whose pods look as if they had been injected.
 import { stringify } from "yaml";
 
-export interface OperatorWorkloadOptions {
+export interface InjectedWorkloadOptions {
   readonly name: string;
   readonly replicas: number;
   /** Value of the label `version`, by which pods are divided into subsets. */
@@ -15,7 +15,7 @@ export interface OperatorWorkloadOptions {
 }
 
 /** YAML of the Deployment. */
-export function operatorWorkload(options: OperatorWorkloadOptions): string {
+export function injectedWorkload(options: InjectedWorkloadOptions): string {
   const { name, replicas, version, namespace = "foo-system", app = "foo-operator", isInjected = true } = options;
   const labels = { component: app, version };
   const injected = isInjected ? { "ctrlmesh.kruise.io/virtual-app-injected": app } : {};

@@ -42,7 +42,7 @@ export const PLANS: readonly PodPlan[] = [
 ];
 
 const SERVICE_ACCOUNT = "foo-operator";
-const READY_MS = 20_000;
+const READY_MS = 60_000;
 
 /** The account of the operator's pods. */
 export async function createServiceAccount(client: KubeClient, namespace: string): Promise<void> {

@@ -16,6 +16,8 @@ import type { Facts } from "./view.ts";
 /** The one Foo of each namespace. */
 export const FOO_NAME = "greeting";
 
+/** For what takes a moment on a machine that is not busy. */
+const PATIENCE_MS = 60_000;
 const SYSTEM_NAMESPACE = "ctrlmesh-system";
 const CRD_FILES = ["deploy/crds", "test/operators/go-foo/crd.yaml"];
 const USER_AGENT = "ctrlmesh-demo";
@@ -87,7 +89,7 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
       // The log is written behind the answers: a request of ours that is in it has all earlier ones before it.
       const mark = `/version?mark=${performance.now()}`;
       await client.request({ method: "GET", path: mark });
-      await eventually(() => readFileSync(auditLog, "utf8").includes(mark));
+      await eventually(() => readFileSync(auditLog, "utf8").includes(mark), PATIENCE_MS);
       return parseAudit(readFileSync(auditLog, "utf8"));
     },
     async close() {
@@ -101,7 +103,7 @@ async function fill(client: KubeClient, app: DemoApp): Promise<void> {
   const apply = async (file: string) => {
     for (const { path, object } of readManifests(file)) {
       // A kind is served a moment after its definition was created.
-      await eventually(() => client.request({ method: "POST", path, body: object }));
+      await eventually(() => client.request({ method: "POST", path, body: object }), PATIENCE_MS);
     }
   };
   for (const file of [...CRD_FILES, NAMESPACES_FILE]) await apply(file);

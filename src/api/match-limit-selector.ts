@@ -5,10 +5,13 @@ import { z } from "zod";
 import { celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
+import { regexSize } from "./regex-size.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
 const MAX_REGEX_LENGTH = 512;
+/** With its repetitions written out; compiling takes time in proportion, and whoever sends it need not be trusted. */
+const MAX_REGEX_SIZE = 10_000;
 
 /** A regular expression in RE2 syntax; found anywhere in the text unless anchored. */
 const regexSchema = withRules(
@@ -83,6 +86,11 @@ function* objectResourcesRule(value: unknown): Iterable<Finding> {
 function* regexRule(pattern: unknown): Iterable<Finding> {
   // Too long is another rule's refusal; compiling it would only cost.
   if (typeof pattern !== "string" || pattern.length > MAX_REGEX_LENGTH) return;
+  const size = regexSize(pattern);
+  if (size > MAX_REGEX_SIZE) {
+    const message = `too large: with its repetitions written out it is as large as ${size} characters, of ${MAX_REGEX_SIZE} allowed`;
+    return yield { path: [], value: pattern, message };
+  }
   try {
     RE2JS.compile(pattern);
   } catch (error) {

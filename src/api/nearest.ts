@@ -11,7 +11,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   let bestDistance = limit + 1;
   for (const candidate of known) {
     if (candidate === word || Math.abs(candidate.length - word.length) >= bestDistance) continue;
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance);
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -26,8 +26,8 @@ export function didYouMean(word: string, known: Iterable<string>): string {
   return candidate === undefined ? "" : `; did you mean ${JSON.stringify(candidate)}?`;
 }
 
-/** Levenshtein distance with one row of memory. */
-function editDistance(a: string, b: string): number {
+/** Levenshtein distance with one row of memory; or anything from `enough` on, once it is certain not to be less. */
+function editDistance(a: string, b: string, enough: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
@@ -35,6 +35,7 @@ function editDistance(a: string, b: string): number {
       const replaced = cell(row, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
       next.push(Math.min(replaced, cell(row, j) + 1, cell(next, j - 1) + 1));
     }
+    if (Math.min(...next) >= enough) return enough;
     row = next;
   }
   return cell(row, b.length);

@@ -4,8 +4,8 @@ import { formatProblem } from "./problems.ts";
 
 const ours = (annotations: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(annotations).map(([name, value]) => [`ctrlmesh.kruise.io/${name}`, value]));
-const problems = (annotations: Readonly<Record<string, string>>, reserved: readonly string[] = []) =>
-  podAnnotationProblems(ours(annotations), reserved).map(formatProblem);
+const problems = (annotations: Readonly<Record<string, string>>, ...reserved: readonly string[]) =>
+  podAnnotationProblems(ours(annotations), (name) => reserved.includes(name)).map(formatProblem);
 
 describe("the annotations of a pod", () => {
   it("leave everything to others where there are none", () => {
@@ -25,8 +25,8 @@ describe("the annotations of a pod", () => {
     ]);
   });
   it("may not set what the mesh sets, and thereby take the proxy's identity away", () => {
-    expect(problems({ "proxy-env.CTRLMESH_IDENTITY": "none", "proxy-env.OTHER": "x" }, ["CTRLMESH_IDENTITY"])).toEqual([
-      'metadata.annotations[ctrlmesh.kruise.io/proxy-env.CTRLMESH_IDENTITY]: "none": must not be set: the mesh sets this variable itself',
+    expect(problems({ "proxy-env.CTRLMESH_IDENTITY": "none", "proxy-env.OTHER": "x" }, "CTRLMESH_IDENTITY")).toEqual([
+      'metadata.annotations[ctrlmesh.kruise.io/proxy-env.CTRLMESH_IDENTITY]: "none": must not be set: the proxy\'s place and identity in the mesh depend on it',
     ]);
   });
   it("may not ask for more than their own limit", () => {

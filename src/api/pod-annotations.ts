@@ -85,11 +85,14 @@ export function interceptMode(annotations: Annotations = {}): InterceptMode | un
   return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
 }
 
-/** Every annotation with a value that cannot be taken. `reserved` are the proxy's variables that the mesh sets. */
-export function podAnnotationProblems(annotations: Annotations = {}, reserved: readonly string[] = []): Problem[] {
+/** Every annotation with a value that cannot be taken. `isReserved` says which of the proxy's variables may not be set. */
+export function podAnnotationProblems(
+  annotations: Annotations = {},
+  isReserved: (variable: string) => boolean = () => false,
+): Problem[] {
   const wrong = Object.entries(annotations).flatMap(([name, value]) => {
     const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
-    const message = name.startsWith(PROXY_ENV) ? wrongEnv(name.slice(PROXY_ENV.length), reserved) : check?.(value);
+    const message = name.startsWith(PROXY_ENV) ? wrongEnv(name.slice(PROXY_ENV.length), isReserved) : check?.(value);
     return message === undefined ? [] : [{ path: annotationPath(name), value, message }];
   });
   return wrong.length > 0
@@ -129,7 +132,7 @@ function wrongQuantity(value: string, least: string): string | undefined {
   return amount < (parseQuantity(least) ?? 0) ? `must be at least ${least}` : undefined;
 }
 
-function wrongEnv(name: string, reserved: readonly string[]): string | undefined {
+function wrongEnv(name: string, isReserved: (variable: string) => boolean): string | undefined {
   if (!ENV_NAME.test(name)) return "must end with the name of an environment variable";
-  return reserved.includes(name) ? "must not be set: the mesh sets this variable itself" : undefined;
+  return isReserved(name) ? "must not be set: the proxy's place and identity in the mesh depend on it" : undefined;
 }

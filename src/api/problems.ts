@@ -1,5 +1,5 @@
 // Validation of what comes from outside: a zod schema in, a value or all problems out, with paths as Kubernetes writes
-// them. Invariant: never throws and never stops at the first problem. Called by the validateX of the kinds, hence by the
+// them. Invariant: never throws, never stops at the first problem, and goes on after a hundred for nobody. Called by the validateX of the kinds, hence by the
 // admission webhook, the manager and the command line.
 import { z } from "zod";
 import { didYouMean } from "./nearest.ts";
@@ -19,14 +19,27 @@ export type ValidationResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** Checks `input` against the schema and reports every problem. */
+/** More help nobody, and some take long to find. */
+const MAX_PROBLEMS = 100;
+/** Of what is unknown: comparing words takes longer than anything else here. */
+const MAX_SUGGESTIONS = 100;
+
+/** Checks `input` against the schema and reports every problem, a hundred at most. */
 export function validate<T extends z.ZodType>(schema: T, input: unknown): ValidationResult<z.output<T>> {
-  const result = schema.safeParse(input, { error: (issue) => messageOf(issue), reportInput: true });
+  let suggestions = 0;
+  const suggest: Suggest = (word, known) => (suggestions++ < MAX_SUGGESTIONS ? didYouMean(word, known) : "");
+  const result = schema.safeParse(input, { error: (issue) => messageOf(issue, suggest), reportInput: true });
   const issues = result.error?.issues ?? [];
-  const problems = [...issues.flatMap(problemsOf), ...(issues.some(isOverlong) ? [] : broken(schema, input, []))];
-  if (result.success && problems.length === 0) return { ok: true, value: result.data };
-  return { ok: false, problems: unique(problems) };
+  const rules = issues.some(isOverlong) ? [] : broken(schema, input, []);
+  // The rules come lazily: what is beyond the bound is never looked for.
+  const found = [...Iterator.from(issues).flatMap(problemsOf).take(MAX_PROBLEMS), ...Iterator.from(rules).take(MAX_PROBLEMS)];
+  if (result.success && found.length === 0) return { ok: true, value: result.data };
+  const problems = unique(found);
+  if (problems.length < MAX_PROBLEMS) return { ok: false, problems };
+  return { ok: false, problems: [...problems.slice(0, MAX_PROBLEMS), { path: "", message: "there may be more problems" }] };
 }
+
+type Suggest = typeof didYouMean;
 
 /** One line: `spec.subsets[1].routeRules[0]: "canary-ue": no such subRule; did you mean "canary-eu"?` */
 export function formatProblem({ path, value, message }: Problem): string {
@@ -54,7 +67,7 @@ function isOverlong(issue: z.core.$ZodIssue): boolean {
 function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code !== "unrecognized_keys") return [problem(issue.path, issue.message, issue.input)];
   const lines = issue.message.split("\n");
-  return issue.keys.map((key, index) => problem([...issue.path, key], lines[index] ?? issue.message));
+  return issue.keys.slice(0, MAX_PROBLEMS).map((key, index) => problem([...issue.path, key], lines[index] ?? issue.message));
 }
 
 function problem(path: readonly PropertyKey[], message: string, value?: unknown): Problem {
@@ -62,11 +75,14 @@ function problem(path: readonly PropertyKey[], message: string, value?: unknown)
   return { path: formatPath(path), ...(scalar ? { value } : {}), message };
 }
 
-/** Runs the rules of the schema and of every schema in it. Not below `.catch()`: what is there is never refused. */
+/** Runs the rules of the schema, then those of every schema in it. Not below `.catch()`: what is there is never refused. */
 function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
   if (!(schema instanceof z.ZodType) || value === undefined) return;
   for (const rule of rulesOf(schema)) {
-    for (const finding of rule(value)) yield problem([...path, ...finding.path], finding.message, finding.value);
+    for (const finding of rule(value)) {
+      yield problem([...path, ...finding.path], finding.message, finding.value);
+      if (finding.isLast) return;
+    }
   }
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodExactOptional) yield* broken(schema.unwrap(), value, path);
   if (schema instanceof z.ZodArray) {
@@ -82,7 +98,7 @@ function unique(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((each) => [`${each.path}\n${each.message}`, each])).values()];
 }
 
-function messageOf(issue: z.core.$ZodRawIssue): string {
+function messageOf(issue: z.core.$ZodRawIssue, suggest: Suggest): string {
   switch (issue.code) {
     case "invalid_type":
       return issue.input === undefined
@@ -93,20 +109,23 @@ function messageOf(issue: z.core.$ZodRawIssue): string {
     case "too_big":
       return sizeMessage(issue.origin, "most", issue.maximum);
     case "invalid_value":
-      return valueMessage(issue.input, issue.values.map(String));
+      return valueMessage(issue.input, issue.values.map(String), suggest);
     case "unrecognized_keys": {
       const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-      return issue.keys.map((key) => `unknown field${didYouMean(key, known)}`).join("\n");
+      return issue.keys
+        .slice(0, MAX_PROBLEMS)
+        .map((key) => `unknown field${suggest(key, known)}`)
+        .join("\n");
     }
     default:
       return issue.message ?? "not valid";
   }
 }
 
-function valueMessage(input: unknown, allowed: readonly string[]): string {
+function valueMessage(input: unknown, allowed: readonly string[], suggest: Suggest): string {
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
   if (allowed.length === 1) return `${input === undefined ? "required: " : ""}must be ${listed}`;
-  return `${input === undefined ? "required: " : ""}must be one of ${listed}${didYouMean(String(input), allowed)}`;
+  return `${input === undefined ? "required: " : ""}must be one of ${listed}${suggest(String(input), allowed)}`;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatProblem, validate } from "./problems.ts";
-import { overlaps, resourceMatchSchema } from "./resource-match.ts";
+import { resourceMatchSchema } from "./resource-match.ts";
 
 const problems = (match: unknown) => {
   const result = validate(resourceMatchSchema, match);
@@ -24,13 +24,5 @@ describe("resource match", () => {
 
   it("refuses empty lists, which would match nothing", () => {
     expect(problems(match([], []))).toEqual(["apiGroups: must not be empty", "resources: must not be empty"]);
-  });
-
-  it("overlaps where both group and resource can meet", () => {
-    expect(overlaps(match(["apps"], ["deployments"]), match(["apps", ""], ["deployments"]))).toBe(true);
-    expect(overlaps(match(["*"], ["deployments"]), match(["apps"], ["*"]))).toBe(true);
-    expect(overlaps(match(["apps"], ["deployments"]), match([""], ["deployments"]))).toBe(false);
-    expect(overlaps(match(["apps"], ["deployments"]), match(["apps"], ["replicasets"]))).toBe(false);
-    expect(overlaps({}, match(["*"], ["*"]))).toBe(false);
   });
 });

@@ -1,10 +1,9 @@
 // Which resources a rule speaks of: API groups and plural resource names, "*" for all. Shared by every kind with rules.
 import { z } from "zod";
 import type { Immutable } from "./immutable.ts";
-import { fieldAt, stringsOf } from "./rule.ts";
 
 /** Matches every group, or every resource. */
-const WILDCARD = "*";
+export const WILDCARD = "*";
 
 const apiGroupSchema = z
   .string()
@@ -30,17 +29,6 @@ export const resourceMatchSchema = z.strictObject({
 });
 
 export type ResourceMatch = Immutable<z.output<typeof resourceMatchSchema>>;
-
-/** True if a resource exists that both could match. Reads whatever shape it is given. */
-export function overlaps(a: unknown, b: unknown): boolean {
-  return meet(fieldAt(a, "apiGroups"), fieldAt(b, "apiGroups")) && meet(fieldAt(a, "resources"), fieldAt(b, "resources"));
-}
-
-function meet(a: unknown, b: unknown): boolean {
-  const [left, right] = [stringsOf(a), stringsOf(b)];
-  if (left.length === 0 || right.length === 0) return false;
-  return left.includes(WILDCARD) || right.includes(WILDCARD) || left.some((each) => right.includes(each));
-}
 
 function resourceMessage(name: string): string {
   const parent = name.split("/")[0] ?? "";

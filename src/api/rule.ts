@@ -9,6 +9,8 @@ export interface Finding {
   readonly message: string;
   /** What was written there, for the message. */
   readonly value?: unknown;
+  /** True if nothing else of the value shall be looked at: that would take too long. */
+  readonly isLast?: boolean;
 }
 
 /** Looks at a value of any shape; called only where there is one. */
@@ -50,5 +52,8 @@ export function stringsOf(value: unknown): readonly string[] {
 
 /** What stands at a path of field names, or undefined. */
 export function fieldAt(value: unknown, ...names: readonly string[]): unknown {
-  return names.reduce((inner, name) => fieldsOf(inner)[name], value);
+  return names.reduce(
+    (inner, name) => (isObject(inner) && Object.hasOwn(inner, name) ? Reflect.get(inner, name) : undefined),
+    value,
+  );
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { RE2JS } from "re2js";
+import { describe, expect, it, vi } from "vitest";
 import { problemsOf, sampleVirtualApp } from "../../test/support/virtual-app.ts";
 
 const regexRule = (name: string) => ({ name, match: [{ namespaceRegex: `^${name}` }] });
@@ -135,5 +136,64 @@ describe("a resource that labels divide", () => {
   it("is divided by the rules that a subset uses, no other", () => {
     const spec = subRules({ namespaceRegex: "a" });
     expect(problems({ ...spec, subsets: [subset("gold", "canary-eu")] })).toEqual([]);
+  });
+});
+
+describe("what validation costs", () => {
+  let reads = 0;
+  /** A list of resources that counts how often it is looked at. */
+  const counted = (name: string) => [
+    {
+      get apiGroups() {
+        reads++;
+        return ["apps"];
+      },
+      resources: [name, `${name}-2`, `${name}-3`, `${name}-4`],
+    },
+  ];
+  const rules = (count: number, match: (index: number) => Record<string, unknown>) =>
+    Array.from({ length: count }, (_, rule) => ({
+      name: `r${rule}`,
+      match: Array.from({ length: 32 }, (_, term) => match(rule * 32 + term)),
+    }));
+  const names = (from: number, count: number) => Array.from({ length: count }, (_, index) => `r${from + index}`);
+  it("grows with the matches, not with their square", () => {
+    const half = (index: number) =>
+      index < 1_024 ? objects({ tier: "gold" }, counted(`o${index}`)) : { namespaceRegex: "a", resources: counted(`n${index}`) };
+    reads = 0;
+    const route = { subRules: rules(64, half) };
+    expect(problems({ route, subsets: [subset("a", ...names(0, 32)), subset("b", ...names(32, 32))] })).toEqual([]);
+    expect(reads).toBeLessThan(20 * 2_048);
+  });
+  it("ends where more pairs of groups and resources are listed than anybody lists", () => {
+    const many = { apiGroups: ["a", "b", "c", "d"], resources: Array.from({ length: 64 }, (_, index) => `r${index}`) };
+    const route = { subRules: rules(8, () => ({ namespaceRegex: "(", resources: [many] })) };
+    expect(problems({ route, subsets: [subset("a", "none")] })).toEqual([
+      'spec.route.subRules: lists 65536 pairs of an API group and a resource in all, of 32768 allowed; "*" stands for all',
+    ]);
+  });
+  it("compiles no regular expression that becomes large, nor any if they do together", () => {
+    const compile = vi.spyOn(RE2JS, "compile");
+    const large = { namespaceRegex: "(?:abcdefghijkl){1000}" };
+    expect(problems({ route: { globalLimits: [large], subRules: [regexRule("canary-eu")] } })).toEqual([
+      expect.stringMatching(
+        /^spec\.route\.globalLimits\[0\]\.namespaceRegex: .*: too large: .* 1\d{4} characters, of 10000 allowed$/,
+      ),
+    ]);
+    expect(compile).toHaveBeenCalledTimes(1);
+    compile.mockClear();
+    const route = { subRules: rules(128, () => ({ namespaceRegex: "((a{1,10}){1,10}){1,10}" })) };
+    expect(problems({ route, subsets: [subset("a", "r0")] })).toEqual([
+      expect.stringMatching(/^spec\.route: every namespaceRegex together, .* of 65536 allowed$/),
+    ]);
+    expect(compile).not.toHaveBeenCalled();
+    compile.mockRestore();
+  });
+  it("ends after a hundred problems, and looks for no further ones", () => {
+    const bad = Array.from({ length: 64 }, (_, index) => subset(`s${index}`, ...names(index * 32, 32)));
+    const known = Array.from({ length: 128 }, (_, index) => regexRule(`x${index}${"y".repeat(55)}`));
+    const found = problems({ route: { subRules: known }, subsets: bad });
+    expect(found).toHaveLength(101);
+    expect(found.at(-1)).toBe("there may be more problems");
   });
 });

@@ -1,12 +1,17 @@
 // What must hold between the fields of a VirtualApp's spec: unique names, rules that exist and belong to one subset, lock
-// names that agree and fit, and object selectors that can be negated. Runs on specs with other faults too (see rule.ts).
+// names that agree and fit, and object selectors that can be negated. Runs on specs with other faults too (see rule.ts). Invariant: what
+// they cost grows with the size of the spec and no faster; what would cost more is refused first.
 import type { CelRule } from "./extensions.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { formatPath } from "./problems.ts";
-import { overlaps } from "./resource-match.ts";
+import { createResourceIndex } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
+import { boundedWork } from "./virtual-app-bounds.ts";
+
+/** What to do about a field that cannot be changed. */
+export const MAKE_ANEW = "delete this VirtualApp, wait until it is gone, create it again";
 
 type Path = readonly (string | number)[];
 
@@ -34,12 +39,13 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
     // Pods would go on under the old name while others begin under the new one. The form may change, and the first name may come.
     rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
-    message: "the name of the operator's lock is immutable once it is set: make a new VirtualApp instead",
+    message: `the name of the operator's lock cannot be changed once it is set: ${MAKE_ANEW}`,
   },
 ];
 
 /** Every rule over several fields of a spec. */
 export function* specRules(spec: unknown): Iterable<Finding> {
+  yield* boundedWork(spec);
   yield* uniqueNames(spec, ["route", "subRules"]);
   yield* uniqueNames(spec, ["subsets"]);
   yield* ruleReferences(spec);
@@ -79,7 +85,7 @@ const MAX_LISTED = 5;
 
 function suggestion(name: string, known: readonly string[]): string {
   if (known.length === 0) return "; spec.route.subRules is empty";
-  const listed = known.slice(0, MAX_LISTED).map((each) => JSON.stringify(each));
+  const listed = known.slice(0, MAX_LISTED).map(quote);
   return didYouMean(name, known) || `; known are ${listed.join(", ")}${known.length > MAX_LISTED ? " and others" : ""}`;
 }
 
@@ -104,7 +110,7 @@ function* lockForms(spec: unknown): Iterable<Finding> {
   yield {
     path: older.path,
     value: older.name,
-    message: `differs from ${specPath(newer.path)} ${JSON.stringify(newer.name)}; both name the same lock, so set one of them`,
+    message: `differs from ${specPath(newer.path)} ${quote(newer.name)}; both name the same lock, so set one of them`,
   };
 }
 
@@ -119,7 +125,7 @@ function* lockLengths(spec: unknown): Iterable<Finding> {
   yield {
     path: lock.path,
     value: lock.name,
-    message: `too long: the lock of subset ${JSON.stringify(longest)} would have a name of ${length} characters, of ${MAX_NAME_LENGTH} allowed; at most ${room} here`,
+    message: `too long: the lock of subset ${quote(longest)} would have a name of ${length} characters, of ${MAX_NAME_LENGTH} allowed; at most ${room} here`,
   };
 }
 
@@ -132,17 +138,19 @@ interface ObjectRule {
 
 /** The default subset sees what no other subset selects: the negation of each selector, which must be one term to have one. */
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
+  const matches = matchesByRule(spec);
   for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
-    const name = JSON.stringify(fieldAt(subset, "name") ?? "");
-    const rules = objectRulesOf(spec, new Set(stringsOf(fieldAt(subset, "routeRules"))));
-    for (const [index, { path, terms, resources }] of rules.entries()) {
+    const name = quote(String(fieldAt(subset, "name") ?? ""));
+    const earlier = createResourceIndex<Path>();
+    for (const { path, terms, resources } of objectRulesOf(takeMatches(matches, subset))) {
       const why = `subset ${name} uses it, so the default subset must select the opposite`;
       if (terms !== 1) yield { path, message: `must have exactly one term, has ${terms}: ${why}, which only a single term has` };
-      const other = rules.slice(0, index).find((earlier) => resources.some((a) => earlier.resources.some((b) => overlaps(a, b))));
+      const other = earlier.firstOverlap(resources);
+      earlier.add(resources, path);
       if (other === undefined) continue;
       yield {
         path,
-        message: `selects among the same resources as ${specPath(other.path)}: ${why} of both together, which no selector can say`,
+        message: `selects among the same resources as ${specPath(other)}: ${why} of both together, which no selector can say`,
       };
     }
   }
@@ -153,16 +161,19 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
  * that leaves it could not be told from one that never was in it.
  */
 function* mixedDivisions(spec: unknown): Iterable<Finding> {
-  const used = new Set(itemsOf(fieldAt(spec, "subsets")).flatMap((subset) => stringsOf(fieldAt(subset, "routeRules"))));
-  const byNamespaces = matchesOf(spec, used).filter(({ match }) => isByNamespaces(match));
-  for (const { path, resources } of objectRulesOf(spec, used)) {
-    const other = byNamespaces.find((each) => {
-      const theirs = itemsOf(fieldAt(each.match, "resources"));
-      return theirs.length === 0 || resources.some((a) => theirs.some((b) => overlaps(a, b)));
-    });
+  const matches = matchesByRule(spec);
+  const used = itemsOf(fieldAt(spec, "subsets")).flatMap((subset) => takeMatches(matches, subset));
+  const byNamespaces = createResourceIndex<Match & { readonly isForAll: boolean }>();
+  for (const each of used) {
+    if (!isByNamespaces(each.match)) continue;
+    const resources = itemsOf(fieldAt(each.match, "resources"));
+    const isForAll = resources.length === 0;
+    byNamespaces.add(isForAll ? EVERYTHING : resources, { ...each, isForAll });
+  }
+  for (const { path, resources } of objectRulesOf(used)) {
+    const other = byNamespaces.firstOverlap(resources);
     if (other === undefined) continue;
-    const isForAll = itemsOf(fieldAt(other.match, "resources")).length === 0;
-    const advice = isForAll
+    const advice = other.isForAll
       ? "which lists no resources and so is about all: list the resources that it is about there"
       : "which lists some of the same resources: take them out there";
     yield {
@@ -172,28 +183,52 @@ function* mixedDivisions(spec: unknown): Iterable<Finding> {
   }
 }
 
+const EVERYTHING = [{ apiGroups: ["*"], resources: ["*"] }];
+
 function isByNamespaces(match: unknown): boolean {
   return fieldAt(match, "namespaceSelector") !== undefined || fieldAt(match, "namespaceRegex") !== undefined;
 }
 
-function objectRulesOf(spec: unknown, names: ReadonlySet<string>): ObjectRule[] {
-  return matchesOf(spec, names).flatMap(({ path, match }): ObjectRule[] => {
+function objectRulesOf(matches: readonly Match[]): ObjectRule[] {
+  return matches.flatMap(({ path, match }): ObjectRule[] => {
     const selector = fieldAt(match, "objectSelector");
     if (selector === undefined) return [];
     return [{ path: [...path, "objectSelector"], terms: countTerms(selector), resources: itemsOf(fieldAt(match, "resources")) }];
   });
 }
 
-/** The terms of the subRules of these names. */
-function matchesOf(spec: unknown, names: ReadonlySet<string>): { readonly path: Path; readonly match: unknown }[] {
-  return itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule, index) => {
+/** A term of a subRule. */
+interface Match {
+  readonly path: Path;
+  readonly match: unknown;
+}
+
+function matchesByRule(spec: unknown): Map<string, Match[]> {
+  const matches = new Map<string, Match[]>();
+  for (const [index, subRule] of itemsOf(fieldAt(spec, "route", "subRules")).entries()) {
     const name = fieldAt(subRule, "name");
-    if (typeof name !== "string" || !names.has(name)) return [];
-    return itemsOf(fieldAt(subRule, "match")).map((match, term) => ({
-      path: ["route", "subRules", index, "match", term],
-      match,
-    }));
+    if (typeof name !== "string") continue;
+    const own = itemsOf(fieldAt(subRule, "match")).map((match, term) => {
+      return { path: ["route", "subRules", index, "match", term], match };
+    });
+    matches.set(name, [...(matches.get(name) ?? []), ...own]);
+  }
+  return matches;
+}
+
+/** Those of a subset's rules, taken out: a rule belongs to one subset, and what another one says of it is refused elsewhere. */
+function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
+  return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
+    const own = matches.get(name) ?? [];
+    matches.delete(name);
+    return own;
   });
+}
+
+const MAX_QUOTED = 253;
+
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, MAX_QUOTED));
 }
 
 function specPath(path: Path): string {

@@ -13,6 +13,11 @@ const nameSchema = z.string().max(253);
 /** How many entries of a handover's `waitingOn` are shown at most. */
 export const MAX_WAITING_ON = 8;
 
+/** How many subsets of a handover that goes more than one way are named at most. */
+export const MAX_PARTIES = 8;
+
+const partiesSchema = z.array(subsetSchema).max(MAX_PARTIES).optional().meta({ "x-kubernetes-list-type": "atomic" });
+
 const waitingSchema = z.object({
   namespace: nameSchema.optional().describe("Namespace that cannot move yet."),
   pod: nameSchema.optional().describe("Pod that is waited for."),
@@ -29,6 +34,8 @@ const handoverSchema = z.object({
   since: timestampSchema.describe("When that step began."),
   startedAt: timestampSchema.optional().describe("When the whole handover began."),
   namespaces: countSchema.optional().describe("Namespaces that it moves; while paused, those that stay with another owner."),
+  resources: z.boolean().optional().describe("It also divides resources anew: those that labels divide, or that are public."),
+  between: partiesSchema.describe(`The subsets that take part if it goes more than one way, at most ${MAX_PARTIES}.`),
   noWriterSeconds: secondsSchema
     .optional()
     .describe("Longest time so far for which nobody could write to a namespace that has moved in this handover."),
@@ -46,7 +53,10 @@ const handoverSchema = z.object({
 const lastHandoverSchema = z.object({
   from: subsetSchema.describe('Subset that gave namespaces up; "" is the default subset.'),
   to: subsetSchema.describe('Subset that got them; "" is the default subset.'),
-  namespaces: countSchema.describe("Namespaces that moved."),
+  namespaces: countSchema.describe("Namespaces that moved; 0 if only resources were divided anew."),
+  between: partiesSchema.describe(
+    `The subsets that took part if it went more than one way, at most ${MAX_PARTIES}; \`from\` and \`to\` are two of them.`,
+  ),
   finishedAt: timestampSchema.describe("When every proxy that is connected enforced it."),
   noWriterSeconds: secondsSchema
     .optional()

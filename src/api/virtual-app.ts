@@ -12,7 +12,7 @@ import { objectMetaSchema } from "./object-meta.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
-import { SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
+import { MAKE_ANEW, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
 import { virtualAppStatusSchema } from "./virtual-app-status.ts";
 
 // Bounds: generous for people, small enough for the API server's estimate of what the CEL rules cost (it multiplies the
@@ -127,7 +127,7 @@ const routeSchema = z.strictObject({
 const virtualAppSpecSchema = withRules(
   z
     .strictObject({
-      selector: nonEmptySelector({ rule: "self == oldSelf", message: "is immutable: make a new VirtualApp instead" }).describe(
+      selector: nonEmptySelector({ rule: "self == oldSelf", message: `cannot be changed: ${MAKE_ANEW}` }).describe(
         "The operator's pods, in the namespace of this object. Must not be empty, and cannot be changed.",
       ),
       configuration: configurationSchema.optional().describe("What the mesh must know of the operator."),

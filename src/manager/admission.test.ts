@@ -18,7 +18,10 @@ const app: VirtualApp = {
   metadata: { namespace: "shop", name: "app" },
   spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
 };
-const pod: Pod = { metadata: { namespace: "shop", name: "p", uid: "uid-1", labels: { [INJECTED_LABEL]: "app" } } };
+const pod: Pod = {
+  metadata: { namespace: "shop", name: "p", uid: "uid-1", labels: { [INJECTED_LABEL]: "app" } },
+  spec: { initContainers: [{ name: "ctrlmesh-proxy" }] },
+};
 
 let rejected: string[] = [];
 beforeEach(() => {
@@ -105,8 +108,22 @@ describe("which proxies are served", () => {
     expect(admissionWith()({ uid: "" }, null, { namespace: "shop", name: "p", uid: "uid-0" })).toMatchObject({ kind: "refuse" });
   });
   it("are not those of pods without the proxy: who has a good token all the same is counted", () => {
-    const plain = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: {} } }] });
-    expect(plain({}, null, { namespace: "shop", name: "p", uid: "uid-1" }).kind).toBe("refuse");
-    expect([plain().kind, rejected]).toEqual(["refuse", ["no-proxy shop/p"]]);
+    // Whoever makes a pod can label it, and say that it enforces something.
+    const labelled = admissionWith({ pods: [{ metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }] });
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    const caller = { namespace: "shop", name: "p", uid: "uid-1" };
+    expect([labelled({}, null, caller).kind, labelled({}, held, caller).kind]).toEqual(["refuse", "refuse"]);
+    expect(rejected).toEqual(["no-proxy shop/p", "no-proxy shop/p"]);
+    const stripped = admissionWith({ pods: [{ ...pod, metadata: { ...pod.metadata, labels: {} } }] });
+    expect([stripped({}, null, caller).kind, stripped({}, held, caller).kind]).toEqual(["refuse", "serve"]);
+  });
+  it("are told by names that can be names: nothing else goes into a line or an answer", () => {
+    for (const said of [{ name: "p".repeat(254) }, { namespace: "a\nb" }, { uid: "u".repeat(100_000) }]) {
+      expect(admissionWith()(said, null, { namespace: "shop", name: "p", uid: "uid-1" })).toEqual({
+        kind: "refuse",
+        message: "the hello names no pod",
+      });
+    }
+    expect(rejected).toEqual([]);
   });
 });

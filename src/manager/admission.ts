@@ -1,5 +1,6 @@
 // Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that exists. Pure
 // but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is bound to, and for no other.
+import { MAX_NAME_LENGTH } from "../api/names.ts";
 import type { VirtualApp } from "../api/virtual-app.ts";
 import type { Store } from "../runtime/store.ts";
 import type { HelloMessage } from "../wire/messages.ts";
@@ -7,7 +8,7 @@ import type { Rejections } from "./identity/rejections.ts";
 import type { PodIdentity } from "./identity/token-reviewer.ts";
 import type { PodLists } from "./pod-watch.ts";
 import type { Admission } from "./snapshot-server/snapshot-server.ts";
-import { INJECTED_LABEL, podKey } from "./translate/app-pods.ts";
+import { carriesProxy, INJECTED_LABEL, podKey } from "./translate/app-pods.ts";
 
 export interface AdmissionOptions {
   readonly pods: PodLists;
@@ -25,7 +26,7 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
   return (hello, caller) => {
     const endpoint = leaderElsewhere();
     if (endpoint !== undefined) return { kind: "redirect", endpoint };
-    if (hello.pod === null) return { kind: "refuse", message: "the hello names no pod" };
+    if (hello.pod === null || !isName(hello.pod)) return { kind: "refuse", message: "the hello names no pod" };
     if (caller !== undefined && !isSamePod(caller, hello.pod)) {
       const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the hello says ${podKey(hello.pod)}`;
       rejections?.reject("other-pod", podKey(caller), message);
@@ -41,17 +42,24 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
     if (said.uid !== "" && said.uid !== pod.metadata.uid) {
       return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${said.uid}` };
     }
+    // Whoever makes a pod can label it, and say what it enforces.
+    if (caller !== undefined && !carriesProxy(pod)) {
+      const message = `pod ${key} carries no proxy`;
+      rejections?.reject("no-proxy", key, message);
+      return { kind: "refuse", message };
+    }
     // Labels change while proxies serve: what it has to go on with counts, whoever it was told by.
     if (hello.enforced !== null && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
-    if (app === undefined) {
-      const message = `pod ${key} lacks the label ${INJECTED_LABEL}`;
-      if (caller !== undefined) rejections?.reject("no-proxy", key, message);
-      return { kind: "refuse", message };
-    }
+    if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
     if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no VirtualApp ${namespace}/${app}` };
     return { kind: "serve" };
   };
+}
+
+/** What else a hello may say ends up in lines of the log and in answers. */
+function isName({ name, namespace, uid }: NonNullable<HelloMessage["pod"]>): boolean {
+  return [name, namespace, uid].every((text) => text.length <= MAX_NAME_LENGTH && /^[\w.-]*$/.test(text));
 }
 
 function isSamePod(caller: PodIdentity, said: NonNullable<HelloMessage["pod"]>): boolean {

@@ -26,7 +26,7 @@ describe("the manager's settings", () => {
   });
 
   it("refuse a URL that the API server would not take", () => {
-    for (const url of ["http://a", "https://a/?x", "https://u@a", "https://a/path"]) {
+    for (const url of ["http://a", "https://a/?x", "https://u@a", "https://a/path", "/", "https://a:99999", "https://["]) {
       expect(() => read("--webhook-url", url)).toThrow(/--webhook-url .*must be https:\/\/host:port/);
     }
   });

@@ -4,6 +4,11 @@ import { type CommandLine, listenAddress, listenAddresses, logLevel, requiredTex
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
+/** Or "". */
+function isOrigin(text: string): boolean {
+  return text === "" || (/^https:\/\/[^/?#@]+\/?$/.test(text) && URL.canParse(text));
+}
+
 const fields = z.object({
   kubeconfig: z.string(),
   namespace: requiredText,
@@ -21,7 +26,7 @@ const fields = z.object({
   caSecret: z.string(),
   caSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(86_400_000),
   webhookListen: listenAddresses.refine((all) => all.length <= 1, "must be one host:port").transform(([first]) => first),
-  webhookUrl: z.string().regex(/^(https:\/\/[^/?#@]+)?\/?$/, "must be https://host:port"),
+  webhookUrl: z.string().refine(isOrigin, "must be https://host:port"),
   proxyImage: z.string(),
   proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
   proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),

@@ -11,7 +11,8 @@ import { createLeaderElector, type LeaderElector } from "../runtime/leader-elect
 import type { ManagerConfig } from "./config.ts";
 import type { Leadership } from "./snapshot-server/snapshot-server.ts";
 
-const LEASE_NAME = "ctrlmesh-manager";
+/** The Lease of the leading replica. */
+export const LEASE_NAME = "ctrlmesh-manager";
 
 export interface ReplicaLeadership {
   isLeader(): boolean;

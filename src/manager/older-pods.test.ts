@@ -24,3 +24,17 @@ it("knows the pods of the first list for 30 s, and nobody who comes later", asyn
   await clock.advance(20_000);
   expect([older.has(pod("store", "b")), over]).toEqual([false, ["shop", "store"]]);
 });
+
+it("knows for ever who was there before this manager led", async () => {
+  const clock = createFakeClock();
+  const older = createOlderPods({ clock });
+  older.listed("shop", [pod("shop", "a")]);
+  await clock.advance(60_000);
+  expect([older.has(pod("shop", "a")), older.wasListed(pod("shop", "a")), older.wasListed(pod("shop", "b"))]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  older.listed("shop", [pod("shop", "b")]); // all apps of the namespace were gone, and one is back
+  expect([older.wasListed(pod("shop", "a")), older.wasListed(pod("shop", "b"))]).toEqual([false, true]);
+});

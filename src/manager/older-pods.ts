@@ -12,6 +12,11 @@ const STATUS_LAG_MS = 30_000;
 
 export interface OlderPods {
   has(pod: Pod): boolean;
+  /**
+   * The pod is in the first list of its namespace since this manager leads. However old its status is, an older leader may have told its
+   * proxy something, which that still knows after a restart.
+   */
+  wasListed(pod: Pod): boolean;
   /** The pods of the namespace have been listed. */
   listed(namespace: string, pods: readonly Pod[]): void;
   /** Calls the handler with the namespace of which the statuses are believed from now on. */
@@ -20,14 +25,19 @@ export interface OlderPods {
 
 export function createOlderPods({ clock }: { readonly clock: Clock }): OlderPods {
   const uids = new Map<string, ReadonlySet<string | undefined>>();
+  /** The namespaces whose statuses are not believed yet. */
+  const doubted = new Set<string>();
   const overHandlers: ((namespace: string) => void)[] = [];
+  const wasListed = ({ metadata }: Pod) => uids.get(metadata.namespace ?? "")?.has(metadata.uid) ?? false;
   return {
-    has: ({ metadata }) => uids.get(metadata.namespace ?? "")?.has(metadata.uid) ?? false,
+    has: (pod) => doubted.has(pod.metadata.namespace ?? "") && wasListed(pod),
+    wasListed,
     listed(namespace, pods) {
       const listed = new Set(pods.map(({ metadata }) => metadata.uid));
       uids.set(namespace, listed);
+      doubted.add(namespace);
       clock.after(STATUS_LAG_MS, () => {
-        if (uids.get(namespace) === listed) uids.delete(namespace);
+        if (uids.get(namespace) === listed) doubted.delete(namespace);
         for (const handler of overHandlers) handler(namespace);
       });
     },

@@ -279,12 +279,14 @@ describeWithKube("an operator that runs already", () => {
     };
     const other = await patch({ selector: { matchLabels: { component: "other" } } });
     expect(other.code).toBe(1);
-    expect(other.stderr).toContain("spec.selector: Invalid value: is immutable: make a new VirtualApp instead");
+    expect(other.stderr).toContain(
+      "spec.selector: Invalid value: cannot be changed: delete this VirtualApp, wait until it is gone, create it again",
+    );
     for (const controller of [{ leaderElectionName: "other" }, null]) {
       const renamed = await patch({ configuration: { controller } });
       expect(renamed.code).toBe(1);
       expect(renamed.stderr).toContain(
-        "the name of the operator's lock is immutable once it is set: make a new VirtualApp instead",
+        "the name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is gone, create it again",
       );
     }
     const olderForm = { leaderElectionName: null, leaderElection: { lockName: APP.name } };

@@ -55,6 +55,15 @@ describeWithKube("the chart", () => {
     expect(stderr).toContain(names);
   });
 
+  it("refuses every variable in extraEnv that it sets itself, all of them at once", async () => {
+    const container = "identity: { caSecret: mine }\nproxy: { imagePullSecrets: [pull] }";
+    const pod = (await manifests(container)).find(({ kind }) => kind === "Deployment")?.spec?.template?.spec;
+    const env = (pod as { containers: { env: { name: string }[] }[] }).containers[0]?.env ?? [];
+    const values = stringify({ extraEnv: env.map(({ name }) => ({ name, value: "x" })) });
+    const { stderr } = await tryHelm(["template", RELEASE, CHART, "--values", "-"], undefined, values);
+    for (const { name } of env) expect(stderr).toContain(`extraEnv: ${name} is set by the chart`);
+  });
+
   it("helm install makes all objects, and its notes name what to do next", async () => {
     const notes = await helmHere("install", RELEASE, CHART);
     expect(notes).toContain("kind: VirtualApp");
@@ -141,6 +150,24 @@ describeWithKube("the chart", () => {
     await helmHere("install", RELEASE, CHART, "--set", "crds.keep=false");
     await helmHere("uninstall", RELEASE, "--wait");
     expect(await left()).toEqual([]);
+  });
+
+  it("helm install --take-ownership takes plain manifests over, with the VirtualApps", async () => {
+    const plain = new URL("../../deploy/ctrlmesh.yaml", import.meta.url);
+    const yaml = readFileSync(plain, "utf8").replaceAll("ctrlmesh/manager:", "registry.example.com/manager:");
+    await apply(yaml, "--server-side");
+    await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
+    await apply(APP);
+    const uid = () => run("get", "virtualapp", "kept", "-n", "default", "-o", "jsonpath={.metadata.uid}");
+    const before = await uid();
+    await helmHere("install", RELEASE, CHART, "--take-ownership", "--force-conflicts");
+    expect(await uid()).toBe(before);
+    const image = "jsonpath={.spec.template.spec.containers[0].image}";
+    expect(await run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", image)).toMatch(/^ctrlmesh\/manager:/);
+    // kubectl goes on to own what it has applied, so a later change needs it too.
+    const upgrade = ["upgrade", RELEASE, CHART, "--set", "replicas=3"];
+    expect((await tryHelm(upgrade, kube.kubeconfig)).stderr).toContain('conflict with "kubectl": .spec.replicas');
+    await helmHere(...upgrade, "--force-conflicts");
   });
 });
 

@@ -82,13 +82,12 @@ describeWithKube("the CRDs of deploy/crds", () => {
     }
   });
 
-  it.each(["examples", "examples/demo"].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)))(
-    "accept %s",
-    async (path) => {
-      const apps = documents(path).filter(({ kind }) => kind === "VirtualApp");
-      for (const app of apps) expect(await refusal(app)).toBeUndefined();
-    },
-  );
+  it.each(
+    ["examples", "examples/demo", "examples/install"].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)),
+  )("accept %s", async (path) => {
+    const apps = documents(path).filter(({ kind }) => kind === "VirtualApp");
+    for (const app of apps) expect(await refusal(app)).toBeUndefined();
+  });
 
   it.each(yamlFiles("examples/invalid"))("judge examples/invalid/%s as the table says", async (name) => {
     const [app] = documents(`examples/invalid/${name}`);
@@ -108,9 +107,9 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await client.create(VIRTUAL_APPS, { ...app, metadata: ref });
     const patch = (spec: object) => client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec } });
     await expect(patch({ selector: { matchLabels: { component: "other" } } })).rejects.toThrow(
-      "spec.selector: Invalid value: is immutable",
+      "spec.selector: Invalid value: cannot be changed",
     );
-    await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow("is immutable");
+    await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow("cannot be changed");
     const changed = await patch({ subsets: [], route: { subRules: [] } });
     expect(changed.spec.subsets ?? []).toEqual([]);
   });
@@ -123,7 +122,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await client.create(VIRTUAL_APPS, { ...app, metadata: ref, spec });
     const patch = (configuration: object | null) =>
       client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec: { configuration } } });
-    const refused = /name of the operator's lock is immutable once it is set: make a new VirtualApp instead/;
+    const refused =
+      /name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is gone, create it again/;
 
     await patch({ controller: {} }); // none yet
     await patch({ controller: { leaderElectionName: "one" } });

@@ -63,7 +63,12 @@ describeWithKube("the mesh's identity", () => {
     return (await Promise.all(pages)).join("");
   };
   const addPod = async (name: string) => {
-    const { metadata } = await client.create(PODS, podObject(NAMESPACE, APP, name, {}));
+    const { spec, ...pod } = podObject(NAMESPACE, APP, name, {});
+    const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/proxy" };
+    const { metadata } = await client.create(PODS, {
+      ...pod,
+      spec: { ...spec, containers: [...(spec?.containers ?? []), sidecar] },
+    });
     return { namespace: NAMESPACE, name, uid: metadata.uid ?? "" };
   };
   const tokenOf = async ({ name, uid }: { name: string; uid: string }, audiences: string[]) => {

@@ -47,8 +47,11 @@ export function createCluster(born: readonly string[], clock: Clock, changed: ()
     return uid;
   };
   const startProxy = (name: string, uid: string) => {
+    let hasRun = false;
     const onState = () => {
-      if (pods.get(name)?.metadata.uid === uid) putPod(name, { status: podStatus(proxy.current !== undefined, proxy.restarts) });
+      const serves = proxy.current !== undefined;
+      hasRun ||= serves;
+      if (pods.get(name)?.metadata.uid === uid) putPod(name, { status: podStatus(serves, proxy.restarts, hasRun) });
     };
     const proxy = createModelProxy({ pod: { namespace: HOME, name, uid }, clock, onState });
     proxies.set(name, proxy);

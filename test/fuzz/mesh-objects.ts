@@ -104,14 +104,20 @@ export function podSpec({ injected }: PodLabels): NonNullable<Pod["spec"]> {
   return injected === null ? {} : { nodeName: "node", initContainers: [{ name: "ctrlmesh-proxy" }] };
 }
 
-/** What a kubelet says. @param serves the proxy has a snapshot, so its startup probe passes and the operator runs */
-export function podStatus(serves: boolean, restarts: number): NonNullable<Pod["status"]> {
+/**
+ * What a kubelet says.
+ *
+ * @param serves the proxy has a snapshot, so its startup probe passes and the operator is started
+ * @param hasRun the operator was started, and runs on when the proxy is restarted
+ */
+export function podStatus(serves: boolean, restarts: number, hasRun = serves): NonNullable<Pod["status"]> {
   const lastState = restarts === 0 ? {} : { lastState: { terminated: {} } };
   const proxy = { name: "ctrlmesh-proxy", ready: serves, started: serves, restartCount: restarts, ...lastState };
   return {
     phase: serves || restarts > 0 ? "Running" : "Pending",
     conditions: [{ type: "Ready", status: serves ? "True" : "False" }],
     initContainerStatuses: [proxy],
+    containerStatuses: [{ name: "manager", ready: serves, restartCount: 0, state: hasRun ? { running: {} } : {} }],
   };
 }
 

@@ -213,6 +213,28 @@ describe("one owner", () => {
     expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
   });
 
+  it("a pod whose proxy crashes from the beginning on: nobody has told it anything, so all goes on without it", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setPod("x", { injected: "shop" });
+    world.setPodStatus("x", podStatus(false, 3, false));
+    world.setApp(A_AND_B_TO_CANARY);
+    for (let times = 0; times < 6; times++) await round(world, "d0", "c0");
+    expect(holders(world)).toEqual({ a: { canary: ["c0"] }, b: { canary: ["c0"] }, c: { "": ["d0"] } });
+  });
+
+  it("a proxy that crashed over and over before its operator was started, and knows what the manager before told it", async () => {
+    const world = await quietWorld("d0", "c0");
+    world.setPodStatus("d0", podStatus(false, 2, false)); // the last word of its kubelet, for whatever reason
+    world.restartManager();
+    await world.connect("c0");
+    await world.exchange("c0");
+    world.pass(60_000);
+    world.setApp(A_AND_B_TO_CANARY);
+    for (let times = 0; times < 3; times++) await round(world, "c0");
+    world.expectOneOwner("d0's silence");
+    expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
+  });
+
   it("namespaces that are born after an edit which the watch of apps has not brought yet", async () => {
     const world = await quietWorld("d0", "c0");
     world.setApp(A_AND_B_TO_CANARY);

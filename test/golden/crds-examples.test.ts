@@ -17,8 +17,14 @@ describe("examples", () => {
     "virtualapp-test-operator-lockname.yaml",
     "virtualapp-labels-and-callers.yaml",
     "demo/virtualapp.yaml",
+    "install/virtualapp.yaml",
   ])("%s is valid", (path) => {
     for (const document of documents(read(path))) expect(problemsOf(document)).toEqual([]);
+  });
+
+  it("docs/install.md shows the VirtualApp that it applies", () => {
+    const shown = readFileSync(new URL("../docs/install.md", EXAMPLES), "utf8");
+    expect(shown).toContain(`\`\`\`yaml\n${read("install/virtualapp.yaml").replace(/^#.*\n/, "")}\`\`\`\n`);
   });
 
   it("names the same lock in both forms", () => {

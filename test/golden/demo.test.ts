@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { type AuditEvent, type Expectation, judge, parseAudit } from "../../examples/demo/judge.ts";
 import { type Facts, factLines, noteLines, type Paint, stepLines, summaryLines } from "../../examples/demo/view.ts";
+import { busyText } from "../../examples/demo/watcher.ts";
 
 const plain: Paint = (_style, text) => text;
 const marked: Paint = (style, text) => `<${style}>${text}</${style}>`;
@@ -151,4 +152,9 @@ describe("the judge", () => {
   it("reads whole lines only", () => {
     expect(parseAudit('{"verb":"get"}\n{"verb":"up')).toEqual([{ verb: "get" }]);
   });
+});
+
+it("the load of the machine is told where it may be the reason", () => {
+  expect(busyText(21.4, 2)).toBe(" (is this machine busy? load 21 on 2 cores)");
+  expect(busyText(1.5, 2)).toBe("");
 });

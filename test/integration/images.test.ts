@@ -110,11 +110,14 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
   });
 });
 
-it.each(["hooks", "iptables"])("the proxy's image holds the program of its %s, which wants to be told what to do", async (name) => {
-  const { dir } = await buildImageRoot("proxy");
-  const program = run(process.execPath, [`dist/proxy/${name}/main.js`, "--nothing"], { cwd: join(dir, "app") });
-  await expect(program).rejects.toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/nothing/) });
-});
+it.each(["hooks", "iptables"])(
+  "the proxy's image holds the program of its %s, which wants to be told what to do",
+  async (name) => {
+    const { dir } = await buildImageRoot("proxy");
+    const program = run(process.execPath, [`dist/proxy/${name}/main.js`, "--nothing"], { cwd: join(dir, "app") });
+    await expect(program).rejects.toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/nothing/) });
+  },
+);
 
 describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () => {
   const running: ImageProcess[] = [];

@@ -57,8 +57,28 @@ monitoring: { serviceMonitor: { enabled: true } }
 export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
   { values: "replicas: 0", names: "/replicas" },
   { values: "podDisruptionBudget: { minAvailable: 1 }", names: "'minAvailable'" },
-  { values: "identity: { certManager: { enabled: true } }", names: "/identity/certManager/issuerRef/name" },
   { values: "image: { tag: [1] }", names: "/image/tag" },
-  { values: "podLabels: { app.kubernetes.io/name: mine }", names: "'app.kubernetes.io/name'" },
-  { values: "extraEnv: [{ name: CTRLMESH_LOG_LEVEL, value: debug }]", names: "/extraEnv/0/name" },
+  { values: "identity: { certManager: { enabled: true } }", names: "set identity.certManager.issuerRef.name" },
+  {
+    values: "identity: { caSecret: mine, certManager: { enabled: true, issuerRef: { name: ca } } }",
+    names: "identity.caSecret and identity.certManager.enabled: set one of them",
+  },
+  { values: "identity: { caSecret: ctrlmesh-ca }", names: "identity.caSecret: ctrlmesh-ca is the manager's own Secret" },
+  {
+    values: "identity: { certManager: { enabled: true, issuerRef: { name: ca }, secretName: ctrlmesh-ca } }",
+    names: "identity.certManager.secretName: ctrlmesh-ca is the manager's own Secret",
+  },
+  {
+    values: "identity: { certManager: { enabled: true, issuerRef: { name: ca }, duration: 1h, renewBefore: 59m60s } }",
+    names: "identity.certManager.renewBefore: 59m60s must be shorter than duration, 1h",
+  },
+  {
+    values: "podLabels: { app.kubernetes.io/name: mine }",
+    names: "podLabels: app.kubernetes.io/name is set by the chart; it cannot be another",
+  },
+  { values: "commonLabels: { helm.sh/chart: mine }", names: "commonLabels: helm.sh/chart is set by the chart" },
+  {
+    values: "extraEnv: [{ name: CTRLMESH_LOG_LEVEL, value: debug }]",
+    names: "extraEnv: CTRLMESH_LOG_LEVEL is set by the chart; set the value logLevel instead",
+  },
 ];

@@ -35,3 +35,12 @@ app.kubernetes.io/component: manager
 {{ .Values.identity.caSecret }}
 {{- end -}}
 {{- end }}
+
+{{/* Seconds of a duration such as 43800h or 1h30m, as the schema lets them through. */}}
+{{- define "ctrlmesh.seconds" -}}
+{{- $part := dict "h" 0 "m" 0 "s" 0 -}}
+{{- range regexFindAll "[0-9]+[hms]" . -1 -}}
+{{- $_ := set $part (substr (sub (len .) 1 | int) (len .) .) (regexFind "[0-9]+" . | int64) -}}
+{{- end -}}
+{{- add (mul 3600 (get $part "h")) (mul 60 (get $part "m")) (get $part "s") -}}
+{{- end }}

@@ -6,6 +6,8 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone, and nobody can tell it anything; its claims last for a grace time (manager/gone-pods.ts). */
   readonly isGone?: true;
+  /** See AppPod.unstarted: whoever is told of the wait has to see why. */
+  readonly isUnstarted?: true;
 };
 
 type ClaimOfPod =

@@ -16,10 +16,10 @@ export interface Wait {
   /** As which subset; undefined: nobody knows. */
   readonly subset: string | undefined;
   /**
-   * It holds it by its snapshot, it has not said what it holds, it has no proxy to be told, or its object is gone and its token may
-   * still be taken. "just-listed", with the pod "": this manager does not know yet who was removed just before it led.
+   * It holds it by its snapshot, it has not said what it holds ("unstarted": nor does it by itself, since it does not start), it has no
+   * proxy to be told, or its object is gone and its token may still be taken. "just-listed", with the pod "": this manager does not know yet who was removed just before it led.
    */
-  readonly cause: "holds" | "unreported" | "no-proxy" | "pod-gone" | "just-listed";
+  readonly cause: "holds" | "unreported" | "unstarted" | "no-proxy" | "pod-gone" | "just-listed";
   /** What waits, in the order of the table; none: resources that move as a whole. Pods of equal claims share one array. */
   readonly namespaces: readonly string[];
   /** The subsets that are kept from it. */
@@ -82,6 +82,7 @@ export function withFences(wished: RouteTable, plan: FencePlan, subset: string):
 function causeOf(claim: Claim): Wait["cause"] {
   if (claim.isGone) return claim.pod === "" ? "just-listed" : "pod-gone";
   if (claim.kind === "table") return "holds";
+  if (claim.isUnstarted) return "unstarted";
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 

@@ -13,6 +13,14 @@ const snapshot: Snapshot = {
 const pod = appPod("p", "canary", { running: false, ended: true, ready: false, terminating: true });
 const facts = proxyFacts({ connected: false, enforced: snapshot });
 
+it("a pod whose operator was never started, and whose proxy a manager before may have told something, claims everything as such", () => {
+  const unstarted = appPod("p", "canary", { ready: false, unstarted: true });
+  const everything = { kind: "everything", pod: "p", subset: undefined };
+  expect(podClaims(APP, [unstarted], () => undefined)).toEqual([{ ...everything, isUnstarted: true }]);
+  expect(podClaims(APP, [{ ...unstarted, running: false }], () => undefined)).toEqual([]);
+  expect(goneClaims(APP, [{ pod: unstarted, facts: undefined }])).toEqual([{ ...everything, isGone: true, isUnstarted: true }]);
+});
+
 describe("the claims of a pod that is gone", () => {
   it("are what was known of its proxy, whatever its status said last", () => {
     expect(podClaims(APP, [pod], () => facts)).toEqual([]);

@@ -54,7 +54,8 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   // Without a proxy it acts as a pod of the default subset does, under the same lock, on everything.
   if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
   if (facts === undefined) {
-    if (pod.proxy !== "none" && pod.running) claims.push(everything(undefined));
+    if (pod.proxy === "none" || !pod.running) return claims;
+    claims.push({ ...everything(undefined), ...(pod.unstarted ? { isUnstarted: true } : {}) });
     return claims;
   }
   if (facts.unresolved) claims.push(everything(undefined));

@@ -9,10 +9,13 @@ import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { type ClusterFacts, createClusterFacts } from "../cluster-facts.ts";
+import { LEASE_NAME } from "../leadership.ts";
 import type { PodLists } from "../pod-watch.ts";
 import type { ServerSecurity } from "../snapshot-server/snapshot-server.ts";
+import { createAddressLimit } from "./address-limit.ts";
 import { createCertifier } from "./certifier.ts";
 import { createIdentify } from "./identify.ts";
+import { createIsLed } from "./lease-holder.ts";
 import { createManagedCa } from "./managed-ca.ts";
 import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
 import { createProvidedCa } from "./provided-ca.ts";
@@ -60,8 +63,9 @@ export function addIdentity(options: IdentityOptions): Identity {
   const { caSecret, caSettleMs: settleMs, isLeader } = options;
   const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
   const place = { client, ...ref, settleMs, clock, log };
+  const isLed = createIsLed({ client, namespace, name: LEASE_NAME, clock });
   const identity = createMeshIdentity({
-    source: caSecret === "" ? createManagedCa({ ...place, isLeader }) : createProvidedCa(place),
+    source: caSecret === "" ? createManagedCa({ ...place, isLeader, isLed }) : createProvidedCa(place),
     names: managerNames({ namespace, serviceName, clusterDomain, more: options.serverNames }),
     clock,
     random,
@@ -82,7 +86,11 @@ export function addIdentity(options: IdentityOptions): Identity {
     clock,
   });
   addExpiryMetric(metricsRegistry, identity);
-  const identify = createIdentify({ reviewer: createTokenReviewer({ client, clock }), rejections });
+  const identify = createIdentify({
+    reviewer: createTokenReviewer({ client, clock }),
+    rejections,
+    limit: createAddressLimit(clock),
+  });
   return { identity, runnables: [identity, facts], facts, security: { identity, identify, certify, rejections } };
 }
 

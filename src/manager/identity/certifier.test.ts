@@ -14,7 +14,8 @@ const authority = authorityOf(createCaState(clock.now()), 0);
 const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const spki = publicKey.export({ type: "spki", format: "der" });
 const caller = { namespace: "shop", name: "p", uid: "uid-1" };
-const pod: Pod = { metadata: { ...caller, labels: { [INJECTED_LABEL]: "app" } } };
+const spec = { initContainers: [{ name: "ctrlmesh-proxy" }] };
+const pod: Pod = { metadata: { ...caller, labels: { [INJECTED_LABEL]: "app" } }, spec };
 let client: FakeKubeClient;
 let listed: Pod | undefined;
 let addresses: string[] | undefined;
@@ -71,10 +72,11 @@ describe("a proxy's certificate", () => {
     expect(await certify({ ...caller, uid: "older" }, spki)).toMatchObject({ kind: "refuse", reason: "other-pod" });
   });
   it("is given by the container if the label was taken off, and not to a pod without proxy", async () => {
-    listed = { metadata: caller, spec: { initContainers: [{ name: "ctrlmesh-proxy" }] } };
+    listed = { metadata: caller, spec };
     expect(await certify(caller, spki)).toMatchObject({ kind: "signed" });
     listed = undefined;
-    const { uid } = client.put(PODS, { metadata: caller, spec: { containers: [{ name: "app" }] } }).metadata;
+    // Whoever makes a pod can label it.
+    const { uid } = client.put(PODS, { metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }).metadata;
     expect(await certify({ ...caller, uid: uid ?? "" }, spki)).toMatchObject({ kind: "refuse", reason: "no-proxy" });
   });
   it("comes later while something is not known", async () => {

@@ -8,7 +8,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { CertificateReplyMessage } from "../../wire/messages.ts";
 import type { PodLists } from "../pod-watch.ts";
-import { INJECTED_LABEL, PROXY_CONTAINER, podKey } from "../translate/app-pods.ts";
+import { carriesProxy, podKey } from "../translate/app-pods.ts";
 import { signLeaf } from "./authority.ts";
 import { createLimiter } from "./limiter.ts";
 import type { SigningIdentity } from "./mesh-identity.ts";
@@ -78,12 +78,6 @@ export function createCertifier(options: CertifierOptions): Certifier {
     const chainPem = signLeaf(authority, key, { ...names, now: clock.now(), lifetimeMs });
     return { kind: "signed", reply: { chainPem, trustPem: authority.trustPem } };
   };
-}
-
-// Labels can be taken off a running pod; its containers stay.
-function carriesProxy({ metadata, spec }: Pod): boolean {
-  if (metadata.labels?.[INJECTED_LABEL] !== undefined) return true;
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
 
 function readKey(bytes: Uint8Array): KeyObject | undefined {

@@ -1,5 +1,6 @@
 // Who calls: the token in a call's metadata, and the pod that it is bound to. What is refused here is counted and logged here.
 import type { Metadata } from "@grpc/grpc-js";
+import type { AddressLimit } from "./address-limit.ts";
 import type { Rejections } from "./rejections.ts";
 import type { TokenReviewer, Verdict } from "./token-reviewer.ts";
 
@@ -11,14 +12,19 @@ export type Identify = (metadata: Metadata, peer: string) => Promise<Verdict>;
 export interface IdentifyOptions {
   readonly reviewer: TokenReviewer;
   readonly rejections: Rejections;
+  readonly limit: AddressLimit;
 }
 
 const BEARER = /^bearer +(\S+)$/i;
 
-export function createIdentify({ reviewer, rejections }: IdentifyOptions): Identify {
+export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions): Identify {
   return async (metadata, peer) => {
+    const address = hostOf(peer);
+    // An honest proxy behind the same address comes back, and gets its turn.
+    if (!limit.take(address)) return { kind: "wait", message: "too many tokens from this address were refused" };
     const verdict = await verdictOf(metadata, reviewer);
-    if (verdict.kind === "refuse") rejections.reject(verdict.reason, hostOf(peer), verdict.message);
+    if (verdict.kind === "refuse") rejections.reject(verdict.reason, address, verdict.message);
+    else limit.giveBack(address);
     return verdict;
   };
 }

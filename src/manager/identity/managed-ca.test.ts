@@ -18,11 +18,19 @@ beforeEach(() => {
   client = createFakeKubeClient();
 });
 
-function replica(isLeader: boolean) {
-  const role = { isLeader };
+function replica(isLeader: boolean, isLed = false) {
+  const role = { isLeader, isLed };
   return {
     role,
-    source: createManagedCa({ client, ...ref, isLeader: () => role.isLeader, settleMs, clock, log: silentLogger() }),
+    source: createManagedCa({
+      client,
+      ...ref,
+      isLeader: () => role.isLeader,
+      isLed: async () => role.isLed,
+      settleMs,
+      clock,
+      log: silentLogger(),
+    }),
   };
 }
 const stored = () => {
@@ -74,6 +82,18 @@ describe("the mesh's own CA", () => {
     expect(client.read(SECRETS, ref)).toBeUndefined();
     expect(await leader.source.refresh(signal)).toEqual(before);
     expect(stored()?.signing).toEqual(before.signer);
+  });
+  it("is not made anew by a replica that starts meanwhile: it waits for the leader, and makes one when nobody leads", async () => {
+    const leader = replica(true);
+    const before = await leader.source.refresh(signal);
+    client.remove(SECRETS, ref);
+    const young = replica(false, true);
+    await expect(young.source.refresh(signal)).rejects.toMatchObject({ code: "CA_MISSING" });
+    expect(client.read(SECRETS, ref)).toBeUndefined();
+    expect(await leader.source.refresh(signal)).toEqual(before);
+    expect(await young.source.refresh(signal)).toEqual(before);
+    client.remove(SECRETS, ref);
+    expect((await replica(false, false).source.refresh(signal)).trustPem).not.toBe(before.trustPem);
   });
   it("is never replaced by one that somebody put there", async () => {
     const { source } = replica(true);

@@ -1,5 +1,5 @@
 // The mesh's own CA in its Secret: made by whichever replica is first, read again by all, rotated by the leader. Invariant: a CA is
-// made only where no Secret is and this replica holds none; a Secret that vanished is put back by the leader as it was.
+// made only where no Secret is, this replica holds none and no other replica leads; a Secret that vanished is put back by the leader as it was.
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -17,6 +17,8 @@ export interface ManagedCaOptions {
   readonly namespace: string;
   readonly name: string;
   readonly isLeader: () => boolean;
+  /** A leader's lease is alive, this replica's own included. @throws what the client throws */
+  readonly isLed: (signal: AbortSignal) => Promise<boolean>;
   /** How long a new CA is trusted before it signs, in milliseconds. */
   readonly settleMs: number;
   readonly clock: Clock;
@@ -72,6 +74,9 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
       let secret = await find(signal);
       if (secret === undefined) {
         if (held !== undefined && !isLeader()) return authorityOf(held, settleMs);
+        // Whoever leads holds the CA that everybody trusts, and is about to put it back.
+        if (held === undefined && !isLeader() && (await options.isLed(signal)))
+          throw new MeshError("CA_MISSING", `reading Secret ${namespace}/${name}: it is gone, and the leader has to put it back`);
         secret = await create(held ?? createCaState(clock.now()), signal);
       }
       const state = parseCaSecret(secret);

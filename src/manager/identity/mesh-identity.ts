@@ -1,8 +1,7 @@
 // What this replica proves itself with: a leaf in memory for its servers, signed by the mesh's CA, and the bundle that everybody trusts.
 // The CA is read again each minute, and whenever somebody says that it has changed; the leaf is renewed at half its life, or as soon as
-// another CA signs. Invariant: what was read last
-// and was good goes on being used, whatever the Secret says now; a start waits for a CA, or fails with what is wrong with it.
-
+// another CA signs. Invariant: what was read last and was good goes on being used, whatever the Secret says now; a start
+// waits for a CA, or fails with what is wrong with it.
 import { generateKeyPairSync } from "node:crypto";
 import { backoffMs } from "../../base/backoff.ts";
 import type { KeyCertificate } from "../../base/certificates.ts";

@@ -1,7 +1,6 @@
 // A CA that somebody else keeps, cert-manager or the user: the keys tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
 // Read again and again, never written. Invariants: a CA that comes in place of another is trusted for a while before it signs, if this
 // replica was there when it came; what it saw before stays trusted for as long as it runs and the certificate is valid.
-
 import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";

@@ -12,6 +12,9 @@ const GOOD = {
     extra: { "authentication.kubernetes.io/pod-name": ["p"], "authentication.kubernetes.io/pod-uid": ["uid-1"] },
   },
 };
+const claims = (say: object) => `a.${Buffer.from(JSON.stringify(say)).toString("base64url")}`;
+/** A token of nobody's, as far as its claims go. */
+const TOKEN = `${claims({ aud: ["ctrlmesh"], exp: 1e12 })}.c`;
 let clock: FakeClock;
 let asked: RawRequest[];
 let answer: (request: RawRequest) => unknown;
@@ -29,8 +32,8 @@ beforeEach(() => {
 
 describe("a token", () => {
   it("of a pod names the pod", async () => {
-    expect(await reviewer.review("a.b.c")).toEqual({ kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } });
-    expect(asked[0]).toMatchObject({ method: "POST", body: { spec: { token: "a.b.c", audiences: ["ctrlmesh"] } } });
+    expect(await reviewer.review(TOKEN)).toEqual({ kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } });
+    expect(asked[0]).toMatchObject({ method: "POST", body: { spec: { token: TOKEN, audiences: ["ctrlmesh"] } } });
   });
   it.each([
     [
@@ -46,36 +49,53 @@ describe("a token", () => {
     ["is refused if nothing is said of it", undefined, "bad-token", /not valid/],
   ])("%s", async (_what, status, reason, message) => {
     answer = () => ({ status });
-    expect(await reviewer.review("a.b.c")).toMatchObject({ kind: "refuse", reason, message: expect.stringMatching(message) });
+    expect(await reviewer.review(TOKEN)).toMatchObject({ kind: "refuse", reason, message: expect.stringMatching(message) });
   });
   it("that is none is refused without a question", async () => {
-    for (const text of ["", "abc", "a.b", `${"a".repeat(20_000)}.b.c`, "a.b.c\n"]) {
+    for (const text of ["", "abc", "a.b", `${"a".repeat(20_000)}.b.c`, `${TOKEN}\n`]) {
       expect(await reviewer.review(text)).toMatchObject({ kind: "refuse", reason: "bad-token" });
     }
     expect(asked).toEqual([]);
   });
+  it("that says itself that it is over or for others is refused without a question", async () => {
+    const now = clock.now() / 1_000;
+    for (const say of [
+      { aud: ["vault"], exp: now + 600 },
+      { aud: "ctrlmesh", exp: now - 301 },
+      { aud: ["ctrlmesh"] },
+      { exp: now },
+      [],
+      3,
+    ]) {
+      expect(await reviewer.review(`${claims(say as object)}.c`)).toMatchObject({ kind: "refuse", reason: "bad-token" });
+    }
+    expect(await reviewer.review("a.b.c")).toMatchObject({ kind: "refuse", reason: "bad-token" });
+    expect(asked).toEqual([]);
+    await reviewer.review(`${claims({ aud: "ctrlmesh", exp: now - 299 })}.c`); // clocks differ
+    expect(asked).toHaveLength(1);
+  });
   it("is remembered for ten seconds, a bad one for two, and an API server that fails not at all", async () => {
-    await Promise.all([reviewer.review("a.b.c"), reviewer.review("a.b.c")]);
+    await Promise.all([reviewer.review(TOKEN), reviewer.review(TOKEN)]);
     await clock.advance(9_000);
-    await reviewer.review("a.b.c");
+    await reviewer.review(TOKEN);
     expect(asked).toHaveLength(1);
     await clock.advance(1_000);
     answer = () => ({ status: { authenticated: false } });
-    await reviewer.review("a.b.c");
-    await reviewer.review("a.b.c");
+    await reviewer.review(TOKEN);
+    await reviewer.review(TOKEN);
     expect(asked).toHaveLength(2);
     await clock.advance(2_000);
     answer = () => {
       throw new StatusError("ServiceUnavailable", "not now");
     };
-    expect(await reviewer.review("a.b.c")).toEqual({ kind: "wait", message: "the token cannot be verified now: not now" });
-    await reviewer.review("a.b.c");
+    expect(await reviewer.review(TOKEN)).toEqual({ kind: "wait", message: "the token cannot be verified now: not now" });
+    await reviewer.review(TOKEN);
     expect(asked).toHaveLength(4);
   });
   it("waits for its turn: sixteen at a time, four thousand behind them", async () => {
     const waiting: (() => void)[] = [];
     answer = () => new Promise((resolve) => waiting.push(() => resolve({ status: GOOD })));
-    const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`a.b.${index}`));
+    const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`${TOKEN}${index}`));
     await clock.flush();
     expect(asked).toHaveLength(16);
     let kinds: string[] = [];

@@ -7,6 +7,7 @@ import { errorMessage } from "../../base/errors.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { TOKEN_AUDIENCE } from "../injection/names.ts";
 import { createLimiter } from "./limiter.ts";
+import { whyHopeless } from "./token-claims.ts";
 
 /** The pod that a token is bound to. */
 export interface PodIdentity {
@@ -73,6 +74,8 @@ export function createTokenReviewer({ client, clock }: TokenReviewerOptions): To
       if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
         return Promise.resolve(refusal("bad-token", "the token is no service account token"));
       }
+      const hopeless = whyHopeless(token, clock.now());
+      if (hopeless !== undefined) return Promise.resolve(refusal("bad-token", hopeless));
       const nowMs = clock.monotonicMs();
       const key = createHash("sha256").update(token).digest("base64");
       const found = known.get(key);

@@ -32,7 +32,7 @@ export function accessRefusals(spec: PodSpec): Refusal[] {
 export function accessWarnings(spec: PodSpec): string[] {
   return theirContainers(spec).flatMap(({ name, volumeMounts = [] }) =>
     volumeMounts
-      .filter(({ mountPath }) => mountPath.startsWith(`${SERVICE_ACCOUNT_DIR}/`) && !isAccessPath(mountPath))
+      .filter(({ mountPath }) => plainPath(mountPath).startsWith(`${SERVICE_ACCOUNT_DIR}/`))
       .map(({ mountPath }) => `container ${name}: ${mountPath} is left alone; the proxy may not be trusted through it`),
   );
 }
@@ -65,5 +65,10 @@ function accessMounts({ volumeMounts = [] }: Container): string[] {
 }
 
 function isAccessPath(mountPath: string): boolean {
-  return mountPath.replace(/\/+$/, "") === SERVICE_ACCOUNT_DIR;
+  return plainPath(mountPath) === SERVICE_ACCOUNT_DIR;
+}
+
+// In most images /var/run is a link to /run: both are one folder.
+function plainPath(mountPath: string): string {
+  return mountPath.replace(/\/+$/, "").replace(/^\/run\//, "/var/run/");
 }

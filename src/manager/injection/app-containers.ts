@@ -18,16 +18,21 @@ export function interceptContainer(container: Container, { mode }: Plan): Contai
 }
 
 /** What of a container's own ways to the API server is set aside, or may lead past the proxy. */
-export function containerWarnings({ name, env = [], command = [], args = [] }: Container, { mode }: Plan): string[] {
+export function containerWarnings(container: Container, { mode }: Plan): string[] {
+  const { name, env = [], envFrom = [], command = [], args = [] } = container;
   const ours = interceptingEnv(mode);
   const set = env.filter((each) => !ours.some((our) => our.name === each.name && our.value === each.value));
   const replaced = new Set(set.map((each) => each.name).filter((each) => takenNames(mode).includes(each)));
   const flags = [...command, ...args].flatMap((word) => /^(--?(?:kubeconfig|master))(?:=.|$)/.exec(word)?.[1] ?? []);
+  // Only what `env` does not set comes from there; what it holds is not known here.
+  const hidden = [KUBECONFIG, ...IN_CLUSTER].filter((each) => ![...ours, ...env].some((set) => set.name === each));
+  const mayHide = hidden.find((each) => envFrom.some(({ prefix = "" }) => each.startsWith(prefix)));
   return [
     ...[...replaced].map((each) => `container ${name}: the mesh's value takes the place of ${each}`),
     ...(mode !== "kubeconfig" && set.some((each) => each.name === KUBECONFIG)
       ? [`container ${name}: KUBECONFIG is left alone; what it names may lead past the proxy`]
       : []),
+    ...(mayHide === undefined ? [] : [`container ${name}: envFrom is not looked into; a ${mayHide} in it leads past the proxy`]),
     ...new Set(flags.map((flag) => `container ${name}: ${flag} is left alone; it may lead past the proxy`)),
   ];
 }

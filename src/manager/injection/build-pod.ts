@@ -8,7 +8,7 @@ import { iptablesContainer } from "./iptables-container.ts";
 import { OUR_CONTAINERS } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
-import { proxyContainer } from "./proxy-container.ts";
+import { isMeshSetting, proxyContainer } from "./proxy-container.ts";
 import { ourVolumes } from "./volumes.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
@@ -56,18 +56,20 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   return [...missing, ...kept];
 }
 
-/** What is there with everything that makes it ours; its image, resources and probes may have been changed by others. */
+/** What is there with everything that makes it ours: what it runs, as whom, and its settings. The rest may have been changed by others. */
 function refreshed(existing: Container, ours: Container): Container {
+  const { command: _, args: __, envFrom: ___, workingDir: ____, ...kept } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
   const paths = new Set(ours.volumeMounts?.map(({ mountPath }) => mountPath));
-  const env = [...(ours.env ?? []), ...(existing.env ?? []).filter(({ name }) => !names.has(name))];
+  const env = [...(ours.env ?? []), ...(existing.env ?? []).filter(({ name }) => !names.has(name) && !isMeshSetting(name))];
   const mounts = (existing.volumeMounts ?? []).filter(({ mountPath }) => !paths.has(mountPath));
-  const { command, args, restartPolicy, securityContext } = ours;
+  const { command, args, lifecycle, restartPolicy, securityContext } = ours;
   return {
     ...ours,
-    ...existing,
+    ...kept,
     ...(command === undefined ? {} : { command }),
     ...(args === undefined ? {} : { args }),
+    ...(lifecycle === undefined ? {} : { lifecycle }),
     ...(restartPolicy === undefined ? {} : { restartPolicy }),
     ...(securityContext === undefined ? {} : { securityContext }),
     ...(env.length === 0 ? {} : { env }),

@@ -66,6 +66,104 @@ describe("injecting a pod", () => {
     expect(again?.env).toEqual([...(proxy?.env ?? []), { name: "HTTPS_PROXY", value: "x" }]);
   });
 
+  it("runs what the image runs in a container that was there before, and nothing that another has put into it", () => {
+    const first = injected(operatorPod());
+    const proxy = proxyOf(first);
+    const foreign = {
+      ...proxy,
+      name: "ctrlmesh-proxy",
+      image: "old.example/proxy:0",
+      command: ["sleep"],
+      args: ["forever"],
+      workingDir: "/tmp",
+      envFrom: [{ configMapRef: { name: "settings" } }],
+      env: [
+        ...(proxy?.env ?? []),
+        { name: "CTRLMESH_API_SERVER", value: "https://elsewhere" },
+        { name: "CTRLMESH_DRAIN_MS", value: "1000" },
+      ],
+    };
+    const pod = { ...first, spec: { ...first.spec, initContainers: [foreign] } };
+    const again = proxyOf(injected(pod));
+    expect(again).toEqual({
+      ...proxy,
+      image: "old.example/proxy:0",
+      env: [...(proxy?.env ?? []), { name: "CTRLMESH_DRAIN_MS", value: "1000" }],
+    });
+    expect(inject(pod).warnings).toEqual([
+      "container ctrlmesh-proxy has the image old.example/proxy:0 already, which is kept; the mesh's is ctrlmesh/proxy:0.1.0",
+    ]);
+    const wished = { ...pod.metadata, annotations: { "ctrlmesh.kruise.io/proxy-image": "old.example/proxy:0" } };
+    expect(inject({ ...pod, metadata: wished }).warnings).toEqual([]);
+  });
+
+  it("keeps the hooks by which a plain container makes the operator wait for the proxy", () => {
+    const first = injected(operatorPod(), { nativeSidecars: false });
+    const [proxy, ...others] = first.spec.containers;
+    const changed = { ...proxy, name: "ctrlmesh-proxy", lifecycle: {} };
+    const pod = { ...first, spec: { ...first.spec, containers: [changed, ...others] } };
+    expect(injected(pod, { nativeSidecars: false }).spec.containers[0]).toEqual(proxy);
+  });
+
+  it.each(
+    ["API_SERVER", "API_SERVER_CA", "TLS_CERT", "TLS_KEY", "LISTEN", "ALSO_LISTEN", "POD_UID", "NOT_KNOWN_YET"]
+      .map((name) => `CTRLMESH_${name}`)
+      .concat([
+        "KUBERNETES_SERVICE_HOST",
+        "KUBERNETES_SERVICE_PORT",
+        "NODE_OPTIONS",
+        "NODE_EXTRA_CA_CERTS",
+        "LD_PRELOAD",
+        "SSL_CERT_FILE",
+      ]),
+  )("lets no annotation set %s of the proxy", (name) => {
+    const annotations = { [`ctrlmesh.kruise.io/proxy-env.${name}`]: "x" };
+    const pod = operatorPod();
+    expect(inject({ ...pod, metadata: { ...pod.metadata, annotations } })).toMatchObject({ reasons: ["BadAnnotation"] });
+  });
+
+  it("lets annotations set the proxy's settings that are the user's, and variables of others", () => {
+    const names = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS", "GRPC_VERBOSITY", "TZ"];
+    const annotations = Object.fromEntries(names.map((name) => [`ctrlmesh.kruise.io/proxy-env.${name}`, "1"]));
+    const pod = operatorPod();
+    const env = proxyOf(injected({ ...pod, metadata: { ...pod.metadata, annotations } }))?.env;
+    expect(env?.slice(-4)).toEqual(names.map((name) => ({ name, value: "1" })));
+  });
+
+  it("takes /run for the folder that it is in most images, /var/run", () => {
+    const pod = operatorPod();
+    const mountPath = "/run/secrets/kubernetes.io/serviceaccount/";
+    const containers = [{ name: "manager", volumeMounts: [{ name: "access", mountPath }] }];
+    const spec = injected({ ...pod, spec: { ...pod.spec, containers } }).spec;
+    const sources = spec.volumes?.find(({ name }) => name === "access")?.projected?.sources;
+    expect(sources?.at(-1)?.configMap?.name).toBe("ctrlmesh-ca");
+    const volumes = [...(pod.spec.volumes ?? []), { name: "old", secret: { secretName: "token" } }];
+    const both = [{ name: "manager", volumeMounts: [ACCOUNT, { name: "old", mountPath }] }];
+    expect(inject({ ...pod, spec: { containers: both, volumes } })).toMatchObject({ reasons: ["UnboundToken"] });
+    const file = { name: "access", mountPath: `${mountPath}ca.crt`, subPath: "ca.crt" };
+    const withFile = { ...pod.spec, containers: [{ name: "manager", volumeMounts: [ACCOUNT, file] }] };
+    expect(inject({ ...pod, spec: withFile }).warnings).toHaveLength(1);
+  });
+
+  it("warns of variables that come from somewhere else, if one of them could lead past the proxy", () => {
+    const warningsOf = (container: object, mode = "env") => {
+      const pod = operatorPod();
+      const [manager] = pod.spec.containers;
+      const annotations = { "ctrlmesh.kruise.io/intercept": mode };
+      const spec = { ...pod.spec, containers: [{ ...manager, ...container }] };
+      return inject({ metadata: { ...pod.metadata, annotations }, spec }).warnings;
+    };
+    const settings = { configMapRef: { name: "settings" } };
+    const warning = (name: string) => `container manager: envFrom is not looked into; a ${name} in it leads past the proxy`;
+    expect(warningsOf({ envFrom: [settings] })).toEqual([warning("KUBECONFIG")]);
+    expect(warningsOf({ envFrom: [{ ...settings, prefix: "KUBE" }] })).toEqual([warning("KUBECONFIG")]);
+    expect(warningsOf({ envFrom: [{ ...settings, prefix: "MY_" }] })).toEqual([]);
+    expect(warningsOf({ envFrom: [settings] }, "kubeconfig")).toEqual([]);
+    expect(warningsOf({ envFrom: [{ ...settings, prefix: "KUBERNETES_" }] }, "iptables")).toEqual([
+      warning("KUBERNETES_SERVICE_HOST"),
+    ]);
+  });
+
   it("keeps the sidecar of another mesh in front of the proxy, which talks through it", () => {
     const first = injected(operatorPod());
     const istio = { name: "istio-proxy", restartPolicy: "Always", volumeMounts: [ACCOUNT] };

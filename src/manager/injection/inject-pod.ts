@@ -3,7 +3,7 @@
 // is believed: its containers are looked at. Called by the injecting webhook on the CREATE of a pod.
 import { HOST_ALIASES, INTERCEPT, virtualAppAnnotations } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
-import { podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
+import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/problems.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { accessWarnings } from "./api-access.ts";
@@ -75,8 +75,17 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
     ...podAnnotationSlips(metadata.annotations),
     ...theirs.flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
+    ...imageWarnings(metadata.annotations, spec, plan),
     ...(plan.native ? [] : plainWarnings(spec)),
   ];
+}
+
+// A registry's mirror is a good reason for another image, a leftover of an older installation is not; from here they look the same.
+function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
+  if (annotations?.[PROXY_IMAGE] !== undefined) return [];
+  return [...(spec.initContainers ?? []), ...spec.containers]
+    .filter(({ name, image = plan.image }) => OUR_CONTAINERS.includes(name) && image !== plan.image)
+    .map(({ name, image }) => `container ${name} has the image ${image} already, which is kept; the mesh's is ${plan.image}`);
 }
 
 function plainWarnings({ restartPolicy = "Always", initContainers = [] }: PodManifest["spec"]): string[] {

@@ -22,6 +22,7 @@ const containerSchema = z.looseObject({
   command: strings.optional(),
   args: strings.optional(),
   env: z.array(envSchema).optional(),
+  envFrom: z.array(z.looseObject({ prefix: text.optional() })).optional(),
   ports: z.array(portSchema).optional(),
   volumeMounts: z.array(mountSchema).optional(),
   securityContext: userSchema.optional(),

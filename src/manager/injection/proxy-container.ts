@@ -55,21 +55,21 @@ export function isProxyContainer(container: Container): boolean {
   return container.volumeMounts?.some(({ name, mountPath }) => name === IDENTITY_VOLUME && mountPath === IDENTITY_DIR) ?? false;
 }
 
-/** The variables that the mesh sets; no annotation may. */
-export const PROXY_ENV_NAMES: readonly string[] = [
-  "CTRLMESH_IDENTITY",
-  "CTRLMESH_MANAGER",
-  "CTRLMESH_MANAGER_CA",
-  "CTRLMESH_TOKEN",
-  "CTRLMESH_POD_NAME",
-  "CTRLMESH_POD_NAMESPACE",
-  "CTRLMESH_POD_UID",
-  "CTRLMESH_DATA_DIR",
-  "CTRLMESH_LISTEN",
-  "CTRLMESH_ALSO_LISTEN",
-  "CTRLMESH_HEALTH_LISTEN",
-  "CTRLMESH_LOG_LEVEL",
-];
+/** The proxy's own settings that are the user's to choose (src/proxy/config.ts); all others say where and who it is. */
+const FREE_SETTINGS: readonly string[] = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS"];
+
+/** By which the proxy finds the API server, and Node.js and OpenSSL whom to trust and what to load. */
+const RUNTIME_ENV = /^(?:KUBERNETES_|NODE_|LD_|SSL_CERT_|OPENSSL_)/;
+
+/** True for a setting of the proxy that nobody but the mesh may give it. */
+export function isMeshSetting(variable: string): boolean {
+  return variable.startsWith("CTRLMESH_") && !FREE_SETTINGS.includes(variable);
+}
+
+/** True for a variable of the proxy that no annotation may set. */
+export function isReservedEnv(variable: string): boolean {
+  return isMeshSetting(variable) || RUNTIME_ENV.test(variable);
+}
 
 function proxyEnv(plan: Plan): EnvVar[] {
   const { settings } = plan;

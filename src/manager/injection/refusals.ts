@@ -10,7 +10,7 @@ import { isIptablesContainer } from "./iptables-container.ts";
 import { ALIAS_PORT, API_PORT, HEALTH_PORT, IPTABLES_CONTAINER, OUR_CONTAINERS, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodSpec, Volume } from "./pod-manifest.ts";
-import { isProxyContainer, PROXY_ENV_NAMES } from "./proxy-container.ts";
+import { isProxyContainer, isReservedEnv } from "./proxy-container.ts";
 
 export interface Refusal {
   readonly reason: RefusalReason;
@@ -25,7 +25,7 @@ const OUR_PORTS: Readonly<Record<number, string>> = {
 
 /** Bad annotations, and the wish not to be injected. */
 export function annotationRefusals(annotations: Readonly<Record<string, string>> | undefined, { inject }: PodOptions): Refusal[] {
-  const problems = podAnnotationProblems(annotations, PROXY_ENV_NAMES).map(
+  const problems = podAnnotationProblems(annotations, isReservedEnv).map(
     (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
   );
   if (inject || problems.length > 0) return problems;

@@ -19,6 +19,8 @@ export interface ProxyListener {
    * the newest are. Nothing without TLS.
    */
   proved(peer: string, pod: string): void;
+  /** A call on this connection came from nobody: unless another one proves more, it ends once the answer is out. Nothing without TLS. */
+  refused(peer: string): void;
   /** Waits for the connections to end, for `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -103,6 +105,7 @@ export function createProxyListener(options: {
       const socket = sockets.get(peer);
       if (socket !== undefined) keepFor(pod, socket);
     },
+    refused: (peer) => terminator?.refused(peer),
     async close(graceMs) {
       const closed = server.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : Promise.resolve();
       terminator?.close();

@@ -12,6 +12,27 @@ const HELLO: HelloMessage = {
   ...{ version: 0, digest: "", proxyVersion: "", enforced: null, inDoubt: [], stream: 1, epoch: 0, takesEpochs: true },
 };
 
+it("a hello whose names are no names is refused before they go anywhere", () => {
+  const clock = createFakeClock();
+  const asked: string[] = [];
+  const errors: { readonly code: number; readonly details: string }[] = [];
+  const stream = Object.assign(new EventEmitter(), { getPeer: () => "127.0.0.1:9" });
+  stream.on("error", (error) => errors.push(error));
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry: createProxyRegistry({ log: pino({ level: "silent" }) }),
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    hellos: { allow: (pod) => asked.push(pod) > 0 },
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  stream.emit("data", { hello: { ...HELLO, pod: { namespace: "ops", name: "d".repeat(1_000_000), uid: "1" } } });
+  expect(errors).toEqual([{ code: 3, details: "the first message must be a hello that names the pod" }]);
+  expect(asked).toEqual([]);
+});
+
 it("a proxy that reads nothing is cut off, and the log says which pod's it is", async () => {
   const clock = createFakeClock();
   const lines: { readonly msg: string; readonly pod?: string; readonly peer?: string }[] = [];

@@ -60,6 +60,8 @@ const UNREAD_TIMEOUT_MS = 30_000;
 // A proxy says a few things a minute.
 const MAX_MESSAGES = 500;
 const MESSAGES_WINDOW_MS = 1_000;
+// It goes into lines of the log, into answers and into a map.
+const MAX_NAME_CHARS = 253;
 
 type Phase =
   /** Said nothing yet. */
@@ -266,7 +268,8 @@ function takeMessage(registry: ProxyRegistry, pod: string, proxy: ProxyStream, m
 }
 
 function podOf({ pod }: HelloMessage): string | undefined {
-  return pod === null || pod.name === "" ? undefined : podKey(pod);
+  if (pod === null || pod.name === "") return undefined;
+  return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_CHARS) ? podKey(pod) : undefined;
 }
 
 function floodGuard(clock: Clock): () => boolean {

@@ -74,6 +74,7 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
     (async (metadata, peer) => {
       const verdict = await security.identify(metadata, peer);
       if (verdict.kind === "pod") listener.proved(peer, verdict.pod.uid);
+      if (verdict.kind === "refuse") listener.refused(peer);
       return verdict;
     });
   const deps = {

@@ -11,6 +11,8 @@ export interface TlsTerminator {
   take(socket: Socket): void;
   /** A call on this connection came from a proxy. @param peer see {@link peerOf} */
   proved(peer: string): void;
+  /** A call on this connection was refused: if no other has proved anything, it is cut off a moment later. */
+  refused(peer: string): void;
   close(): void;
 }
 
@@ -26,12 +28,15 @@ export interface TlsTerminatorOptions {
 interface Connection {
   readonly address: string;
   isSecure: boolean;
+  /** Leaves time for an answer that is on its way. */
+  endSoon(): void;
   settle(): void;
 }
 
 const HANDSHAKE_MS = 5_000;
 // A proxy's first call carries its token; the rest is for a review that has to wait.
 const PROOF_MS = 30_000;
+const ANSWER_MS = 1_000;
 // Some clusters show all pods of a node, or all pods, under one address: a thousand proxies may come from there at once.
 const MAX_UNPROVED = 2_048;
 const MAX_UNPROVED_PER_ADDRESS = 1_024;
@@ -64,7 +69,8 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
   function expectProof(socket: Socket): void {
     const { remoteAddress: address = "" } = socket;
     const peer = peerOf(socket);
-    const timer = clock.after(PROOF_MS, () => {
+    let isEnding = false;
+    let timer = clock.after(PROOF_MS, () => {
       connection.settle();
       onRefused(address, `no call of a proxy within ${PROOF_MS / 1000} s`);
       socket.destroy();
@@ -72,6 +78,15 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
     const connection: Connection = {
       address,
       isSecure: false,
+      endSoon() {
+        if (isEnding) return;
+        isEnding = true;
+        timer.cancel();
+        timer = clock.after(ANSWER_MS, () => {
+          connection.settle();
+          socket.destroy();
+        });
+      },
       settle() {
         if (unproved.get(peer) !== connection) return;
         unproved.delete(peer);
@@ -116,6 +131,7 @@ export function createTlsTerminator({ identity, onSecure, onRefused, clock }: Tl
       socket.destroy();
     },
     proved: (peer) => unproved.get(peer)?.settle(),
+    refused: (peer) => unproved.get(peer)?.endSoon(),
     close() {
       endListening();
       for (const connection of [...unproved.values()]) connection.settle();

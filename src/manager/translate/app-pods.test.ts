@@ -35,6 +35,7 @@ describe("which pods are an app's", () => {
       isApp: (name) => name !== "gone",
       appsOf: () => undefined,
       isStatusLate: () => false,
+      wasHereBefore: () => false,
       ...more,
     });
     const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
@@ -116,11 +117,46 @@ describe("whether a pod may be at work", () => {
         isApp: () => true,
         appsOf: () => undefined,
         isStatusLate: () => isStatusLate,
+        wasHereBefore: () => isStatusLate,
       })[0];
     expect(see(placed, true)?.running).toBe(true);
     expect(see(placed, false)?.running).toBe(false);
     expect(see(starting, true)?.running).toBe(false);
     expect(see({ ...placed, status: { phase: "Failed" } }, true)?.running).toBe(false);
+  });
+  describe("one whose native sidecar crashes before the operator was ever started", () => {
+    const crashed = { state: {}, lastState: { terminated: {} }, ready: false, restartCount: 4 };
+    const sidecar: ContainerStatus = { name: "ctrlmesh-proxy", started: false, ...crashed };
+    const operator: ContainerStatus = { name: "manager", ready: false, started: false, restartCount: 0, state: {} };
+    const see = (
+      { inits = [sidecar], apps = [operator] }: { inits?: ContainerStatus[]; apps?: ContainerStatus[] },
+      view: Partial<PodView> = {},
+    ) => {
+      const status = { phase: "Pending", initContainerStatuses: inits, containerStatuses: apps };
+      const each = { ...pod(own, status), spec: { nodeName: "n", containers: [{ name: "manager" }] } };
+      const all = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false, wasHereBefore: () => false, ...view };
+      return appPods({ name: "shop", spec }, [each], all)[0];
+    };
+    it("is not at work: nobody has told its proxy anything", () => {
+      expect(see({})).toMatchObject({ running: false });
+      const again = { ...sidecar, state: { running: {} } };
+      expect(see({ inits: [{ name: "before", ...crashed }, again] })).toMatchObject({ running: false });
+    });
+    it("may be at work where a manager before may have told it something, which a restarted proxy still knows", () => {
+      expect(see({}, { wasHereBefore: () => true })).toMatchObject({ running: true, unstarted: true });
+    });
+    it.each<[string, Parameters<typeof see>[0]]>([
+      ["the operator runs", { apps: [{ ...operator, state: { running: {} } }] }],
+      ["the operator has run", { apps: [{ ...operator, lastState: { terminated: {} } }] }],
+      ["the operator was restarted", { apps: [operator, { ...operator, name: "other", restartCount: 1 }] }],
+      ["an init container after the proxy has run", { inits: [sidecar, { name: "migrate", ...crashed }] }],
+      ["the proxy has started now", { inits: [{ ...sidecar, started: true }] }],
+      ["nothing is said of the operator", { apps: [] }],
+      ["the proxy is a plain container, beside which the others start", { inits: [], apps: [sidecar, operator] }],
+    ])("may be at work where %s", (_, statuses) => {
+      expect(see(statuses)).toMatchObject({ running: true });
+      expect(see(statuses)?.unstarted).toBeUndefined();
+    });
   });
   it("one without a proxy from the moment on in which it has a node: nobody can tell it to wait for what others still hold", () => {
     const waiting = pod({ app: "op" }, { phase: "Pending" });

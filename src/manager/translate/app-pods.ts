@@ -22,6 +22,8 @@ export interface AppPod {
   readonly injectedFor?: string;
   /** The operator in it may be at work. */
   readonly running: boolean;
+  /** By its status none of its containers but the proxy has ever started, though the proxy has been started again and again. */
+  readonly unstarted?: true;
   /** It has ended for good, and only its object lingers. */
   readonly ended: boolean;
   readonly ready: boolean;
@@ -44,9 +46,16 @@ export interface PodView {
   appsOf(pod: string): readonly string[] | undefined;
   /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
+  /** An older leader may have told its proxy something at any time. */
+  wasHereBefore(pod: Pod): boolean;
 }
 
-const OBJECTS_ALONE: PodView = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false };
+const OBJECTS_ALONE: PodView = {
+  isApp: () => true,
+  appsOf: () => undefined,
+  isStatusLate: () => false,
+  wasHereBefore: () => false,
+};
 
 /**
  * True if the pod may be the app's: injected for it, selected by it, with a proxy that may enforce its routes, or with a proxy of which
@@ -91,6 +100,7 @@ function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, p
     proxy,
     ...(injectedFor === undefined ? {} : { injectedFor }),
     running: !ended && mayBeAtWork(pod, view),
+    ...(isUnstarted(pod) ? { unstarted: true } : {}),
     ended,
     ready: !ended && (status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false),
     terminating: metadata.deletionTimestamp !== undefined,
@@ -104,6 +114,9 @@ function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, p
  */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
+  // A restarted proxy begins with what it was told before. Nobody but a manager before this one can have told it anything that this
+  // one does not know.
+  if (isUnstarted(pod)) return view.wasHereBefore(pod);
   const [started, inits] = [status?.containerStatuses ?? [], status?.initContainerStatuses ?? []];
   if (started.some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each))) return true;
   const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
@@ -112,6 +125,16 @@ function mayBeAtWork(pod: Pod, view: PodView): boolean {
   // for its first snapshot.
   const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
   return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
+}
+
+/** True if its proxy is a native sidecar that was restarted, and what a kubelet starts only after that has never been started. */
+function isUnstarted({ status }: Pod): boolean {
+  const inits = status?.initContainerStatuses ?? [];
+  const at = inits.findIndex(({ name }) => name === PROXY_CONTAINER);
+  const sidecar = inits[at];
+  const apps = status?.containerStatuses ?? [];
+  if (sidecar === undefined || sidecar.started === true || hasNeverServed(sidecar) || apps.length === 0) return false;
+  return ![...inits.slice(at + 1), ...apps].some(hasEverRun);
 }
 
 /**
@@ -134,7 +157,8 @@ function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
   return injected === undefined && !carriesProxy(pod) ? "none" : "foreign";
 }
 
-function carriesProxy({ spec }: Pod): boolean {
+/** True if the proxy's container is in it. Labels can be put on any pod and taken off a running one; containers stay as they were made. */
+export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
 

@@ -59,6 +59,7 @@ export function addWebhooks(options: WebhooksOptions): Webhooks {
   };
   const apps = informers.store(VIRTUAL_APPS);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
+  const size = { isTooLarge: false };
   const inject = createInjectWebhook({ apps, read, settings, clock });
   return {
     server: createWebhookServer({
@@ -71,6 +72,6 @@ export function addWebhooks(options: WebhooksOptions): Webhooks {
       }),
       metrics: createWebhookMetrics(options.metricsRegistry),
     }),
-    controllers: [addWebhookConfigurationController(options), addInjectionStatusController(options)],
+    controllers: [addWebhookConfigurationController({ ...options, size }), addInjectionStatusController({ ...options, size })],
   };
 }

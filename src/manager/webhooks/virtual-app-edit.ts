@@ -4,6 +4,7 @@
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
+import { MAKE_ANEW } from "../../api/virtual-app-rules.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { NamespaceFacts } from "../translate/compile-route.ts";
 import { notSupported } from "../translate/not-supported.ts";
@@ -48,15 +49,14 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
 function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
   if (before === undefined) return [];
   const [old, now] = [before, after].map((object) => ({ selector: fieldAt(object, "spec", "selector"), lock: lockIn(object) }));
-  const advice = "make a new VirtualApp instead";
   return [
-    ...(isDeepEqual(old?.selector, now?.selector) ? [] : [{ path: "spec.selector", message: `is immutable: ${advice}` }]),
+    ...(isDeepEqual(old?.selector, now?.selector) ? [] : [{ path: "spec.selector", message: `cannot be changed: ${MAKE_ANEW}` }]),
     ...(old?.lock === undefined || old.lock === now?.lock
       ? []
       : [
           {
             path: "spec.configuration.controller",
-            message: `the operator's lock ${JSON.stringify(old.lock)} is immutable: ${advice}`,
+            message: `the operator's lock ${JSON.stringify(old.lock)} cannot be changed: ${MAKE_ANEW}`,
           },
         ]),
   ];

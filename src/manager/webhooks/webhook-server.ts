@@ -2,6 +2,7 @@
 // connection and cuts none; no client can hold more memory or connections than the bounds here, or for longer; and a server that is
 // told to stop goes on answering for a while, since the API server learns only then that this replica goes. Made in app.ts.
 import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -34,6 +35,8 @@ export interface WebhookServerOptions {
   readonly maxHeldBytes?: number;
   /** Default 512. */
   readonly maxConnections?: number;
+  /** From one address; default 128. An API server needs a few, and several may come from one address. */
+  readonly maxConnectionsPerAddress?: number;
 }
 
 export interface WebhookServer extends Runnable {
@@ -99,7 +102,11 @@ export function createWebhookServer(options: WebhookServerOptions): WebhookServe
   };
 }
 
-function createTlsServer({ requestMs = 10_000, maxConnections = 512 }: WebhookServerOptions): Server {
+function createTlsServer({
+  requestMs = 10_000,
+  maxConnections = 512,
+  maxConnectionsPerAddress = 128,
+}: WebhookServerOptions): Server {
   const server = createServer({
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
@@ -114,7 +121,25 @@ function createTlsServer({ requestMs = 10_000, maxConnections = 512 }: WebhookSe
   server.maxConnections = maxConnections;
   // Who holds connections that do nothing must not keep the API server out, which opens another one without a word.
   server.on("drop", () => server.closeIdleConnections());
+  limitPerAddress(server, maxConnectionsPerAddress);
   return server;
+}
+
+/** So that one pod cannot take the places of the API servers. */
+function limitPerAddress(server: Server, max: number): void {
+  const connections = new Map<string, number>();
+  // Before the TLS handshake, and before Node's own listener.
+  server.prependListener("connection", (socket: Socket) => {
+    const { remoteAddress: address = "" } = socket;
+    const count = (connections.get(address) ?? 0) + 1;
+    connections.set(address, count);
+    socket.once("close", () => {
+      const left = (connections.get(address) ?? 0) - 1;
+      if (left <= 0) connections.delete(address);
+      else connections.set(address, left);
+    });
+    if (count > max) socket.destroy();
+  });
 }
 
 // What the API server says of it stands in its own log and in the error of whoever created the pod; here is the other half.

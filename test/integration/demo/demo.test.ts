@@ -85,9 +85,11 @@ test("it tells its story to the end within a minute, without terminal codes", { 
   expect(leftovers()).toEqual([]);
 });
 
-test("with --keep it stays up and says how to look around; an interrupt ends everything", { timeout: BUDGET_MS }, async () => {
+test("with --keep it stays up and says how to look around; an interrupt ends everything", {
+  timeout: 2 * BUDGET_MS,
+}, async () => {
   const { pid, said, ended, leftovers } = startDemo("--keep");
-  await eventually(() => said.stdout.includes("get foos -A") || !isAlive(pid), 50_000);
+  await eventually(() => said.stdout.includes("get foos -A") || !isAlive(pid), BUDGET_MS);
   expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/kubeconfig get virtualapps -A$/m);
   expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/foo-operator-0\/kubeconfig get foos -A$/m);
   const children = childrenOf(pid);
@@ -98,9 +100,9 @@ test("with --keep it stays up and says how to look around; an interrupt ends eve
   expect(leftovers()).toEqual([]);
 });
 
-test("it ends with 1 and says why when a process dies, and leaves none behind", { timeout: BUDGET_MS }, async () => {
+test("it ends with 1 and says why when a process dies, and leaves none behind", { timeout: 2 * BUDGET_MS }, async () => {
   const { pid, said, ended, leftovers } = startDemo("--keep");
-  await eventually(() => childrenOf(pid).length === CHILDREN || !isAlive(pid), 30_000);
+  await eventually(() => childrenOf(pid).length === CHILDREN || !isAlive(pid), BUDGET_MS);
   const children = childrenOf(pid);
   const victim = children.find(({ command }) => command.includes("src/proxy/main.ts"));
   process.kill(victim?.pid ?? 0, "SIGKILL");
@@ -110,9 +112,9 @@ test("it ends with 1 and says why when a process dies, and leaves none behind", 
   expect(leftovers()).toEqual([]);
 });
 
-test("an interrupt during the start leaves nothing behind", { timeout: BUDGET_MS }, async () => {
+test("an interrupt during the start leaves nothing behind", { timeout: 2 * BUDGET_MS }, async () => {
   const { pid, ended, leftovers } = startDemo();
-  await eventually(() => childrenOf(pid).some(({ command }) => command.includes("src/proxy/main.ts")), 30_000);
+  await eventually(() => childrenOf(pid).some(({ command }) => command.includes("src/proxy/main.ts")), BUDGET_MS);
   const children = childrenOf(pid);
   process.kill(pid, "SIGTERM");
   expect(await ended).toBe(130);

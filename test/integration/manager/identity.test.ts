@@ -1,6 +1,7 @@
 // Who the manager and its proxies are, over real sockets and against localkube's TokenReview: impostors get nothing, and neither a new
 // leaf nor a new CA is noticed by anybody who is served.
 import { generateKeyPairSync } from "node:crypto";
+import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
@@ -98,8 +99,10 @@ afterEach(async () => {
   await kube.stop();
 });
 
-async function addPod(name: string, labels: Readonly<Record<string, string>> = { [INJECTED_LABEL]: "app" }) {
-  const spec = { serviceAccountName: "operator", containers: [{ name: "operator", image: "x" }] };
+async function addPod(name: string, sidecar = "ctrlmesh-proxy") {
+  const labels = { [INJECTED_LABEL]: "app" };
+  const containers = [sidecar, "operator"].map((container) => ({ name: container, image: "x" }));
+  const spec = { serviceAccountName: "operator", containers };
   const pod = await client.create(PODS, { metadata: { namespace: "shop", name, labels }, spec });
   pods.upsert(pod);
   return { name, uid: pod.metadata.uid ?? "", token: await tokenOf(name, pod.metadata.uid ?? "") };
@@ -217,7 +220,7 @@ describe("impostors are refused, counted and logged without their token:", () =>
     await refuse(access(undefined), await addPod("p"), status.UNAUTHENTICATED, "no-token");
   });
   it("a pod without proxy, also when it asks for a certificate", async () => {
-    const plain = await addPod("plain", {});
+    const plain = await addPod("plain", "other");
     await refuse(access(plain.token), plain, status.PERMISSION_DENIED, "no-proxy");
     const key = newKey().publicKey.export({ type: "spki", format: "der" });
     await expect(certify(endpoint(), key, access(plain.token))).rejects.toMatchObject({ code: status.PERMISSION_DENIED });
@@ -264,6 +267,29 @@ describe("who is no proxy at all", () => {
     await closed.promise;
     expect(registry.facts("shop/p")?.connected).toBe(true);
     expect(await rejected("handshake")).toBe(1);
+  });
+  it("and shows a bad token loses its connection a moment after the answer", async () => {
+    const { token } = await addPod("p");
+    const { port } = server;
+    const ca = mesh.identity.trustPem;
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca, servername: SERVER_NAME });
+    const closed = Promise.withResolvers<void>();
+    session.once("close", () => closed.resolve()).on("error", () => undefined);
+    const answered = Promise.withResolvers<unknown>();
+    const headers = {
+      ":method": "POST",
+      ":path": "/ctrlmesh.v1.Mesh/Connect",
+      "content-type": "application/grpc",
+      te: "trailers",
+    };
+    session
+      .request({ ...headers, authorization: `Bearer ${token}x` })
+      .once("response", (said) => answered.resolve(said["grpc-status"]));
+    expect(await answered.promise).toBe(String(status.UNAUTHENTICATED));
+    expect(session.closed).toBe(false);
+    await clock.advance(1_000);
+    await closed.promise;
+    expect(await rejected("handshake")).toBe(0);
   });
 });
 

@@ -239,6 +239,18 @@ describe("the webhook server", () => {
     for (const own of idle) own.destroy();
   });
 
+  it("gives one address its share of the connections, and the rest to others", async () => {
+    await server.stop();
+    await start({ maxConnectionsPerAddress: 3, requestMs: 60_000 });
+    const greedy = await Promise.all(Array.from({ length: 6 }, () => tcp("127.0.0.2")));
+    await eventually(() => greedy.filter(({ closed }) => closed).length === 3);
+    expect((await ask(reviewOf())).code).toBe(200);
+    for (const socket of greedy) socket.destroy();
+    const again = async () =>
+      (await ask(reviewOf(), { agent: new Agent(), localAddress: "127.0.0.2" }).catch(() => undefined))?.code;
+    await eventually(async () => (await again()) === 200);
+  });
+
   it("counts clients that speak no TLS or do not trust it", async () => {
     const raw = await tcp();
     raw.write("GET / HTTP/1.1\r\n\r\n");
@@ -293,8 +305,8 @@ describe("the webhook server", () => {
     await once(socket, "secureConnect");
     return socket;
   }
-  async function tcp(): Promise<Socket> {
-    const socket = connectTcp({ host: "127.0.0.1", port: server.port });
+  async function tcp(localAddress = "127.0.0.1"): Promise<Socket> {
+    const socket = connectTcp({ host: "127.0.0.1", port: server.port, localAddress });
     socket.on("error", () => undefined);
     await once(socket, "connect");
     return socket;

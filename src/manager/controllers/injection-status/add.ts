@@ -11,12 +11,14 @@ import { annotationsChanged, anyOf, generationChanged } from "../../../runtime/p
 import { VIRTUAL_APPS } from "../../resources.ts";
 import { MUTATING_SELECTOR } from "../webhook-configuration/add.ts";
 import type { WebhookTarget } from "../webhook-configuration/configurations.ts";
+import type { ConfigurationSize } from "../webhook-configuration/reconciler.ts";
 import { createInjectionStatusReconciler } from "./reconciler.ts";
 
 export interface InjectionStatusOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly target: WebhookTarget;
+  readonly size: ConfigurationSize;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;

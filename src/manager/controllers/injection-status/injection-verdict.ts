@@ -17,9 +17,17 @@ export interface SeenWebhook {
  */
 export const SETTLE_MS = 1_000;
 
+const TOO_LARGE =
+  "the API server does not store the app's webhook: with those of all other VirtualApps and the CAs in each, the object is too large";
+
 type InjectionVerdict = Verdict<"InjectionReady">;
 
-export function injectionVerdict(app: VirtualApp, seen: SeenWebhook | undefined, target: WebhookTarget): InjectionVerdict {
+export function injectionVerdict(
+  app: VirtualApp,
+  seen: SeenWebhook | undefined,
+  target: WebhookTarget,
+  isTooLarge = false,
+): InjectionVerdict {
   const { namespace, deletionTimestamp } = app.metadata;
   const no = (reason: InjectionVerdict["reason"], message: string): InjectionVerdict => ({ status: "False", reason, message });
   if (deletionTimestamp !== undefined)
@@ -30,6 +38,7 @@ export function injectionVerdict(app: VirtualApp, seen: SeenWebhook | undefined,
   if (namespace === target.namespace) return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
   if (!validateVirtualApp(app).ok) return no("Invalid", "the spec is refused: no new pod is injected until it is mended");
   if (seen === undefined || seen.ageMs < SETTLE_MS || !isAsWished(app, seen.webhook, target)) {
+    if (isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
     return no("WebhookPending", "the API server does not ask about the app's pods yet: wait with making them");
   }
   return { status: "True", reason: "InForce", message: "each new pod that the selector matches is injected" };

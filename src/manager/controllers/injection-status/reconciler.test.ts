@@ -17,6 +17,7 @@ describe("the condition InjectionReady", () => {
   let client: FakeKubeClient;
   let configuration: MutatingWebhookConfiguration | undefined;
   let reconciler: Reconciler;
+  const size = { isTooLarge: false };
 
   beforeEach(() => {
     clock = createFakeClock();
@@ -28,7 +29,7 @@ describe("the condition InjectionReady", () => {
 
   const begin = () => {
     reconciler = createInjectionStatusReconciler({
-      ...{ client, clock, target: TARGET },
+      ...{ client, clock, target: TARGET, size },
       apps: { get: () => app() },
       mutating: { get: () => configuration },
     });
@@ -53,6 +54,15 @@ describe("the condition InjectionReady", () => {
     expect(await run()).toEqual({});
     expect(condition()).toMatchObject({ status: "True", reason: "InForce" });
     expect(patches()).toBe(2);
+  });
+
+  it("says that the entry cannot be stored, and asks again until it can", async () => {
+    size.isTooLarge = true;
+    expect(await run()).toEqual({ requeueAfterMs: 5_000 });
+    expect(condition()).toMatchObject({ status: "False", reason: "WebhookTooLarge" });
+    size.isTooLarge = false;
+    await run();
+    expect(condition()).toMatchObject({ reason: "WebhookPending" });
   });
 
   it("stays True through a new bundle, and is False again when the entry is gone or another one", async () => {

@@ -13,6 +13,7 @@ import type { Store } from "../../../runtime/store.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import { conditionOf, type Verdict, wholeSeconds } from "../../translate/status/facts.ts";
 import { injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "../webhook-configuration/configurations.ts";
+import type { ConfigurationSize } from "../webhook-configuration/reconciler.ts";
 import { injectionVerdict, SETTLE_MS, type SeenWebhook } from "./injection-verdict.ts";
 
 export interface InjectionStatusReconcilerOptions {
@@ -20,8 +21,12 @@ export interface InjectionStatusReconcilerOptions {
   readonly apps: Pick<Store<VirtualApp>, "get">;
   readonly mutating: Pick<Store<MutatingWebhookConfiguration>, "get">;
   readonly target: WebhookTarget;
+  readonly size: Readonly<ConfigurationSize>;
   readonly clock: Clock;
 }
+
+/** How often to ask why an entry is not there; that it is there queues the app anyway. */
+const PENDING_MS = 5_000;
 
 interface Seen {
   readonly webhook: MutatingWebhook;
@@ -29,7 +34,7 @@ interface Seen {
 }
 
 export function createInjectionStatusReconciler(options: InjectionStatusReconcilerOptions): Reconciler {
-  const { client, apps, mutating, target, clock } = options;
+  const { client, apps, mutating, target, size, clock } = options;
   const known = new Map<string, Seen>();
 
   const look = (key: string, webhookName: string): SeenWebhook | undefined => {
@@ -54,9 +59,11 @@ export function createInjectionStatusReconciler(options: InjectionStatusReconcil
         return {};
       }
       const seen = look(key, injectionWebhookName(request));
-      const verdict = injectionVerdict(app, seen, target);
+      const verdict = injectionVerdict(app, seen, target, size.isTooLarge);
       const waitMs = seen === undefined || seen.ageMs >= SETTLE_MS ? undefined : SETTLE_MS - seen.ageMs;
-      const again = waitMs === undefined ? {} : { requeueAfterMs: waitMs };
+      const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
+      const againMs = waitMs ?? (isPending ? PENDING_MS : undefined);
+      const again = againMs === undefined ? {} : { requeueAfterMs: againMs };
       // A manager that has just begun looks for a moment before it takes back what the one before said.
       const said = conditionOf(app.status, "InjectionReady");
       if (waitMs !== undefined && said?.status === "True" && said.observedGeneration === app.metadata.generation) return again;

@@ -41,11 +41,13 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   });
   const { signal } = new AbortController();
   for (const each of [informers, pods, controller]) await each.start(signal);
-  const hasStatus = (name: string) => client.read<VirtualApp>(VIRTUAL_APPS, { namespace: "ops", name })?.status !== undefined;
+  const read = (name: string) => client.read<VirtualApp>(VIRTUAL_APPS, { namespace: "ops", name });
+  const hasStatus = (name: string) => read(name)?.status !== undefined;
   return {
     client,
     clock,
     hasStatus,
+    read,
     async stop() {
       const stopped = controller.stop();
       await clock.advance(5_000); // what still hangs is given up
@@ -87,5 +89,18 @@ it("an app that could not be written for an hour is looked at soon after that", 
   const failed = world.client.calls.filter(isWriteOf("a")).length;
   await world.clock.advance(15_000);
   expect(world.client.calls.filter(isWriteOf("a")).length).toBeGreaterThan(failed);
+  await world.stop();
+});
+
+it("tells in Ready what another controller says of the injection, though that is no edit", async () => {
+  const world = await setUp(["a"], () => false);
+  await world.clock.advance(1_000);
+  const app = world.read("a");
+  const said = { reason: "ManagerNamespace", message: "never injected", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const conditions = [...(app?.status?.conditions ?? []), { type: "InjectionReady", status: "False" as const, ...said }];
+  world.client.put<VirtualApp>(VIRTUAL_APPS, { ...(app as VirtualApp), status: { ...app?.status, conditions } });
+  await world.clock.advance(1_000);
+  const ready = world.read("a")?.status?.conditions?.find(({ type }) => type === "Ready");
+  expect(ready?.message).toContain("; never injected");
   await world.stop();
 });

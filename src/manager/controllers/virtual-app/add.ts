@@ -21,6 +21,7 @@ import { VIRTUAL_APPS } from "../../resources.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
 import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { appPods, isPodOf, podKey } from "../../translate/app-pods.ts";
+import { conditionOf } from "../../translate/status/facts.ts";
 import { podViewIn } from "./pod-view.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
@@ -65,7 +66,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
     backoff: BACKOFF,
     ...options,
   })
-    .for(VIRTUAL_APPS, { predicates: [anyOf(generationChanged, changed(readAnnotation))] })
+    .for(VIRTUAL_APPS, { predicates: [anyOf(generationChanged, changed(readAnnotation), changed(readInjection))] })
     .watches(metadataOnly(NAMESPACES), () => apps.list().flatMap(selfRequest), { predicates: [labelsChanged] })
     .withReconciler(
       createVirtualAppReconciler({ ...options, onAnswer: (app) => controller.enqueue(app), apps, namespaces, older }),
@@ -113,6 +114,11 @@ function keyOf({ metadata }: Pod): string {
 // An annotation does not count in the generation.
 function readAnnotation({ metadata }: VirtualApp): string | undefined {
   return metadata.annotations?.[STRIP_MANAGED_FIELDS];
+}
+
+// Ready tells it, and another controller writes it.
+function readInjection({ status }: VirtualApp): string | undefined {
+  return conditionOf(status, "InjectionReady")?.reason;
 }
 
 type AppSelection = Parameters<typeof appPods>[0];

@@ -66,6 +66,24 @@ describe("results", () => {
     expect(appEvents(moved(), moved())).toEqual([]);
   });
 
+  it("tells of a move both ways that it was between the subsets, at most eight of them", () => {
+    const [both] = appEvents(undefined, moved({ between: ["", "canary"] }));
+    expect(both?.message).toBe('moved 2 namespaces between the default subset and subset "canary", route 3');
+    const [more] = appEvents(undefined, moved({ between: ["", "canary", "v3"], result: "Undone" }));
+    expect(more?.message).toBe('the move of 2 namespaces between the default subset, subset "canary" and subset "v3" was undone');
+  });
+
+  it("tells that only resources were divided anew", () => {
+    const [divided] = appEvents(undefined, moved({ namespaces: 0, noWriterSeconds: 0.5 }));
+    expect(divided?.message).toBe(
+      'divided the operator\'s resources between the default subset and subset "canary", route 3; no namespace moved; nobody could write to them for 500 ms at most',
+    );
+    const [undone] = appEvents(undefined, moved({ namespaces: 0, result: "Undone" }));
+    expect(undone?.message).toBe(
+      'the division of the operator\'s resources between the default subset and subset "canary" was undone',
+    );
+  });
+
   it("tells when a move was undone", () => {
     expect(appEvents(undefined, moved({ result: "Undone" }))).toMatchObject([
       { reason: "MoveUndone", message: 'the move of 2 namespaces from the default subset to subset "canary" was undone' },

@@ -76,15 +76,25 @@ function warning(
 }
 
 function movedEvent(
-  { from, to, namespaces, noWriterSeconds, result }: LastHandover,
+  { from, to, between, namespaces, noWriterSeconds, result }: LastHandover,
   { routeVersion }: VirtualAppStatus,
 ): AppEvent {
-  const what = namespaces === 0 ? "resources" : countText(namespaces, "namespace");
-  const between = `from ${subsetText(from)} to ${subsetText(to)}`;
+  const isOfResources = namespaces === 0;
+  const among = `between ${listText((between ?? [from, to]).map(subsetText))}`;
+  const way = between === undefined && !isOfResources ? `from ${subsetText(from)} to ${subsetText(to)}` : among;
+  const what = isOfResources ? "the operator's resources" : countText(namespaces, "namespace");
   const type = "Normal";
-  if (result === "Undone") return { type, reason: "MoveUndone", message: `the move of ${what} ${between} was undone` };
+  if (result === "Undone") {
+    const message = `the ${isOfResources ? "division" : "move"} of ${what} ${way} was undone`;
+    return { type, reason: "MoveUndone", message };
+  }
   const cost = noWriterSeconds === undefined ? "" : `; nobody could write to them for ${secondsText(noWriterSeconds)} at most`;
-  return { type, reason: "MovedNamespaces", message: `moved ${what} ${between}, route ${routeVersion}${cost}` };
+  const done = `${isOfResources ? "divided" : "moved"} ${what} ${way}, route ${routeVersion}`;
+  return { type, reason: "MovedNamespaces", message: `${done}${isOfResources ? "; no namespace moved" : ""}${cost}` };
+}
+
+function listText(words: readonly string[]): string {
+  return [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((part) => part !== "").join(" and ");
 }
 
 function secondsText(seconds: number): string {

@@ -9,7 +9,7 @@ export interface PodViewSources {
   readonly apps: Pick<Store<VirtualApp>, "get">;
   readonly registry: Pick<ProxyRegistry, "facts">;
   /** Default: the status of every pod is believed. */
-  readonly older?: Pick<OlderPods, "has">;
+  readonly older?: Pick<OlderPods, "has" | "wasListed">;
 }
 
 /** The view of the pods of one namespace. */
@@ -18,6 +18,7 @@ export function podViewIn(namespace: string, { apps, registry, older }: PodViewS
     isApp: (name) => apps.get(name, namespace) !== undefined,
     appsOf: (pod) => appsIn(registry.facts(pod)),
     isStatusLate: (pod) => older?.has(pod) ?? false,
+    wasHereBefore: (pod) => older?.wasListed(pod) ?? false,
   };
 }
 

@@ -38,7 +38,7 @@ export interface VirtualAppReconcilerOptions extends Pick<RestarterOptions, "isL
   readonly pods: PodLists;
   readonly gone: GoneLists;
   /** Whose status is not believed yet; default nobody's. */
-  readonly older?: Pick<OlderPods, "has">;
+  readonly older?: Pick<OlderPods, "has" | "wasListed">;
   readonly namespaces: Store<KubeObject>;
   readonly registry: ProxyRegistry;
   readonly events: Pick<EventRecorder, "event">;

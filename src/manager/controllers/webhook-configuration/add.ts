@@ -12,7 +12,7 @@ import { anyOf, changed, generationChanged } from "../../../runtime/predicates.t
 import type { Request } from "../../../runtime/reconciler.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import { MUTATING_NAME, VALIDATING_NAME, type WebhookTarget } from "./configurations.ts";
-import { createWebhookConfigurationReconciler } from "./reconciler.ts";
+import { type ConfigurationSize, createWebhookConfigurationReconciler } from "./reconciler.ts";
 
 /** The CAs of the mesh, as they change. */
 export interface Trust {
@@ -25,6 +25,7 @@ export interface WebhookConfigurationOptions {
   readonly informers: Informers;
   readonly identity: Trust;
   readonly target: WebhookTarget;
+  readonly size: ConfigurationSize;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
   readonly clock: Clock;

@@ -7,6 +7,7 @@ import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { createLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
+import { StatusError } from "../../../kube/status.ts";
 import type { Controller } from "../../../runtime/controller.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../../runtime/informers.ts";
@@ -21,15 +22,17 @@ describe("the webhook configurations", () => {
   let identity: ReturnType<typeof createFakeIdentity>;
   let informers: Informers;
   let controller: Controller;
+  let size: { isTooLarge: boolean };
 
   beforeEach(async () => {
     clock = createFakeClock();
+    size = { isTooLarge: false };
     client = createFakeKubeClient();
     identity = createFakeIdentity();
     informers = createInformers({ client, clock, random: () => 0.5, log });
     const target = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
     const metrics = createControllerMetrics(createRegistry("test", "0"));
-    controller = addWebhookConfigurationController({ client, informers, identity, target, log, metrics, clock });
+    controller = addWebhookConfigurationController({ client, informers, identity, target, size, log, metrics, clock });
     const { signal } = new AbortController();
     await informers.start(signal);
     await controller.start(signal);
@@ -149,6 +152,22 @@ describe("the webhook configurations", () => {
     await settle();
     const caBundle = validating()?.webhooks?.[0]?.clientConfig.caBundle ?? "";
     expect(Buffer.from(caBundle, "base64").toString()).toBe(identity.trustPem);
+  });
+
+  it.each([
+    "etcdserver: request is too large",
+    "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2097312 vs. 2097152)",
+  ])("are known to be too large by %s, until they are written", async (message) => {
+    client.before = ({ verb }) => {
+      if (verb === "patch") throw new StatusError("InternalError", message);
+    };
+    client.put(VIRTUAL_APPS, app("shop"));
+    await settle();
+    expect(size.isTooLarge).toBe(true);
+    client.before = () => undefined;
+    await clock.advance(10_000);
+    expect(names()).toEqual(["shop"]);
+    expect(size.isTooLarge).toBe(false);
   });
 
   it("stay when the manager stops", async () => {

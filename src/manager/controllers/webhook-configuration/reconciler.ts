@@ -3,6 +3,7 @@
 // written; what others wrote beside our fields (labels, annotations) stays.
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { errorMessage } from "../../../base/errors.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { Resource } from "../../../kube/client/resource.ts";
 import {
@@ -16,7 +17,7 @@ import { isStatus } from "../../../kube/status.ts";
 import { createMergePatch } from "../../../runtime/merge-patch.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { injectionConfiguration, validationConfiguration, type WebhookTarget } from "./configurations.ts";
+import { injectionConfiguration, MUTATING_NAME, validationConfiguration, type WebhookTarget } from "./configurations.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
@@ -26,8 +27,15 @@ export interface WebhookConfigurationReconcilerOptions {
   readonly target: WebhookTarget;
   /** The CAs that the API server is to trust; "" until there is one. */
   readonly trustPem: () => string;
+  readonly size: ConfigurationSize;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** Told by this controller, read by that of the condition InjectionReady. */
+export interface ConfigurationSize {
+  /** The API server has refused the last write of the mutating configuration since it is too large. */
+  isTooLarge: boolean;
 }
 
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
@@ -35,6 +43,8 @@ type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConf
 // Where somebody else puts things back as we do, neither of us may keep the API server busy with it.
 const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
+const TOO_LARGE =
+  "webhook configuration is larger than the API server stores: new VirtualApps get no entry; have fewer, or a smaller bundle of CAs";
 const FIELD_MANAGER = "ctrlmesh-manager";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
@@ -73,6 +83,21 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
     log.info({ name, webhooks: wished.webhooks?.length }, "webhook configuration written");
   }
 
+  // All entries stand in one object, each with the bundle of CAs: etcd's bound is one of the number of apps.
+  async function keepInjection(wished: MutatingWebhookConfiguration, signal: AbortSignal) {
+    try {
+      await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, wished, signal);
+      options.size.isTooLarge = false;
+    } catch (error) {
+      options.size.isTooLarge = isTooLarge(error);
+      if (options.size.isTooLarge) {
+        const [entries, bytes] = [wished.webhooks?.length, JSON.stringify(wished).length];
+        log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: options.trustPem().length }, TOO_LARGE);
+      }
+      throw error;
+    }
+  }
+
   return {
     async reconcile(_request, signal) {
       const trustPem = options.trustPem();
@@ -88,7 +113,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       }
       // Each by itself: that one cannot be written is no reason to leave the other one behind.
       const results = await Promise.allSettled([
-        keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, injectionConfiguration(apps.list(), target, trustPem), signal),
+        keepInjection(injectionConfiguration(apps.list(), target, trustPem), signal),
         keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(apps.list(), target, trustPem), signal),
       ]);
       const failed = results.find((result) => result.status === "rejected");
@@ -96,4 +121,9 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       return {};
     },
   };
+}
+
+// The API server's own bound has a reason of its own; etcd's come as text.
+function isTooLarge(error: unknown): boolean {
+  return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
 }

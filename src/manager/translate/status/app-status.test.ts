@@ -61,6 +61,7 @@ describe("appStatus", () => {
     ]);
   });
   it("says which subset owns namespaces and has nobody to work on them", () => {
+    expect(ofType(status({ pods: [pod("a", "")] }), "Converged")).toMatchObject({ status: "True" });
     expect(ofType(status({ pods: [pod("a", "")] }), "Ready")).toMatchObject({
       status: "False",
       reason: "SubsetWithoutPods",
@@ -122,6 +123,15 @@ describe("appStatus", () => {
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
     expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
+  });
+  it("says while nothing is wrong that pods of the manager's own namespace are never injected", () => {
+    const message = "pods in the manager's own namespace are never injected";
+    const row = { type: "InjectionReady", status: "False", reason: "ManagerNamespace", message } as const;
+    const previous = { conditions: [{ ...row, lastTransitionTime: "2026-01-01T00:00:00Z" }] };
+    expect(ofType(status({ previous }), "Ready")).toMatchObject({
+      status: "True",
+      message: expect.stringContaining(`; ${message}`),
+    });
   });
   it("names a pod that is gone and may write all the same", () => {
     const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "gone", cause: "pod-gone" }] } });

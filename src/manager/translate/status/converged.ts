@@ -43,10 +43,12 @@ export function syncText({ version }: StatusFacts, { proxies }: Counts): string 
 function rebuilding(facts: StatusFacts, { pod, cause }: Wait): Verdict<"Converged"> {
   const before = conditionOf(facts.previous, "Converged");
   const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
+  const own = facts.pods.find(({ name }) => name === pod);
+  const isConnected = own !== undefined && proxyOf(facts, own)?.connected === true;
   const what =
     cause === "just-listed"
       ? "this manager does not know yet which pods were deleted in the seconds before it led"
-      : `pod ${pod} has not said yet what it holds`;
+      : `the proxy of pod ${pod} has not ${isConnected ? "said yet what it holds" : "connected yet"}`;
   const message = `${what}${age === "" ? "" : `, ${age}`}: nothing new is granted before`;
   return { status: "Unknown", reason: "Rebuilding", message };
 }
@@ -67,7 +69,11 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
       return { status, reason: "Moving", message: row === undefined ? what : `${what}: ${waitText(facts, row)}${more}` };
     }
     case "Restarting": {
-      const what = `namespaces have moved, ${countText(handover.total - handover.done, "pod")} to restart`;
+      const left = handover.total - handover.done;
+      const what =
+        left === 0
+          ? "namespaces have moved; the replacement of the last restarted pod is not ready yet"
+          : `namespaces have moved, ${countText(left, "pod")} to restart`;
       return { status, reason: "Restarting", message: `${what}: ${restartText(facts, row)}` };
     }
     case "Paused":
@@ -93,7 +99,7 @@ function drainingText(facts: StatusFacts, moving: number, row: Row | undefined):
 
 function restartText({ restart, now }: StatusFacts, row: Row | undefined): string {
   const age = row === undefined ? "" : ageText(row.since, now);
-  return `${restart?.message ?? `pod ${restart?.pod}`}${age === "" ? "" : ` (${age})`}`;
+  return `${restart?.message ?? `pod ${restart?.pod}`}${age === "" ? "" : ` (has waited for ${age.replace("over", "more than")})`}`;
 }
 
 function pausedText({ plan, restart }: StatusFacts): string {
@@ -107,5 +113,5 @@ function pausedText({ plan, restart }: StatusFacts): string {
 
 function noProxyText(facts: StatusFacts, row: Row): string {
   const age = ageText(row.since, facts.now);
-  return `pod ${row.pod} carries no proxy and may hold everything${age === "" ? "" : `, ${age}`}: restart it to have it injected`;
+  return `pod ${row.pod} carries no proxy and may write everywhere${age === "" ? "" : `, ${age}`}: restart it to have it injected`;
 }

@@ -159,6 +159,7 @@ describe("a handover in the status", () => {
     made.settle();
     edit(made, ["pilot"]);
     const waiting = made.look();
+    expect(conditionOf(waiting, "Ready")).toMatchObject({ status: "True", reason: "PodsWithoutProxy" });
     expect(waiting.handover).toMatchObject({
       from: "",
       to: "canary",
@@ -167,7 +168,7 @@ describe("a handover in the status", () => {
     expect(conditionOf(waiting, "Converged")).toMatchObject({
       status: "False",
       reason: "PodsWithoutProxy",
-      message: expect.stringContaining("pod bare carries no proxy and may hold everything: restart it to have it injected"),
+      message: expect.stringContaining("pod bare carries no proxy and may write everywhere: restart it to have it injected"),
     });
     made.ack("c0", "d0");
     made.nowMs += 3_600_000;
@@ -191,6 +192,59 @@ describe("a handover in the status", () => {
     expect(rows).toHaveLength(MAX_WAITING_ON);
     expect(rows[0]).toMatchObject({ pod: "a08", since: "2026-01-01T00:00:00Z" });
     expect(made.status?.handover).toMatchObject({ done: 8, total: 20 });
+  });
+
+  it("that goes both ways names both subsets, and so does the one that was done last", () => {
+    const made = world();
+    edit(made, ["extra"]);
+    expect(made.look().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });
+    const { lastHandover } = made.settle();
+    expect(lastHandover).toMatchObject({ namespaces: 2, between: ["", "canary"], result: "Moved" });
+    edit(made, ["extra", "pilot"]);
+    const oneWay = made.settle().lastHandover;
+    expect(oneWay).toMatchObject({ from: "", to: "canary", namespaces: 1 });
+    expect(oneWay).not.toHaveProperty("between");
+  });
+
+  it("waits for a pod whose proxy crashes before its operator starts, by name, if a manager before may have told it something", () => {
+    const made = world();
+    made.pods.set("x", appPod("x", "", { ready: false, unstarted: true }));
+    made.forget();
+    made.hello("a0", "a1", "c0");
+    edit(made, ["pilot", "extra"]);
+    made.look();
+    made.ack("a0", "a1");
+    made.nowMs += 10_000;
+    const stuck = made.look();
+    expect(stuck.namespaces?.moving).toBe(1);
+    expect(stuck.handover?.waitingOn).toMatchObject([{ namespace: "extra", pod: "x", reason: "NotStarted" }]);
+    expect(conditionOf(stuck, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Moving",
+      message: expect.stringContaining("extra waits for pod x"),
+    });
+    made.nowMs += 300_000;
+    const message = expect.stringContaining("to do: see why its containers do not start");
+    expect(conditionOf(made.look(), "Stalled")).toMatchObject({ status: "True", reason: "NotStarted", message });
+    made.pods.set("x", appPod("x", "", { running: false, ready: false, unstarted: true }));
+    expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });
+  });
+
+  it("waits by name for a proxy that has been silent for over a minute, and if nothing moved then no handover is told", () => {
+    const made = world();
+    made.forget();
+    made.hello("a0", "a1");
+    expect(made.look().handover).toBeUndefined();
+    made.nowMs += 60_000;
+    const silent = made.look();
+    expect(silent.handover?.waitingOn).toMatchObject([{ pod: "c0", reason: "NotReported", since: "2026-01-01T00:00:00Z" }]);
+    expect(conditionOf(silent, "Converged")).toMatchObject({
+      reason: "Rebuilding",
+      message: "the proxy of pod c0 has not connected yet, over 1 min: nothing new is granted before",
+    });
+    made.hello("c0");
+    const after = made.settle();
+    expect([after.handover, after.lastHandover]).toEqual([undefined, undefined]);
   });
 
   it("is bounded, however many namespaces move", () => {
@@ -224,6 +278,11 @@ describe("a restart in the status", () => {
     });
     made.restart = { ...restart, left: 1 };
     expect(made.look().handover).toMatchObject({ done: 1, total: 2 });
+    made.restart = { ...restart, left: 0, reason: "NotReady", message: "pod a0 is gone and 1 of 2 pods are ready" };
+    made.nowMs += 15_000;
+    expect(conditionOf(made.look(), "Converged")?.message).toBe(
+      "namespaces have moved; the replacement of the last restarted pod is not ready yet: pod a0 is gone and 1 of 2 pods are ready (has waited for more than 10 s)",
+    );
     made.restart = undefined;
     const over = made.look();
     expect(over.handover).toBeUndefined();

@@ -7,9 +7,11 @@
 //   Granting   => Paused       the rules want more to move than may
 //   *          => Dissolving   the app is being deleted
 //   *          => nothing      nothing is left to do
-import type { HandoverStatus, LastHandover } from "../../../api/virtual-app-status.ts";
+import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../../api/virtual-app-status.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
+import type { Wait } from "../../handover/plan-fences.ts";
 import { undissolvedPods } from "../plan-dissolution.ts";
+import { ageMs, LOST_AFTER_MS } from "./ages.ts";
 import type { Counts } from "./counts.ts";
 import { conditionOf, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 import type { Gain } from "./no-writer.ts";
@@ -25,7 +27,9 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
   const { previous, now } = facts;
   const before = previous?.handover;
   const step = stepOf(facts, gains);
-  const isFinished = before !== undefined && isMove(before.phase) && !(step !== undefined && isMove(step.phase));
+  const isOver = before !== undefined && isMove(before.phase) && !(step !== undefined && isMove(step.phase));
+  // Who was only silent has held up nothing that is told of.
+  const isFinished = isOver && ((before.namespaces ?? 0) > 0 || before.resources === true);
   const lastHandover = isFinished ? finishedOf(facts, before, gains) : previous?.lastHandover;
   if (step === undefined) return { handover: undefined, lastHandover };
   const { phase, from, to, done, total, waits } = step;
@@ -38,7 +42,7 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
       phase,
       since: before?.phase === phase ? before.since : now,
       startedAt: (isSame ? before.startedAt : undefined) ?? now,
-      ...(isMove(phase) ? progressOf(facts, isSame ? before : undefined, gains, counts) : {}),
+      ...(isMove(phase) ? progressOf(facts, isSame ? before : undefined, step, gains, counts) : {}),
       ...(phase === "Paused" ? { namespaces: facts.plan.kept } : {}),
       done,
       total,
@@ -68,6 +72,8 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   const isMoving = before !== undefined && isMove(before.phase);
   // A manager that has just begun knows of a handover by the status only, until the proxies have said what they hold.
   if (plan.waits.some((wait) => !isUnheard(wait)) || (isMoving && plan.waits.length > 0)) return drainingStep(facts);
+  const silentSince = plan.waits.length === 0 ? undefined : silentFrom(facts);
+  if (silentSince !== undefined) return drainingStep(facts, silentSince);
   return (
     grantingStep(facts, gains) ??
     (plan.kept > 0 || restart?.reason === "Paused" ? pausedStep(restart) : undefined) ??
@@ -75,9 +81,16 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   );
 }
 
-function drainingStep(facts: StatusFacts): Step {
+/** Since when proxies have said nothing, if that is so long that they have to be named. */
+function silentFrom({ previous, now }: StatusFacts): string | undefined {
+  const before = conditionOf(previous, "Converged");
+  const since = before?.reason === "Rebuilding" ? before.lastTransitionTime : undefined;
+  return since !== undefined && ageMs(since, now) >= LOST_AFTER_MS ? since : undefined;
+}
+
+function drainingStep(facts: StatusFacts, since?: string): Step {
   const { plan, pods, previous } = facts;
-  const waits = drainingWaits(facts);
+  const waits = drainingWaits(facts).map((wait) => (since === undefined ? wait : { ...wait, since }));
   const wait = plan.waits.find((each) => !isUnheard(each));
   const from = wait === undefined ? previous?.handover?.from : (wait.subset ?? DEFAULT_SUBSET);
   const waiting = new Set(waits.map(({ pod }) => pod));
@@ -145,26 +158,44 @@ function dissolvingStep(facts: StatusFacts): Step {
 }
 
 function progressOf(
-  { previous }: StatusFacts,
+  { previous, plan }: StatusFacts,
   before: HandoverStatus | undefined,
+  step: Step,
   gains: ReadonlyMap<string, Gain>,
   counts: Counts,
 ) {
   const noWriterSeconds = longest(before, gains);
   const isQuiet = conditionOf(previous, "Converged")?.status === "True";
   const routeBefore = before === undefined ? (isQuiet ? previous?.routeDigest : undefined) : before.routeBefore;
+  const between = partiesOf(plan.waits, before, step);
+  const dividesResources = plan.waits.some((wait) => !isUnheard(wait) && wait.namespaces.length === 0);
   return {
     namespaces: Math.max(before?.namespaces ?? 0, counts.namespaces.moving),
+    ...(dividesResources || before?.resources ? { resources: true } : {}),
+    ...(between === undefined ? {} : { between }),
     ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),
     ...(routeBefore === undefined ? {} : { routeBefore }),
   };
 }
 
+/** All that take part, if it goes more than one way. */
+function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, step: Step): readonly string[] | undefined {
+  const { from, to } = before?.from === undefined ? step : before;
+  const known = waits.filter(({ subset }) => subset !== undefined);
+  const isOneWay =
+    before?.between === undefined &&
+    known.every((wait) => wait.subset === from && wait.to.every((each) => each === to)) &&
+    (step.to === undefined || step.to === to);
+  if (isOneWay) return undefined;
+  const parties = [...(before?.between ?? []), from, to, ...known.flatMap((wait) => [wait.subset, ...wait.to]), step.to];
+  return [...new Set(parties.filter((subset) => subset !== undefined))].slice(0, MAX_PARTIES);
+}
+
 function finishedOf({ plan, now }: StatusFacts, before: HandoverStatus, gains: ReadonlyMap<string, Gain>): LastHandover {
   const noWriterSeconds = longest(before, gains);
+  const { from = DEFAULT_SUBSET, to = DEFAULT_SUBSET, between } = before;
   return {
-    from: before.from ?? DEFAULT_SUBSET,
-    to: before.to ?? DEFAULT_SUBSET,
+    ...(between === undefined ? { from, to } : { from: between[0] ?? from, to: between[1] ?? to, between }),
     namespaces: before.namespaces ?? 0,
     finishedAt: now,
     ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),

@@ -40,8 +40,17 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
-  if (phase !== undefined) return { status: "True", reason: phase as Phase, message: converged.message };
-  return { status: "True", reason: "InSync", message: syncText(facts, counts) };
+  if (phase !== undefined) {
+    if (converged.reason !== "PodsWithoutProxy") return { status: "True", reason: phase as Phase, message: converged.message };
+    return { status: "True", reason: converged.reason, message: converged.message + neverInjectedText(facts) };
+  }
+  return { status: "True", reason: "InSync", message: syncText(facts, counts) + neverInjectedText(facts) };
+}
+
+/** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
+function neverInjectedText({ previous }: StatusFacts): string {
+  const injection = conditionOf(previous, "InjectionReady");
+  return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
 }
 
 function refused(facts: StatusFacts): Ready | undefined {
@@ -88,7 +97,7 @@ function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   if (first === undefined) return undefined;
   const text = syncText(facts, counts);
   if (late.every((pod) => proxyOf(facts, pod) === undefined) && wasReady(facts)) {
-    return { status: "True", reason: "Rebuilding", message: `${text}; pod ${first.name} has not said yet what it holds` };
+    return { status: "True", reason: "Rebuilding", message: `${text}; the proxy of pod ${first.name} has not connected yet` };
   }
   const message = `${text}; pod ${first.name} is ${proxyOf(facts, first)?.connected ? "behind" : "not connected"}`;
   return { status: "False", reason: "ProxiesBehind", message };

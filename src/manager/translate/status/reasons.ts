@@ -39,6 +39,7 @@ export const CONDITION_REASONS = {
     "SnapshotRefused",
     "OwnershipConflict",
     "LockDenied",
+    "PodsWithoutProxy",
     ...WAIT_REASONS,
     "SubsetWithoutPods",
     "ProxiesBehind",
@@ -57,7 +58,7 @@ export const CONDITION_REASONS = {
     "Invalid",
   ],
   LockPermitted: ["NoLock", "LockDenied", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
-  InjectionReady: ["InForce", "WebhookPending", "ManagerNamespace", "Invalid", "Dissolving"],
+  InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
   Stalled: ["Progressing", "Invalid", "LockDenied", ...WAIT_REASONS],
 } as const satisfies Record<ConditionType, readonly string[]>;

@@ -107,9 +107,7 @@ describe("a manager that has just begun", () => {
     expect(conditionOf(world.look(), "Stalled")).toMatchObject({
       status: "True",
       reason: "NotReported",
-      message: expect.stringContaining(
-        "the mesh waits for pod a0, over 5 min: its proxy has not said yet what it holds; to do: ",
-      ),
+      message: expect.stringContaining("waits for pod a0, over 5 min: its proxy has not connected yet; to do: "),
     });
   });
 

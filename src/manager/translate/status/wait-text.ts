@@ -11,8 +11,16 @@ interface Explanation {
 
 const GO = "its claim ends with the pod: delete it if it does not come back";
 
+interface Details {
+  readonly writes: number;
+  readonly problems: string;
+  readonly isConnected: boolean;
+  /** It is told of nothing more, and may write by what it was told. */
+  readonly isUnstarted: boolean;
+}
+
 /** Why the wait lasts, and what helps. */
-function explain(reason: WaitReason, pod: string, details: { readonly writes: number; readonly problems: string }): Explanation {
+function explain(reason: WaitReason, pod: string, details: Details): Explanation {
   switch (reason) {
     case "NotAcknowledged":
       return { why: "its proxy has not acknowledged the change", remedy: `look at the log of its proxy; ${GO}` };
@@ -23,13 +31,15 @@ function explain(reason: WaitReason, pod: string, details: { readonly writes: nu
       };
     case "NotReported":
       return {
-        why: "its proxy has not said yet what it holds",
+        why: details.isConnected ? "its proxy has not said yet what it holds" : "its proxy has not connected yet",
         remedy: `see that the pod reaches the manager on its gRPC port; ${GO}`,
       };
     case "NotStarted":
       return {
-        why: "its proxy has not started, and would never be told its routes without the app",
-        remedy: "see why its containers do not start, or delete it",
+        why: details.isUnstarted
+          ? "its proxy does not start, and an earlier manager may have told it routes"
+          : "its proxy has not started, and would never be told its routes without the app",
+        remedy: `see why its containers do not start (kubectl logs ${pod} -c ctrlmesh-proxy), or delete it`,
       };
     case "NotConnected":
       return { why: "its proxy is not connected and may still write", remedy: `see that its node is reachable; ${GO}` };
@@ -39,7 +49,7 @@ function explain(reason: WaitReason, pod: string, details: { readonly writes: nu
         remedy: "nothing: it ends by itself",
       };
     case "NoProxy":
-      return { why: "it carries no proxy and may hold everything", remedy: "restart it to have it injected" };
+      return { why: "it carries no proxy and may write everywhere", remedy: "restart it to have it injected" };
     case "ForeignProxy":
       return {
         why: "it carries the proxy of another app",
@@ -102,7 +112,9 @@ function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Exp
   const own = facts.pods.find(({ name }) => name === pod);
   const known = own && proxyOf(facts, own);
   const problems = known?.problems.join("; ").slice(0, MAX_PROBLEM_CHARS) ?? "";
-  return explain(reason as WaitReason, pod, { writes: known?.drainingWrites ?? 0, problems });
+  const isUnstarted = own?.unstarted === true && own.running;
+  const details = { writes: known?.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
+  return explain(reason as WaitReason, pod, details);
 }
 
 const MAX_PROBLEM_CHARS = 512;

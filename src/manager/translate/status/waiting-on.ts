@@ -42,6 +42,8 @@ function reasonOf(facts: StatusFacts, { cause }: Wait, pod: AppPod | undefined):
       return "NoProxy";
     case "unreported":
       return pod?.proxy === "foreign" ? "ForeignProxy" : "NotReported";
+    case "unstarted":
+      return "NotStarted";
     case "pod-gone":
     case "just-listed":
       return "PodGone";

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { regexSize } from "./regex-size.ts";
+
+describe("the size of a regular expression", () => {
+  it("is about its length where nothing is repeated", () => {
+    for (const pattern of ["^canary-", "^(a|b|c)-[0-9]+$", String.raw`^\d+\.x$`, "a*b+c?"]) {
+      expect(regexSize(pattern)).toBeLessThan(2 * pattern.length + 2);
+    }
+  });
+  it.each([
+    ["((a{1,10}){1,10}){1,10}", 1_000],
+    ["(?:abcdefghij){1000}", 10_000],
+    ["a{500,}", 500],
+    ["(aaaa[)]aaaa){1000}", 9_000],
+    ["(aaaa[]()]aaaa){1000}", 9_000],
+    ["(aaaa[[:alpha:])]aaaa){1000}", 9_000],
+    [String.raw`(aaaa\)aaaa){1000}`, 9_000],
+    [String.raw`(aaaa\Q)[\Eaaaa){1000}`, 9_000],
+    [String.raw`(aaaa[\])]aaaa){1000}`, 9_000],
+    [String.raw`\pL{100}`, 5_000],
+    ["(?i)[A-\uffff]", 1_000],
+    [String.raw`(?i)[\x{41}-\x{ffff}]`, 1_000],
+    [`${"(".repeat(100)}a{1000}`, 1_000],
+  ])("of %s counts its repetitions, whatever stands in it", (pattern, least) => {
+    expect(regexSize(pattern)).toBeGreaterThanOrEqual(least);
+    expect(regexSize(pattern)).toBeLessThan(6 * least + 200);
+  });
+  it("takes braces that repeat nothing for what they are", () => {
+    for (const pattern of [String.raw`\x{1000}`, String.raw`\Qa{1000}\E`, "[a{1000}]", "a{,1000}"]) {
+      expect(regexSize(pattern)).toBeLessThan(100);
+    }
+  });
+});

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createResourceIndex, pairCount } from "./resource-index.ts";
+
+const names = fc.uniqueArray(fc.constantFrom("*", "a", "b", "c"), { maxLength: 2 });
+const list = fc.array(fc.record({ apiGroups: names, resources: names }), { maxLength: 3 });
+type List = readonly { readonly apiGroups: readonly string[]; readonly resources: readonly string[] }[];
+const meet = (a: readonly string[], b: readonly string[]) =>
+  a.some((left) => b.some((right) => left === "*" || right === "*" || left === right));
+const overlap = (a: List, b: List) =>
+  a.some((left) => b.some((right) => meet(left.apiGroups, right.apiGroups) && meet(left.resources, right.resources)));
+
+it("finds the first list that has a resource in common, as comparing each with each would", () => {
+  fc.assert(
+    fc.property(fc.array(list, { maxLength: 5 }), list, (lists, one) => {
+      const index = createResourceIndex<number>();
+      for (const [at, each] of lists.entries()) index.add(each, at);
+      const expected = lists.findIndex((each) => overlap(each, one));
+      expect(index.firstOverlap(one)).toBe(expected === -1 ? undefined : expected);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it("counts pairs, and nothing in what is no list of resources", () => {
+  expect(
+    pairCount([
+      { apiGroups: ["", "apps"], resources: ["a", "b", "c"] },
+      { apiGroups: ["*"], resources: ["*"] },
+    ]),
+  ).toBe(7);
+  for (const odd of [undefined, 3, [null], [{ apiGroups: "x" }], [{ resources: ["a"] }]]) expect(pairCount(odd)).toBe(0);
+});

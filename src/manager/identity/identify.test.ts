@@ -1,0 +1,49 @@
+import { Metadata } from "@grpc/grpc-js";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createAddressLimit } from "./address-limit.ts";
+import { createIdentify } from "./identify.ts";
+import type { Verdict } from "./token-reviewer.ts";
+
+const GOOD: Verdict = { kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } };
+const BAD: Verdict = { kind: "refuse", reason: "bad-token", message: "no" };
+const metadata = (token: string) => {
+  const made = new Metadata();
+  made.set("authorization", `Bearer ${token}`);
+  return made;
+};
+
+function callers() {
+  const clock = createFakeClock();
+  const asked: string[] = [];
+  const review = async (token: string) => {
+    asked.push(token);
+    return token === "good" ? GOOD : BAD;
+  };
+  const rejections = { reject: () => undefined };
+  const identify = createIdentify({ reviewer: { review }, rejections, limit: createAddressLimit(clock) });
+  const kinds = async (token: string, peer: string, times: number) => {
+    const all = await Promise.all(Array.from({ length: times }, () => identify(metadata(token), peer)));
+    return Object.fromEntries(
+      Map.groupBy(all, ({ kind }) => kind)
+        .entries()
+        .map(([kind, some]) => [kind, some.length]),
+    );
+  };
+  return { clock, asked, kinds };
+}
+
+it("an address whose tokens are refused over and over waits, whatever its ports; another one is asked about at once", async () => {
+  const { clock, asked, kinds } = callers();
+  expect(await kinds("made-up", "10.0.0.1:1", 4_000)).toEqual({ refuse: 1_024, wait: 2_976 });
+  expect(await kinds("made-up", "10.0.0.1:2", 10)).toEqual({ wait: 10 });
+  expect(asked).toHaveLength(1_024);
+  expect(await kinds("good", "10.0.0.2:1", 10)).toEqual({ pod: 10 });
+  await clock.advance(1_000);
+  expect(await kinds("made-up", "10.0.0.1:3", 100)).toEqual({ refuse: 10, wait: 90 });
+});
+
+it("good tokens use nothing up", async () => {
+  const { kinds } = callers();
+  for (let round = 0; round < 5; round++) expect(await kinds("good", "10.0.0.1:1", 1_000)).toEqual({ pod: 1_000 });
+});

@@ -1,0 +1,108 @@
+// docs/install.md as a new user follows it: its own commands, one after the other, from `helm install` to the way out, on the real
+// control plane with a node that runs the pods. Blocks that are marked `sh` are run; outputs that are marked `text` are held to what
+// the commands print, but for names of pods, times and counts of them.
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { goProgram } from "../support/go-build.ts";
+import { operatorImage } from "../support/install/operator.ts";
+import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
+import { describeWithTestNode } from "../support/requirements.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const BLOCK = /```sh( refused)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs;
+const SLOW = 300_000;
+
+interface Block {
+  readonly commands: string;
+  readonly isRefused: boolean;
+  readonly output: string | undefined;
+}
+
+describeWithTestNode("docs/install.md", () => {
+  let mesh: InstalledMesh;
+  let helm: string;
+  beforeAll(async () => {
+    [mesh, helm] = await Promise.all([startInstalledMesh({ install: false }), goProgram("test/tools/helm")]);
+    await mesh.cluster.addImages({ "ctrlmesh/foo-operator:0.1.0": await operatorImage() });
+  });
+  afterAll(() => mesh?.stop());
+
+  const bash = async (commands: string): Promise<string> => {
+    // The images of the test node are named as those of a registry "ctrlmesh".
+    const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY: "ctrlmesh", NS: "foo-system" };
+    const script = `helm() { "$HELM" "$@"; }\n${commands}`;
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: ROOT, env, timeout: SLOW });
+    return stdout;
+  };
+  const follow = async (section: string) => {
+    for (const { commands, output } of blocksOf(section).filter(({ isRefused }) => !isRefused)) {
+      const stdout = await bash(commands);
+      if (output !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(output));
+    }
+  };
+
+  it("installs", { timeout: SLOW }, () => follow("Install"));
+
+  it("brings the operator of examples/install into the mesh", { timeout: SLOW }, () => follow("The first operator"));
+
+  it("moves a namespace to the canary, which reconciles what is in it", { timeout: SLOW }, async () => {
+    await follow("See it work");
+    const pod = await mesh.run("get", "foo", "b", "-n", "team-b", "-o", "jsonpath={.status.reconciledBy}");
+    expect(pod).toMatch(/^foo-canary-/);
+  });
+
+  // The test node has no port-forward: the same command in a pod, where the proxy listens.
+  it("shows the words of a refused write", async () => {
+    const [block] = blocksOf("See it work").filter(({ isRefused }) => isRefused);
+    const command = /^kubectl --server.*$/m.exec(block?.commands.replaceAll("\\\n", "") ?? "")?.[0] ?? "";
+    const [name = ""] = (await mesh.podNames("foo-system", "component=foo-operator,version=v1")) ?? [];
+    const token = (await mesh.run("create", "token", "foo-operator", "-n", "foo-system")).trim();
+    const argv = command
+      .replace(/\$\(.*\)/, token)
+      .replace("mesh-ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
+      .split(/ +/);
+    const answer = await mesh.cluster.exec("foo-system", name, "operator", argv);
+    expect(answer).toEqual({ code: 1, output: block?.output });
+    expect(readFileSync(`${ROOT}README.md`, "utf8")).toContain(block?.output ?? "no output");
+  });
+
+  it("shows the managers' logs and who leads", () => follow("If something does not work"));
+
+  it("upgrades, names the sidecars' images, and goes back", { timeout: SLOW }, () => follow("Upgrade"));
+
+  it("leaves", { timeout: SLOW }, async () => {
+    await follow("Leave");
+    expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")).toBe("");
+  });
+});
+
+function blocksOf(section: string): readonly Block[] {
+  const text = readFileSync(`${ROOT}docs/install.md`, "utf8");
+  const [, body = ""] = text.split(`\n## ${section}\n`);
+  const [own = ""] = body.split("\n## ");
+  return [...own.matchAll(BLOCK)].map(([, refused, commands = "", output]) => ({
+    commands,
+    isRefused: refused !== undefined,
+    output,
+  }));
+}
+
+/** What an output says, whatever the pods are called and however long it took; in any order, since names are sorted by their hashes. */
+function shapeOf(output: string): string[] {
+  const lines = output.trim().split("\n");
+  return lines
+    .map((line) =>
+      line
+        .replace(/_[0-9a-f-]{36}/g, "_UID")
+        .replace(/-[bcdfghjklmnpqrstvwxz2456789]{7,10}-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])/g, "-POD")
+        .replace(/\b\d+(\.\d+)? ms\b/g, "T")
+        .replace(/\b(\d+m)?\d+s\b/g, "T")
+        .replace(/route \d+/g, "route N")
+        .replace(/\s+/g, " ")
+        .trim(),
+    )
+    .sort();
+}

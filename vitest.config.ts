@@ -1,6 +1,6 @@
 // Three projects, from the least powerful to the most, one after the other: unit (beside the code, no network), integration
-// (real processes and sockets against localkube), e2e (the real control plane; two files at a time, each with its own:
-// most of their time they wait).
+// (real processes and sockets against localkube), e2e (the real control plane; one file at a time, each with its own:
+// two at a time starve each other of two cores, and managers lose their lease).
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -29,7 +29,7 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 900_000,
-          maxWorkers: 2,
+          fileParallelism: false,
           sequence: { groupOrder: 3 },
         },
       },

@@ -64,12 +64,12 @@ async function beginWrites(of: ProxyHarness, count: number) {
 it("writes behind a slow webhook delay no get", async () => {
   const of = await start();
   const writes = await beginWrites(of, 60);
-  expect(await timedGet(of)).toBeLessThan(500);
+  expect(await timedGet(of)).toBeLessThan(2_000);
   for (const write of writes) write.destroy();
 }, 20_000);
 
 it("writes whose clients are gone keep their connections, not their places", async () => {
-  const of = await start({ upstream: { timeouts: { ...DEFAULT_TIMEOUTS, abandonedMs: 3_000 } } });
+  const of = await start({ upstream: { timeouts: { ...DEFAULT_TIMEOUTS, abandonedMs: 10_000 } } });
   const waiting = async () => {
     const metric = await of.registry.getSingleMetric("ctrlmesh_proxy_upstream_waiting_requests")?.get();
     return metric?.values.find(({ labels }) => labels.pool === "short")?.value;
@@ -78,11 +78,11 @@ it("writes whose clients are gone keep their connections, not their places", asy
   for (let round = 0; round < 5; round++) {
     for (const write of await beginWrites(of, 60)) write.destroy();
   }
-  expect(await timedGet(of)).toBeLessThan(500);
+  expect(await timedGet(of)).toBeLessThan(2_000);
   expect(await waiting()).toBe(0);
   expect(api.open).toBeGreaterThan(290);
-  await eventually(() => api.open < 10, { withinMs: 10_000 });
-}, 30_000);
+  await eventually(() => api.open < 10, { withinMs: 20_000 });
+}, 60_000);
 
 it.each<[string, Layer]>([
   [
@@ -96,7 +96,7 @@ it.each<[string, Layer]>([
 ])("a reply that %s is given up", async (_name, isolate) => {
   const of = await start({ isolate });
   for (let index = 0; index < 12; index++) expect((await of.fetch(ODD)).status).toBeGreaterThan(0);
-  expect(await timedGet(of)).toBeLessThan(500);
+  expect(await timedGet(of)).toBeLessThan(2_000);
   await eventually(() => api.open <= 4);
 });
 

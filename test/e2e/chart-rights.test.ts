@@ -122,7 +122,8 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
       expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThanOrEqual(2);
       const ofApp = `${APP.name}.${NAMESPACE}.inject.ctrlmesh.kruise.io`;
       expect(await webhookNames("mutatingwebhookconfiguration", "ctrlmesh-injection")).toContain(ofApp);
-      expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(1);
+      // That of VirtualApps, and one for the pods of the app.
+      expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(2);
     }, 60_000);
     await run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE);
   }, 120_000);

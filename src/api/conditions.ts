@@ -4,7 +4,7 @@ import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
 /** The conditions of an app, in the order in which they are written. */
-const CONDITION_TYPES = [
+export const CONDITION_TYPES = [
   "Ready",
   "Accepted",
   "Converged",

@@ -1,13 +1,14 @@
 // What the example operator must show, on any API server: on localkube (test/integration) and on the real control plane
 // (test/e2e). Judged by the state of the world and by the audit log.
+
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { Child } from "./child-process.ts";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 import {
   type ExampleServer,
   greetings,
@@ -59,6 +60,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
   itWithProgram("kubectl", "the README's commands print what it says they print", async () => {
     const operators: ReturnType<typeof spawn>[] = [];
     try {
+      // The README's own port may be taken on this machine.
       for (const block of readmeBlocks(await freePort())) {
         if (block.isOperator) operators.push(runInBackground(block, server.kubeconfig));
         else expect(await runBlock(block, server.kubeconfig)).toEqual({ commands: block.commands, stdout: block.output });
@@ -185,16 +187,6 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     expect(await first.stop()).toBe(1);
     expect(writesSince(before).filter(({ pod }) => pod === "pod-0")).toEqual([]);
   });
-}
-
-/** One that nobody has: the README's own may be taken on this machine. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function runBlock({ commands }: ReadmeBlock, kubeconfig: string) {

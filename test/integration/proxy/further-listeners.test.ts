@@ -5,6 +5,7 @@ import { get } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { freePort } from "../../support/free-port.ts";
 import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
 
 let api: FakeApi;
@@ -18,15 +19,6 @@ afterEach(async () => {
   proxy = undefined;
   await api.close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 const ask = (url: string, harness: ProxyHarness) =>
   new Promise<number | undefined>((resolve, reject) => {

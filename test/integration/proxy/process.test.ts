@@ -1,13 +1,14 @@
 // The proxy as a process: what main does with good and bad configuration, and with SIGTERM.
+
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { freePort } from "../../support/free-port.ts";
 import { createProjectedVolume, issue, MANAGER_HOST, managerCertificate, newMeshCa } from "../../support/mesh-identity.ts";
 import { startManager } from "../../support/scripted-manager.ts";
 
@@ -43,15 +44,6 @@ function start(...argv: string[]): Run {
     run.stderr += chunk.toString();
   });
   return run;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 describe("ctrlmesh-proxy", () => {

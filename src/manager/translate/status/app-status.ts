@@ -1,7 +1,7 @@
 // Facts and plan -> the status of a VirtualApp. Pure. Invariant: bounded in size, whatever the number of namespaces; every
 // condition is there from the first write and carries the generation that it speaks of; and equal facts give an equal status, but for
 // ages, which change in coarse steps (ages.ts). Called by the reconciler.
-import type { Condition, ConditionType } from "../../../api/conditions.ts";
+import { CONDITION_TYPES, type Condition, type ConditionType } from "../../../api/conditions.ts";
 import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import { acceptedVerdict } from "./accepted.ts";
 import { convergedVerdict } from "./converged.ts";
@@ -70,20 +70,9 @@ export function rejectedStatus(facts: RejectedFacts): VirtualAppStatus {
   return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
 }
 
-// InjectionReady is another controller's word (controllers/injection-status), which keeps its place.
-const ORDER = [
-  "Ready",
-  "Accepted",
-  "Converged",
-  "LockPermitted",
-  "InjectionReady",
-  "TrafficIntercepted",
-  "Stalled",
-] as const satisfies readonly ConditionType[];
-
-/** The conditions in order; one of which nothing is said stays as it is. */
+/** The conditions in order; one of which nothing is said stays as it is, as does InjectionReady: that is controllers/injection-status' word. */
 function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
-  return ORDER.flatMap((type) => {
+  return CONDITION_TYPES.flatMap((type) => {
     const before = conditionOf(facts.previous, type);
     const verdict = type === "InjectionReady" ? undefined : verdicts[type];
     if (verdict === undefined) return before ?? [];

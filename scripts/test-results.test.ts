@@ -17,6 +17,13 @@ describe("vitest's report", () => {
     expect(vitestResults(report)).toEqual({ passed: 2, failures: ["/a.test.ts: b"], skipped: ["c", "d"] });
   });
 
+  it("tells why a test failed, without the stack", () => {
+    const failureMessages = [`\x1b[31mError: expected 1\nto be 2${"!".repeat(1_000)}\x1b[39m\n    at f (a.ts:1:1)`];
+    const test = { fullName: "b", status: "failed", failureMessages };
+    const { failures } = vitestResults({ testResults: [{ ...file("failed", {}), assertionResults: [test] }] });
+    expect(failures).toEqual([expect.stringMatching(/^\/a\.test\.ts: b: Error: expected 1\n {4}to be 2!{500,600}$/)]);
+  });
+
   it("has one failure for a file that did not load, and for one whose hook failed", () => {
     const report = { testResults: [file("failed", {}, "Cannot find module\n  at x"), file("failed", { a: "skipped" }, "hook")] };
     expect(vitestResults(report)).toEqual({

@@ -1,5 +1,8 @@
 // What the test runners say in their reports, added up. Pure. Invariant: a file or package that fails without any failed
 // test in it (it did not load, it crashed, its hook failed) counts as one failure, so that no failure can be lost.
+import { stripVTControlCharacters } from "node:util";
+
+const MAX_WHY_CHARS = 600;
 
 export interface Results {
   readonly passed: number;
@@ -15,7 +18,11 @@ export interface VitestReport {
     readonly name: string;
     readonly status: string;
     readonly message?: string;
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages?: readonly string[] | null;
+    }[];
   }[];
 }
 
@@ -35,7 +42,7 @@ export function vitestResults(report: VitestReport): Results {
     const before = failures.length;
     for (const test of assertionResults) {
       if (test.status === "passed") passed++;
-      else if (test.status === "failed") failures.push(`${name}: ${test.fullName}`);
+      else if (test.status === "failed") failures.push(`${name}: ${test.fullName}${why(test.failureMessages)}`);
       else skipped.push(test.fullName);
     }
     if (status === "failed" && failures.length === before) failures.push(`${name}: ${firstLine(message) || "failed"}`);
@@ -96,6 +103,12 @@ export function summaryLine({ passed, failures, skipped }: Results): string {
 // "example.org/a [example.org/a.test]" is how a test variant of a package is called.
 function packageOf(importPath: string): string {
   return importPath.split(" ")[0] ?? importPath;
+}
+
+/** What the first failed expectation said, without its stack: who has only the end of a log is to know why, too. */
+function why(messages: readonly string[] | null = []): string {
+  const [said = ""] = messages?.[0]?.split(/\n\s+at /) ?? [];
+  return said === "" ? "" : `: ${stripVTControlCharacters(said).slice(0, MAX_WHY_CHARS).replaceAll("\n", "\n    ")}`;
 }
 
 function firstLine(text: string): string {

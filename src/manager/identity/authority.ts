@@ -2,7 +2,7 @@
 // mesh-identity.ts and certifier.ts. Pure.
 import { X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
-import { splitPem } from "./pem.ts";
+import { splitPem } from "../../base/pem.ts";
 
 export interface Authority {
   readonly signer: KeyCertificate;
@@ -19,7 +19,7 @@ export interface Authority {
 export interface AuthoritySource {
   /**
    * Reads it anew, and as the leader does what is due. Called by mesh-identity.ts alone, never twice at a time.
-   * @throws MeshError `CA_INVALID` if it cannot be used, `CA_MISSING` if it is not there yet, or what the client throws
+   * @throws MeshError `CERTIFICATE_INVALID` if it cannot be used, `CA_MISSING` if it is not there yet, or what the client throws
    */
   refresh(signal: AbortSignal): Promise<Authority>;
 }

@@ -2,9 +2,9 @@ import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { handshake } from "../../../test/support/tls-handshake.ts";
 import { issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
+import { splitPem } from "../../base/pem.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import type { CaState } from "./ca-secret.ts";
-import { splitPem } from "./pem.ts";
 
 const DAY = 86_400_000;
 const settleMs = 600_000;

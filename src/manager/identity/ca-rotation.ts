@@ -7,10 +7,10 @@
 //     Signing(B) + Old(A) => Signing(B)              two weeks later; what A signed for B stays in the chain until A expires
 import { randomBytes, X509Certificate } from "node:crypto";
 import { CLOCK_SKEW_MS, createCa, crossSignCa, type KeyCertificate } from "../../base/certificates.ts";
+import { joinPem } from "../../base/pem.ts";
 import type { Authority } from "./authority.ts";
 import { expiryOf } from "./authority.ts";
 import type { CaState } from "./ca-secret.ts";
-import { joinPem } from "./pem.ts";
 
 export interface RotationOptions {
   /** Wall time in milliseconds since the epoch. */

@@ -2,8 +2,9 @@
 // written, damaged or somebody else's is an error that names the key; a new CA in its place would cut every running proxy off.
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
+import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
 import type { Secret } from "../../kube/client/resources.ts";
-import { joinPem, readCa, readCertificates, splitPem } from "./pem.ts";
+import { readCa } from "./read-ca.ts";
 
 /** The mesh's CAs. */
 export interface CaState {
@@ -29,13 +30,16 @@ const MANAGER = "ctrlmesh-manager";
 const KEYS = ["tls.crt", "tls.key", "next.crt", "next.key", "next-cross.crt", "old.crt", "cross.crt"] as const;
 type Key = (typeof KEYS)[number];
 
-/** @throws MeshError `CA_INVALID` that names the Secret and the key */
+/** @throws MeshError `CERTIFICATE_INVALID` that names the Secret and the key */
 export function parseCaSecret(secret: Secret): CaState {
   const { namespace = "", name = "", labels, annotations } = secret.metadata;
   const where = (key: Key) => `Secret ${namespace}/${name}, key ${key}`;
   if (labels?.[MANAGED_BY] !== MANAGER) {
     const own = "a CA of your own is named by --ca-secret (CTRLMESH_CA_SECRET)";
-    throw new MeshError("CA_INVALID", `reading Secret ${namespace}/${name}: it lacks the label ${MANAGED_BY}=${MANAGER}; ${own}`);
+    throw new MeshError(
+      "CERTIFICATE_INVALID",
+      `reading Secret ${namespace}/${name}: it lacks the label ${MANAGED_BY}=${MANAGER}; ${own}`,
+    );
   }
   const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
   const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
@@ -50,7 +54,8 @@ export function parseCaSecret(secret: Secret): CaState {
   const signing = pair("tls.crt", "tls.key");
   const hasNext = KEYS.some((key) => key.startsWith("next") && text(key) !== "");
   const [crossPem] = bundle("next-cross.crt");
-  if (hasNext && crossPem === undefined) throw new MeshError("CA_INVALID", `reading ${where("next-cross.crt")}: it is missing`);
+  if (hasNext && crossPem === undefined)
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${where("next-cross.crt")}: it is missing`);
   const promotedAtMs = Date.parse(annotations?.[PROMOTED_ANNOTATION] ?? "");
   return {
     signing,

@@ -2,12 +2,12 @@ import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { splitPem } from "../../base/pem.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { INJECTED_LABEL } from "../translate/app-pods.ts";
 import { authorityOf, createCaState } from "./ca-rotation.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
-import { splitPem } from "./pem.ts";
 
 const clock = createFakeClock();
 const authority = authorityOf(createCaState(clock.now()), 0);

@@ -103,7 +103,7 @@ describe("the mesh's own CA", () => {
   });
   it("is not made anew where a Secret is that cannot be read", async () => {
     client.put(SECRETS, { metadata: ref, data: {} });
-    await expect(replica(true).source.refresh(signal)).rejects.toMatchObject({ code: "CA_INVALID" });
+    await expect(replica(true).source.refresh(signal)).rejects.toMatchObject({ code: "CERTIFICATE_INVALID" });
     client.before = () => {
       throw new StatusError("Forbidden", "no");
     };

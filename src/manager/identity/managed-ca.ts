@@ -82,7 +82,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
       const state = parseCaSecret(secret);
       if (held !== undefined && !isSuccessor(state, held)) {
         const what = "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off who trusts the other";
-        throw new MeshError("CA_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
+        throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
       }
       held = isLeader() ? await advance(secret, state, signal) : state;
       return authorityOf(held, settleMs);

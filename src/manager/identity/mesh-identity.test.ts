@@ -3,11 +3,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
+import { splitPem } from "../../base/pem.ts";
 import type { Authority } from "./authority.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import type { CaState } from "./ca-secret.ts";
 import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
-import { splitPem } from "./pem.ts";
 import { managerNames } from "./server-names.ts";
 
 const HOUR = 3_600_000;
@@ -80,7 +80,7 @@ describe("the identity of a replica", () => {
     await identity.start(running.signal);
     const first = identity.serving;
     answer = () => {
-      throw new MeshError("CA_INVALID", "reading Secret a/b, key tls.key: gone");
+      throw new MeshError("CERTIFICATE_INVALID", "reading Secret a/b, key tls.key: gone");
     };
     await clock.advance(13 * HOUR);
     expect(identity.problem).toBe("reading Secret a/b, key tls.key: gone");
@@ -102,7 +102,7 @@ describe("the identity of a replica", () => {
     expect(identity.serving).toBeDefined();
     const other = createMeshIdentity({
       ...{ names, clock, random: () => 1, log: silentLogger() },
-      source: { refresh: () => Promise.reject(new MeshError("CA_INVALID", "half a key")) },
+      source: { refresh: () => Promise.reject(new MeshError("CERTIFICATE_INVALID", "half a key")) },
     });
     await expect(other.start(running.signal)).rejects.toThrow("half a key");
   });

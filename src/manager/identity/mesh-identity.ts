@@ -148,7 +148,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
         try {
           await refresh();
         } catch (error) {
-          if (isMeshError(error, "CA_INVALID")) throw error;
+          if (isMeshError(error, "CERTIFICATE_INVALID")) throw error;
           await sleep(clock, backoffMs(attempt, START_BACKOFF, random), signal).catch(() => undefined);
         }
       }

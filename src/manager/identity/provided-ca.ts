@@ -5,11 +5,12 @@ import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
+import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
 import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import { type Authority, type AuthoritySource, expiryOf } from "./authority.ts";
-import { joinPem, readCa, readCertificates, splitPem } from "./pem.ts";
+import { readCa } from "./read-ca.ts";
 
 export interface ProvidedCaOptions {
   readonly client: Pick<KubeClient, "get">;

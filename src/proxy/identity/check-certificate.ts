@@ -2,7 +2,7 @@
 // well. Invariant: what passes is taken by every client that trusts the CAs of the mesh's file, on the names that operators use. Pure.
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { errorMessage, MeshError } from "../../base/errors.ts";
-import { readCertificates } from "./pem.ts";
+import { readCertificates } from "../../base/pem.ts";
 import { SERVING_NAMES } from "./serving-certificate.ts";
 
 export interface CheckOptions {
@@ -35,9 +35,7 @@ export function checkCertificate(chainPem: string, { privateKey, trusts, now }: 
 
 function readChain(chainPem: string): [X509Certificate, ...X509Certificate[]] {
   try {
-    const [leaf, ...others] = readCertificates(chainPem);
-    if (leaf === undefined) throw unfit("there is none");
-    return [leaf, ...others];
+    return readCertificates(chainPem, "the chain");
   } catch (error) {
     throw unfit(errorMessage(error));
   }

@@ -8,12 +8,12 @@ import { createFakeClock, type FakeClock } from "../../../test/support/fake-cloc
 import { issue, newMeshCa } from "../../../test/support/mesh-identity.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
+import { readCertificates } from "../../base/pem.ts";
 import { CERTIFICATE_FILE_NAME } from "./certificate-file.ts";
 import { createCertificateHolder } from "./certificate-holder.ts";
 import type { Certify } from "./certify.ts";
 import { createIdentityMetrics } from "./identity-metrics.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
-import { readCertificates } from "./pem.ts";
 
 const HOUR_MS = 3_600_000;
 const ca = newMeshCa();
@@ -39,7 +39,7 @@ function setup({ chance = 0, dir = dataDir } = {}) {
   const certificate = createMeshCertificate({
     manager: "manager:5447",
     caFile: "/mesh.crt",
-    trust: { current: async () => ({ pem: ca.certPem, certificates: readCertificates(ca.certPem) }) },
+    trust: { current: async () => ({ pem: ca.certPem, certificates: readCertificates(ca.certPem, "the CA") }) },
     certify: async (publicKey, signal) => {
       asked.push(clock.monotonicMs());
       return manager.certify(publicKey, signal);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { readCertificates } from "../../base/pem.ts";
 import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./certificate-file.ts";
 import type { CertificateHolder } from "./certificate-holder.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
@@ -15,7 +16,6 @@ import { checkCertificate } from "./check-certificate.ts";
 import type { IdentityMetrics } from "./identity-metrics.ts";
 import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
 import { newKey } from "./new-key.ts";
-import { readCertificates, setOf } from "./pem.ts";
 import { isRefusal, reasonOf } from "./refusal.ts";
 import { CHECK_MS, renewalTime, retryBackoff } from "./renewal.ts";
 import type { ServingCertificate } from "./serving-certificate.ts";
@@ -56,7 +56,7 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
   let running: Promise<void> = Promise.resolve();
 
   const check = ({ chain, trust: trustPem }: StoredCertificate, by: MeshTrust, privateKey: KeyObject): Held => {
-    const issuers = readCertificates(trustPem);
+    const issuers = readCertificates(trustPem, "the manager's trust");
     const leaf = checkCertificate(chain, { privateKey, trusts: [by.certificates, issuers], now: clock.now() });
     return { leaf, trustSet: setOf(issuers), renewAt: renewalTime(leaf, random) };
   };
@@ -147,4 +147,9 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
       await running.catch(() => undefined);
     },
   };
+}
+
+/** The same for the same set of certificates, in whatever order. */
+function setOf(certificates: readonly X509Certificate[]): string {
+  return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
 }

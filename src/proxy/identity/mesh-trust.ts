@@ -5,7 +5,7 @@ import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { readCertificates } from "./pem.ts";
+import { readCertificates } from "../../base/pem.ts";
 
 /** The same object for as long as the file does not change. */
 export interface MeshTrust {
@@ -25,7 +25,7 @@ export function createMeshTrustStore(file: string, log: Logger): MeshTrustStore 
     async current() {
       try {
         const pem = await readFile(file, "utf8");
-        if (pem !== trust?.pem) trust = { pem, certificates: readCertificates(pem) };
+        if (pem !== trust?.pem) trust = { pem, certificates: readCertificates(pem, "the bundle") };
         warned = false;
       } catch (cause) {
         if (trust === undefined)

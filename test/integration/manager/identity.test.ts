@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { VirtualApp } from "../../../src/api/virtual-app.ts";
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { createRegistry, type Registry } from "../../../src/base/metrics.ts";
+import { splitPem } from "../../../src/base/pem.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { NAMESPACES, PODS, type Pod, SECRETS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
@@ -17,7 +18,6 @@ import { createLocalKube, type LocalKube } from "../../../src/localkube/localkub
 import { createAdmission } from "../../../src/manager/admission.ts";
 import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
-import { splitPem } from "../../../src/manager/identity/pem.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
 import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/snapshot-server/snapshot-server.ts";
 import { INJECTED_LABEL } from "../../../src/manager/translate/app-pods.ts";

@@ -306,7 +306,7 @@ describe("what is not a manager, or answers nonsense", () => {
       () => ({ chainPem: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", trustPem: ca.certPem }),
       "one of them is none",
     ],
-    ["that is missing", () => ({ chainPem: "", trustPem: "" }), "no PEM certificate in it"],
+    ["that is missing", () => ({ chainPem: "", trustPem: "" }), "no PEM certificate"],
     ["over the bound", () => ({ chainPem: "x".repeat(1_000_000), trustPem: ca.certPem }), "over 65536 characters"],
   ])("a certificate %s is not used", async (_name, reply, why) => {
     const boss = await manager({ certify: ({ publicKey }) => reply(publicKey) });

@@ -1,0 +1,38 @@
+// Certificates out of PEM text, bounded: it comes over the wire, or out of a Secret or a file that others write. Pure. Invariant: an
+// error names the place that the text came from, and never shows the text.
+import { X509Certificate } from "node:crypto";
+import { MeshError } from "./errors.ts";
+
+/** A chain or a bundle of CAs has a few certificates of less than 1 KB each. */
+export const MAX_PEM_CHARS = 64 * 1024;
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** The certificates of a bundle, each with a line end behind it, without what stands between them. */
+export function splitPem(bundle: string): string[] {
+  return (bundle.match(BLOCK) ?? []).map((block) => `${block}\n`);
+}
+
+/** One bundle of several, each certificate once. */
+export function joinPem(...bundles: readonly string[]): string {
+  return [...new Set(bundles.flatMap(splitPem))].join("");
+}
+
+/**
+ * Checks that every block is a certificate, and that there is one at least.
+ * @param where for messages: "Secret a/b, key tls.crt"
+ * @throws MeshError `CERTIFICATE_INVALID`, also if the text is longer than MAX_PEM_CHARS
+ */
+export function readCertificates(bundle: string, where: string): [X509Certificate, ...X509Certificate[]] {
+  const invalid = (what: string, cause?: unknown) => new MeshError("CERTIFICATE_INVALID", `reading ${where}: ${what}`, { cause });
+  if (bundle.length > MAX_PEM_CHARS) throw invalid(`over ${MAX_PEM_CHARS} characters`);
+  const [first, ...others] = splitPem(bundle).map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch (cause) {
+      throw invalid("not a certificate", cause);
+    }
+  });
+  if (first === undefined) throw invalid("no PEM certificate");
+  return [first, ...others];
+}

@@ -1,0 +1,52 @@
+// `node bench/webhook-entries.ts`: how many VirtualApps have room in one MutatingWebhookConfiguration. The configuration that the manager
+// writes, with ever more entries, stored by the real API server until etcd refuses it, for bundles of CAs of different sizes.
+
+import type { VirtualApp } from "../src/api/virtual-app.ts";
+import { createCa } from "../src/base/certificates.ts";
+import { createKubeClient } from "../src/kube/client/client.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../src/kube/client/resources.ts";
+import { injectionConfiguration, MUTATING_NAME } from "../src/manager/controllers/webhook-configuration/configurations.ts";
+import { startKube } from "../test/support/kube.ts";
+import { sampleVirtualApp } from "../test/support/virtual-app.ts";
+
+const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
+const MANY = 4_096;
+
+const kube = await startKube();
+const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "bench" });
+
+const appOf = (namespace: string): VirtualApp =>
+  ({ ...sampleVirtualApp(), metadata: { namespace, name: "operator" } }) as unknown as VirtualApp;
+
+async function hasRoom(entries: number, trustPem: string): Promise<boolean> {
+  const apps = Array.from({ length: entries }, (_, index) => appOf(`team-${index}-system`));
+  try {
+    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, injectionConfiguration(apps, TARGET, trustPem), {
+      fieldManager: "ctrlmesh-manager",
+    });
+    await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+try {
+  const { certPem } = createCa({ commonName: "ctrlmesh", now: Date.now(), maxIntermediates: 3 });
+  for (const [what, trustPem] of [
+    ["the mesh's own CA", certPem],
+    ["two of them, while it changes", certPem.repeat(2)],
+    ["a bundle of 8 KB", certPem.repeat(Math.ceil(8_192 / certPem.length))],
+  ] as const) {
+    let [fits, tooMany] = [0, MANY];
+    while (tooMany - fits > 1) {
+      const middle = Math.floor((fits + tooMany) / 2);
+      if (await hasRoom(middle, trustPem)) fits = middle;
+      else tooMany = middle;
+    }
+    console.log(`${what} (${trustPem.length} bytes): ${fits} VirtualApps`);
+  }
+} finally {
+  await client.close();
+  await kube.stop();
+}

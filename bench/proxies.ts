@@ -1,8 +1,8 @@
 // `node bench/proxies.ts`: what a manager bears. Simulated proxies with real gRPC streams on one manager: how long until all have what
 // a namespace's birth or relabel changes, how long all are back after the manager's restart, and after its leader's kill -9 with two
 // replicas. Prints a table, or JSON with --json. Options: --proxies N (default 1000), --namespaces N (default 10000), --apps N
-// (default 1), --rounds N (default 5), --processes N (default 2), --real (the real control plane; default localkube), --only
-// changes,restart,failover (default all).
+// (default 1), --rounds N (default 5), --processes N (default 2), --real (the real control plane; default localkube), --plain (without
+// TLS and tokens), --only changes,restart,failover (default all).
 import { parseArgs } from "node:util";
 import { LEASES, NAMESPACES } from "../src/kube/client/resources.ts";
 import type { Child } from "../test/support/child-process.ts";
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     processes: { type: "string", default: "2" },
     real: { type: "boolean", default: false },
+    plain: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     only: { type: "string", default: "changes,restart,failover" },
   },
@@ -50,7 +51,15 @@ const wallMs = () => performance.timeOrigin + performance.now();
 const median = (all: readonly number[]) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
 
 const beganMs = wallMs();
-const world = await startFleetWorld({ proxies, namespaces, apps, processes, real: values.real, note });
+const world = await startFleetWorld({
+  proxies,
+  namespaces,
+  apps,
+  processes,
+  real: values.real,
+  identity: values.plain ? "none" : "mesh",
+  note,
+});
 try {
   const madeMs = wallMs();
   note(`world made in ${((madeMs - beganMs) / 1000).toFixed(1)} s; waiting for all proxies`);

@@ -136,7 +136,7 @@ describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () =
   });
 
   it("manager and proxy find each other and serve; nothing is written but the proxy's data", async () => {
-    const world = await startFleetWorld({ proxies: 1, namespaces: 2, leaseMs: 2_000 });
+    const world = await startFleetWorld({ proxies: 1, namespaces: 2, leaseMs: 2_000, identity: "none" });
     try {
       // The world's own manager makes room.
       const own = await eventually(async () => (await world.leader()) ?? false, 30_000);

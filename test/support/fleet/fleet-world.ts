@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { VirtualApp } from "../../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
-import { NAMESPACES, PODS } from "../../../src/kube/client/resources.ts";
+import { NAMESPACES, PODS, SECRETS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { MANAGER_STATES, VIRTUAL_APPS } from "../../../src/manager/resources.ts";
 import { INJECTED_LABEL } from "../../../src/manager/translate/app-pods.ts";
@@ -15,8 +15,11 @@ import type { PodRef } from "../../../src/wire/messages.ts";
 import { type Child, startChild } from "../child-process.ts";
 import { eventually } from "../eventually.ts";
 import { startKube } from "../kube.ts";
+import { SERVICE_ACCOUNTS } from "../mesh/cluster.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
+import type { FleetPod } from "./worker.ts";
 
+const SERVICE_ACCOUNT = "operator";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 export interface FleetWorldOptions {
@@ -28,6 +31,8 @@ export interface FleetWorldOptions {
   readonly processes?: number;
   /** Run the real control plane; default localkube. */
   readonly real?: boolean;
+  /** "mesh" (default): TLS, and a token for each pod. "none": plain text. */
+  readonly identity?: "mesh" | "none";
   /** Default: the manager's own. */
   readonly leaseMs?: number;
   /** Flags of Node for the managers, such as --cpu-prof. */
@@ -55,7 +60,7 @@ export interface FleetWorld {
 
 /** With one manager, and all proxies served. */
 export async function startFleetWorld(options: FleetWorldOptions): Promise<FleetWorld> {
-  const { proxies, namespaces, apps = 1, processes = 2, real = false, note = () => undefined } = options;
+  const { proxies, namespaces, apps = 1, processes = 2, real = false, identity = "mesh", note = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-fleet-"));
   const kube = real ? await startReal() : await startLocal(dir);
   const client = createKubeClient({
@@ -72,7 +77,10 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
       metadata: { name: namespaceOf(index), labels: index % 10 === 0 ? { track: "canary" } : {} },
     }),
   );
-  for (const name of appNames(apps)) await client.create(VIRTUAL_APPS, virtualApp(name));
+  for (const name of appNames(apps)) {
+    await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: name, name: SERVICE_ACCOUNT } });
+    await client.create(VIRTUAL_APPS, virtualApp(name));
+  }
   const pods = await inParallel(proxies, (index) => createPod(client, appNames(apps)[index % apps] ?? "", index));
 
   const managers: Child[] = [];
@@ -93,6 +101,7 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
         "127.0.0.1:0",
         "--health-listen",
         "127.0.0.1:0",
+        ...(identity === "mesh" ? ["--identity", "mesh", "--server-names", "127.0.0.1"] : []),
         ...(options.leaseMs === undefined ? [] : ["--lease-duration-ms", String(options.leaseMs)]),
       ],
     });
@@ -105,7 +114,8 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
   };
   let fleet: Fleet | undefined;
   await addManager();
-  const started = startFleet(pods, endpointsOf(managers), processes);
+  const [trustPem, fleetPods] = identity === "mesh" ? await identitiesOf(client, pods) : [undefined, withoutTokens(pods)];
+  const started = startFleet({ pods: fleetPods, endpoints: endpointsOf(managers), processes, trustPem });
   fleet = started;
   const metric = async (manager: Child, name: string) => {
     const text = await (await fetch(`${String(manager.ready.health)}/metrics`)).text();
@@ -191,6 +201,7 @@ async function createPod(client: KubeClient, app: string, index: number): Promis
   const isCanary = index % 4 === 3;
   const labels = { component: app, [INJECTED_LABEL]: app, ...(isCanary ? { version: "canary" } : {}) };
   const spec = {
+    serviceAccountName: SERVICE_ACCOUNT,
     containers: [{ name: "operator", image: "example.invalid/operator" }],
     initContainers: [{ name: "ctrlmesh-proxy", image: "example.invalid/proxy", restartPolicy: "Always" }],
   };
@@ -199,6 +210,23 @@ async function createPod(client: KubeClient, app: string, index: number): Promis
   const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }], initContainerStatuses: [proxy] };
   await client.patch(PODS, { namespace: app, name }, { type: "merge", body: { status } }, { subresource: "status" });
   return { namespace: app, name, uid: pod.metadata.uid ?? "" };
+}
+
+function withoutTokens(pods: readonly PodRef[]): FleetPod[] {
+  return pods.map((pod) => ({ ...pod, token: undefined }));
+}
+
+/** The mesh's CA, which the first manager has made, and the pods with tokens as the kubelet would mount them. */
+async function identitiesOf(client: KubeClient, pods: readonly PodRef[]): Promise<[string, FleetPod[]]> {
+  const secret = await eventually(() => client.get(SECRETS, { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" }), 30_000);
+  const withTokens = await inParallel(pods.length, async (index) => {
+    const { namespace, name, uid } = pods[index] ?? { namespace: "", name: "", uid: "" };
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name, uid };
+    const body = { spec: { audiences: ["ctrlmesh"], expirationSeconds: 7_200, boundObjectRef } };
+    const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace, name: SERVICE_ACCOUNT }, "token", body);
+    return { namespace, name, uid, token: (answer as { status: { token: string } }).status.token };
+  });
+  return [Buffer.from(secret.data?.["tls.crt"] ?? "", "base64").toString(), withTokens];
 }
 
 async function inParallel<T>(count: number, run: (index: number) => Promise<T>): Promise<T[]> {

@@ -1,8 +1,7 @@
 // Many simulated proxies in a few processes. Each answers for its own: what all have is known when every process has said so.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { PodRef } from "../../../src/wire/messages.ts";
-import type { FromWorker, ToWorker } from "./worker.ts";
+import type { FleetPod, FromWorker, ToWorker } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
@@ -28,7 +27,15 @@ export interface Fleet {
   stop(): void;
 }
 
-export function startFleet(pods: readonly PodRef[], endpoints: readonly string[], processes: number): Fleet {
+export interface FleetOptions {
+  readonly pods: readonly FleetPod[];
+  readonly endpoints: readonly string[];
+  readonly processes: number;
+  /** The mesh's CA; undefined: in plain text. */
+  readonly trustPem: string | undefined;
+}
+
+export function startFleet({ pods, endpoints, processes, trustPem }: FleetOptions): Fleet {
   const waiting = new Map<number, (answer: FromWorker) => void>();
   let lastId = 0;
   const workers = Array.from({ length: processes }, (_, index) => {
@@ -38,7 +45,7 @@ export function startFleet(pods: readonly PodRef[], endpoints: readonly string[]
       waiting.delete(message.id);
     });
     tell(worker, { kind: "endpoints", endpoints });
-    tell(worker, { kind: "start", pods: pods.filter((_pod, at) => at % processes === index) });
+    tell(worker, { kind: "start", pods: pods.filter((_pod, at) => at % processes === index), trustPem });
     return worker;
   });
   const ask = (message: (id: number) => ToWorker): Promise<FromWorker[]> =>

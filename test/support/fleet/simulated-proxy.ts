@@ -1,6 +1,6 @@
 // A proxy without an operator: a real gRPC stream, hellos with what it holds, deltas, epochs, acknowledgements at once, redirects and
 // backoff as the real one has them. A thousand of them share what they decode, since the manager is what is looked at.
-import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
+import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../../src/base/backoff.ts";
 import { fieldsOf, messageField, numberField } from "../../../src/manager/snapshot-server/protobuf-fields.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
@@ -17,6 +17,7 @@ const OPTIONS = {
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
   "grpc.enable_http_proxy": 0,
+  "grpc.ssl_target_name_override": "ctrlmesh-manager.ctrlmesh-system.svc",
   "grpc.keepalive_time_ms": 5_000,
   "grpc.keepalive_timeout_ms": 5_000,
   "grpc.keepalive_permit_without_calls": 1,
@@ -51,13 +52,20 @@ export interface SimulatedProxy {
 
 export interface SimulatedProxyOptions {
   readonly pod: PodRef;
+  /** Of the pod; undefined where the manager asks for none. */
+  readonly token: string | undefined;
+  /** Shared by all of a process: with TLS there is one context of it, and each connection has its own handshake. */
+  readonly credentials: ChannelCredentials;
   /** The service: any replica may answer. Read anew for each try. */
   readonly endpoints: () => readonly string[];
   readonly shared: SharedSnapshots;
   readonly onChange: (proxy: SimulatedProxy) => void;
 }
 
-export function startSimulatedProxy({ pod, endpoints, shared, onChange }: SimulatedProxyOptions): SimulatedProxy {
+export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedProxy {
+  const { pod, token, credentials, endpoints, shared, onChange } = options;
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
   const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0 };
   const snapshotsOf = new Map<number, number>();
   let current: Snapshot | undefined;
@@ -172,11 +180,12 @@ export function startSimulatedProxy({ pod, endpoints, shared, onChange }: Simula
 
   function connect(endpoint: string): void {
     if (method === undefined) return;
-    const client = new Client(endpoint, credentials.createInsecure(), OPTIONS);
+    const client = new Client(endpoint, credentials, OPTIONS);
     const opened: ClientDuplexStream<ProxyMessage | Buffer, Buffer> = client.makeBidiStreamRequest(
       method.path,
       (message: ProxyMessage | Buffer) => (Buffer.isBuffer(message) ? message : encode(message)),
       (bytes: Buffer) => bytes,
+      metadata,
     );
     call = opened;
     let redirect: string | undefined;

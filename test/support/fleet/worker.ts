@@ -1,10 +1,18 @@
 // A process of simulated proxies, told by IPC what to do; see fleet.ts.
+
+import { credentials } from "@grpc/grpc-js";
 import { ownersOf } from "../../../src/route/table.ts";
 import type { PodRef } from "../../../src/wire/messages.ts";
 import { type SharedSnapshots, type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
 
+export interface FleetPod extends PodRef {
+  /** For the manager; undefined where it asks for none. */
+  readonly token: string | undefined;
+}
+
 export type ToWorker =
-  | { readonly kind: "start"; readonly pods: readonly PodRef[] }
+  /** @param trustPem the mesh's CA; undefined: in plain text */
+  | { readonly kind: "start"; readonly pods: readonly FleetPod[]; readonly trustPem: string | undefined }
   | { readonly kind: "endpoints"; readonly endpoints: readonly string[] }
   /** Answer once all proxies know this owner of the namespace. */
   | { readonly kind: "await-owner"; readonly id: number; readonly namespace: string; readonly owner: string }
@@ -66,11 +74,13 @@ function awaitAll(id: number, condition: (proxy: SimulatedProxy) => boolean): vo
 
 process.on("message", (message: ToWorker) => {
   switch (message.kind) {
-    case "start":
-      for (const pod of message.pods) {
-        proxies.push(startSimulatedProxy({ pod, endpoints: () => endpoints, shared, onChange: check }));
-      }
+    case "start": {
+      const { pods, trustPem } = message;
+      const how = trustPem === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(trustPem));
+      const common = { credentials: how, endpoints: () => endpoints, shared, onChange: check };
+      for (const { token, ...pod } of pods) proxies.push(startSimulatedProxy({ pod, token, ...common }));
       return;
+    }
     case "endpoints":
       endpoints = message.endpoints;
       return;

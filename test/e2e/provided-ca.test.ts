@@ -1,0 +1,131 @@
+// The mesh with a CA that somebody else keeps, as cert-manager or a platform's own PKI: an RSA intermediate that a root has issued, made
+// with openssl, in a Secret that comes after the installation, is renewed with its key, and gives way to one with another key.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { splitPem } from "../../src/base/pem.ts";
+import { eventually } from "../support/eventually.ts";
+import { MESH_NAMESPACE } from "../support/helm.ts";
+import { OPERATOR, OPERATOR_NAMESPACE, operatorApp, operatorHome, operatorWorkload } from "../support/install/operator.ts";
+import { type InstalledMesh, installChart, startInstalledMesh } from "../support/install/world.ts";
+import { nodeImage } from "../support/node/test-image.ts";
+import { describeWithTestNode } from "../support/requirements.ts";
+
+const PROGRAMS = fileURLToPath(new URL("../support/install/programs", import.meta.url));
+const SECRET = "team-ca";
+const LEAF_MS = 20_000;
+const SETTLE_MS = 4_000;
+
+describeWithTestNode("a CA that somebody else keeps", () => {
+  let mesh: InstalledMesh;
+  let dir: string;
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), "ctrlmesh-provided-ca-"));
+    openssl("req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /O=team/CN=root -keyout root.key -out root.crt");
+    mesh = await startInstalledMesh({ install: false });
+    await mesh.cluster.addImages({ "test/caller:1": nodeImage(["/app/caller.ts"], { "/app": PROGRAMS }) });
+    await mesh.run("create", "namespace", MESH_NAMESPACE);
+  });
+  afterAll(async () => {
+    await mesh?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const openssl = (args: string) => execFileSync("openssl", args.split(" "), { cwd: dir, stdio: "pipe" });
+  const newKey = (key: string) => openssl(`genrsa -out ${key} 2048`);
+  /** Has the root issue an intermediate for the key, and puts it where the managers look. */
+  const provide = async (key: string, commonName: string) => {
+    writeFileSync(join(dir, "ca.ext"), "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign,cRLSign\n");
+    openssl(`req -new -key ${key} -subj /O=team/CN=${commonName} -out ca.csr`);
+    openssl("x509 -req -in ca.csr -CA root.crt -CAkey root.key -CAcreateserial -days 365 -extfile ca.ext -out ca.crt");
+    const data = Object.entries({ "tls.crt": "ca.crt", "tls.key": key, "ca.crt": "root.crt" });
+    const stringData = Object.fromEntries(data.map(([name, file]) => [name, readFileSync(join(dir, file), "utf8")]));
+    const metadata = { name: SECRET, namespace: MESH_NAMESPACE };
+    await mesh.apply({ apiVersion: "v1", kind: "Secret", metadata, type: "kubernetes.io/tls", stringData });
+    return stringData["tls.crt"] ?? "";
+  };
+  const managersSay = async () => {
+    const names = await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh");
+    return names.map((name) => mesh.cluster.logs(MESH_NAMESPACE, name, "manager"));
+  };
+  const allSay = (words: string) =>
+    eventually(async () => {
+      const said = await managersSay();
+      return said.length === 2 && said.every((log) => log.includes(words));
+    }, 40_000);
+  const trusted = async () =>
+    splitPem(await mesh.run("get", "configmap", "ctrlmesh-ca", "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.data.mesh\\.crt}"));
+  const callers = () => mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
+  const said = async () => {
+    const [name = ""] = await callers();
+    const lines = mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator").split("\n");
+    return lines
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as { at: number; ok: number; failed: string[] });
+  };
+
+  it("is waited for, with words that name the Secret", { timeout: 150_000 }, async () => {
+    newKey("first.key");
+    const values = {
+      identity: { caSecret: SECRET, certificateLifetimeMs: LEAF_MS },
+      extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: String(SETTLE_MS) }],
+    };
+    const installed = installChart(mesh, values);
+    await Promise.race([installed, allSay(`there is no Secret ${MESH_NAMESPACE}/${SECRET} yet`)]);
+    await provide("first.key", "first");
+    await installed;
+    expect((await mesh.tryRun("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE)).code).not.toBe(0);
+  });
+
+  it("signs what sidecars serve their operators with", { timeout: 120_000 }, async () => {
+    await mesh.apply(...operatorHome(), operatorApp());
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
+    const caller = operatorWorkload({ name: "caller", replicas: 1, version: "v1" }) as {
+      spec: { selector: object; template: { metadata: object; spec: { containers: object[] } } };
+    };
+    const [container] = caller.spec.template.spec.containers;
+    caller.spec.template.spec.containers = [{ ...container, image: "test/caller:1", args: [], readinessProbe: undefined }];
+    caller.spec.template.metadata = { labels: { component: OPERATOR, version: "v1", is: "caller" } };
+    caller.spec.selector = { matchLabels: { is: "caller" } };
+    await mesh.apply(caller, operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
+    await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
+    await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");
+    expect(await trusted()).toEqual([expect.stringContaining("BEGIN"), readFileSync(join(dir, "root.crt"), "utf8")]);
+    await eventually(async () => ((await said()).at(-1)?.ok ?? 0) > 10, 20_000);
+  });
+
+  it("is renewed with the same key, and no request fails", { timeout: 120_000 }, async () => {
+    const renewed = await provide("first.key", "first");
+    await eventually(async () => (await trusted()).includes(renewed), 40_000);
+    const { at = 0 } = (await said()).at(-1) ?? {};
+    await eventually(async () => ((await said()).at(-1)?.at ?? 0) > at + LEAF_MS, LEAF_MS + 20_000);
+    expect((await said()).flatMap(({ failed }) => failed)).toEqual([]);
+  });
+
+  it("gives way to one with another key, which an operator knows when it is restarted", { timeout: 150_000 }, async () => {
+    newKey("second.key");
+    await provide("second.key", "second");
+    await allSay("another CA is provided: it is trusted now, and will sign");
+    await allSay("the CA that was provided signs");
+    await mesh.run("rollout", "restart", "deployment", "-n", OPERATOR_NAMESPACE);
+    await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
+    await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
+    await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");
+    await eventually(async () => ((await said()).at(-1)?.ok ?? 0) > 10, 20_000);
+  });
+
+  it("that is spoiled leaves the last good one in force, and the managers say which key of the Secret it is", {
+    timeout: 60_000,
+  }, async () => {
+    const before = await trusted();
+    await mesh.run("patch", "secret", SECRET, "-n", MESH_NAMESPACE, "--type=merge", "-p", '{"stringData":{"tls.crt":"half a"}}');
+    await allSay(`reading Secret ${MESH_NAMESPACE}/${SECRET}, key tls.crt: no PEM certificate`);
+    expect(await trusted()).toEqual(before);
+    await mesh.run("rollout", "restart", "deployment/foo-canary", "-n", OPERATOR_NAMESPACE);
+    await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
+  });
+});

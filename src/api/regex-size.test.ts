@@ -25,6 +25,14 @@ describe("the size of a regular expression", () => {
     expect(regexSize(pattern)).toBeGreaterThanOrEqual(least);
     expect(regexSize(pattern)).toBeLessThan(6 * least + 200);
   });
+  it.each(["[", "[[:a", "[[:a:]", "\\p{", "\\x{1", "\\Qa", "{1,", "((?i)", "[^]"])("looks at a megabyte of %s once", (text) => {
+    const startedMs = performance.now();
+    for (const end of ["", "\\", ")"]) regexSize(text.repeat(1_000_000 / text.length) + end);
+    expect(performance.now() - startedMs).toBeLessThan(5_000); // each character against all others would take a quarter of an hour
+  });
+  it("takes what is not closed for what RE2 refuses", () => {
+    for (const pattern of ["a{500}[b", String.raw`a{500}\p{L`, "a{500}[b\\"]) expect(regexSize(pattern)).toBeGreaterThan(500);
+  });
   it("takes braces that repeat nothing for what they are", () => {
     for (const pattern of [String.raw`\x{1000}`, String.raw`\Qa{1000}\E`, "[a{1000}]", "a{,1000}"]) {
       expect(regexSize(pattern)).toBeLessThan(100);

@@ -1,9 +1,12 @@
 // How large a regular expression in RE2 syntax becomes once its repetitions are written out: about what compiling it costs, and cheap to
 // know. Pure. Invariant: never far below the truth, whatever the text; for odd texts it may be far above. Called before any compilation.
 
-/** Quoted text, what has braces of its own, escapes, classes of characters, repetitions; then each other character. */
+/**
+ * Quoted text, what has braces of its own, escapes, classes of characters, repetitions; then each other character. What is not closed is
+ * taken to the end, which RE2 refuses: else each of many open brackets would be followed to the end in vain.
+ */
 const TOKEN =
-  /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
+  /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
 const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
 /** What a class that is looked up in Unicode's tables costs, in plain characters; and one in which cases have to be folded. */
 const TABLE_SIZE = 50;

@@ -156,6 +156,11 @@ function validity(now: number, days: number): Pick<Parts, "from" | "until"> {
   return { from: now - CLOCK_SKEW_MS, until: now + days * DAY_MS };
 }
 
+/** True if {@link signServerCertificate} takes a CA with this key. */
+export function canSign({ asymmetricKeyType }: KeyObject): boolean {
+  return asymmetricKeyType === "ec" || asymmetricKeyType === "rsa" || asymmetricKeyType === "ed25519";
+}
+
 function signatureOf(signer: KeyObject): { algorithm: Buffer; hash: string | null } {
   switch (signer.asymmetricKeyType) {
     case "ec":

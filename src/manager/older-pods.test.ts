@@ -38,3 +38,14 @@ it("knows for ever who was there before this manager led", async () => {
   older.listed("shop", [pod("shop", "b")]); // all apps of the namespace were gone, and one is back
   expect([older.wasListed(pod("shop", "a")), older.wasListed(pod("shop", "b"))]).toEqual([false, true]);
 });
+
+it("forgets a namespace that has no app any more, until it is listed again", async () => {
+  const clock = createFakeClock();
+  const older = createOlderPods({ clock });
+  older.listed("shop", [pod("shop", "a")]);
+  older.left("shop");
+  expect([older.has(pod("shop", "a")), older.wasListed(pod("shop", "a"))]).toEqual([false, false]);
+  older.listed("shop", [pod("shop", "a")]);
+  await clock.advance(29_999);
+  expect([older.has(pod("shop", "a")), older.wasListed(pod("shop", "a"))]).toEqual([true, true]);
+});

@@ -19,6 +19,8 @@ export interface OlderPods {
   wasListed(pod: Pod): boolean;
   /** The pods of the namespace have been listed. */
   listed(namespace: string, pods: readonly Pod[]): void;
+  /** The pods of the namespace are followed no more; if they ever are again, they are listed first. */
+  left(namespace: string): void;
   /** Calls the handler with the namespace of which the statuses are believed from now on. */
   onOver(handler: (namespace: string) => void): void;
 }
@@ -40,6 +42,10 @@ export function createOlderPods({ clock }: { readonly clock: Clock }): OlderPods
         if (uids.get(namespace) === listed) doubted.delete(namespace);
         for (const handler of overHandlers) handler(namespace);
       });
+    },
+    left(namespace) {
+      uids.delete(namespace);
+      doubted.delete(namespace);
     },
     onOver: (handler) => void overHandlers.push(handler),
   };

@@ -3,6 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { podOptions } from "../../src/api/pod-annotations.ts";
+import { planInjection } from "../../src/manager/injection/plan.ts";
+import { proxyContainer } from "../../src/manager/injection/proxy-container.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, ROOT)), "utf8");
@@ -25,6 +28,15 @@ describe.each(["charts/ctrlmesh/files/alerts.yaml", "charts/ctrlmesh/files/dashb
   });
 });
 
+it("the alert about certificates goes by their lifetime: what the chart replaces stands in it", () => {
+  const [, limit = ""] = /replace "([^"]+)"/.exec(read("charts/ctrlmesh/templates/monitoring.yaml")) ?? [];
+  const { groups } = parse(read("charts/ctrlmesh/files/alerts.yaml")) as {
+    readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
+  };
+  const asking = groups.flatMap(({ rules }) => rules).filter(({ expr }) => expr.endsWith(`< ${limit}`));
+  expect(asking.map(({ alert }) => alert)).toEqual(["CtrlmeshCertificateEnds"]);
+});
+
 it("the dashboard is JSON with unique panels that do not overlap", () => {
   interface Panel {
     readonly id: number;
@@ -41,4 +53,17 @@ it("the dashboard is JSON with unique panels that do not overlap", () => {
 it("chart, application and package have one version", () => {
   const { version } = JSON.parse(read("package.json")) as { readonly version: string };
   expect(parse(read("charts/ctrlmesh/Chart.yaml"))).toMatchObject({ version, appVersion: version });
+});
+
+it("the PodMonitor asks for a port that the sidecar has", () => {
+  const [, name] =
+    /- \{ port: ([a-z-]+), path: \/metrics, interval: \{\{ \.podMonitor/.exec(
+      read("charts/ctrlmesh/templates/monitoring.yaml"),
+    ) ?? [];
+  const settings = {
+    ...{ proxyImage: "proxy:1", managerAddress: "manager:5447", nativeSidecars: true },
+    kubernetesService: { ips: ["10.96.0.1"], port: 443 },
+  };
+  const { ports } = proxyContainer(planInjection(podOptions(), {}, settings, 30));
+  expect(ports?.map((port) => port.name)).toEqual([name]);
 });

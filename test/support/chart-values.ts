@@ -78,6 +78,14 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
   },
   { values: "commonLabels: { helm.sh/chart: mine }", names: "commonLabels: helm.sh/chart is set by the chart" },
   {
+    values: "commonLabels: { team: a }\npodLabels: { team: a }",
+    names: "podLabels: team is one of commonLabels, which the pods have too",
+  },
+  {
+    values: "podAnnotations: { kubectl.kubernetes.io/default-container: mine }",
+    names: "podAnnotations: kubectl.kubernetes.io/default-container is set by the chart",
+  },
+  {
     values: "extraEnv: [{ name: CTRLMESH_LOG_LEVEL, value: debug }]",
     names: "extraEnv: CTRLMESH_LOG_LEVEL is set by the chart; set the value logLevel instead",
   },

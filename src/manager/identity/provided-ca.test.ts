@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
@@ -20,6 +21,17 @@ const give = ({ certPem, keyPem }: KeyCertificate, issuer = "") => {
   const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
   client.put(SECRETS, { metadata: ref, data: Object.fromEntries(data) });
 };
+/** The certificate with "same" in its names written otherwise; nobody looks at its signature here. */
+const named = (text: string, pem: string) => {
+  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ""), "base64")
+    .toString("latin1")
+    .replaceAll("same", text);
+  const lines =
+    Buffer.from(der, "latin1")
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+};
 beforeEach(() => {
   clock = createFakeClock();
   client = createFakeKubeClient();
@@ -33,6 +45,16 @@ describe("a CA that somebody else keeps", () => {
     give(ca);
     expect(await source.refresh(signal)).toEqual({ signer: ca, chainPem: "", trustPem: ca.certPem });
     expect(new Set(client.calls.map(({ verb }) => verb))).toEqual(new Set(["get"]));
+  });
+  it("whose key cannot sign leafs is an error that names the key, and takes nobody's place", async () => {
+    give(made("good"));
+    await source.refresh(signal);
+    const { privateKey } = generateKeyPairSync("ed448");
+    give({ ...made("odd"), keyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() });
+    await expect(source.refresh(signal)).rejects.toMatchObject({
+      code: "CERTIFICATE_INVALID",
+      message: "reading Secret ctrlmesh-system/my-ca, key tls.key: a key of type ed448 cannot be used, only EC, RSA and Ed25519",
+    });
   });
   it("that has an issuer is sent with every leaf, and both are trusted", async () => {
     const [root, middle] = [made("root"), made("middle")];
@@ -61,6 +83,16 @@ describe("a CA that somebody else keeps", () => {
     const renewed = { ...ca, certPem: crossSignCa(ca, ca.certPem, 2) };
     give(renewed);
     expect((await source.refresh(signal)).signer).toEqual(renewed);
+  });
+  it("whose certificate is made anew with the same key and another name is trusted first, as any other CA", async () => {
+    const ca = made("same");
+    give(ca);
+    await source.refresh(signal);
+    const renamed = { ...ca, certPem: named("else", ca.certPem) };
+    give(renamed);
+    expect(await source.refresh(signal)).toMatchObject({ signer: ca, nextPem: renamed.certPem });
+    await clock.advance(settleMs);
+    expect((await source.refresh(signal)).signer).toEqual(renamed);
   });
   it("that is damaged is an error that names the key", async () => {
     give({ ...made("x"), keyPem: made("y").keyPem });

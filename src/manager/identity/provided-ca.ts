@@ -1,6 +1,7 @@
 // A CA that somebody else keeps, cert-manager or the user: the keys tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
 // Read again and again, never written. Invariants: a CA that comes in place of another is trusted for a while before it signs, if this
 // replica was there when it came; what it saw before stays trusted for as long as it runs and the certificate is valid.
+import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -42,8 +43,8 @@ export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
     async refresh(signal) {
       const given = await read(signal);
       const now = clock.now();
-      if (given.signer.keyPem === (coming?.given ?? signing)?.signer.keyPem) {
-        // The same key under a renewed certificate: whoever trusts the one verifies the other's leafs.
+      if (isSameSigner(given, coming?.given ?? signing)) {
+        // The same name and key under a renewed certificate: whoever trusts the one verifies the other's leafs.
         if (coming === undefined) signing = given;
         else coming = { ...coming, given };
       } else if (signing === undefined) {
@@ -69,6 +70,12 @@ interface Given {
   readonly signer: KeyCertificate;
   readonly chainPem: string;
   readonly trustPem: string;
+}
+
+// By another name it is another CA, whatever its key: a leaf's issuer is looked for by name.
+function isSameSigner({ signer }: Given, before: Given | undefined): boolean {
+  if (signer.keyPem !== before?.signer.keyPem) return false;
+  return new X509Certificate(signer.certPem).subject === new X509Certificate(before.signer.certPem).subject;
 }
 
 function parse(data: Readonly<Record<string, string>>, secret: string): Given {

@@ -1,17 +1,22 @@
 // One CA with its key, out of a Secret. Pure. Invariant: an error names the place that the text came from, and never shows the text.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
-import type { KeyCertificate } from "../../base/certificates.ts";
+import { canSign, type KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { readCertificates } from "../../base/pem.ts";
 
 /**
- * Checks that the first certificate of a bundle is that of a CA, and that the key is its own.
+ * Checks that the first certificate of a bundle is that of a CA, that the key is its own, and that leafs can be signed with it.
  * @throws MeshError `CERTIFICATE_INVALID`
  */
 export function readCa(pems: KeyCertificate, whereCert: string, whereKey: string): X509Certificate {
   const [certificate] = readCertificates(pems.certPem, whereCert);
   if (!certificate.ca) throw new MeshError("CERTIFICATE_INVALID", `reading ${whereCert}: not the certificate of a CA`);
-  if (!certificate.checkPrivateKey(readKey(pems.keyPem, whereKey))) {
+  const key = readKey(pems.keyPem, whereKey);
+  if (!canSign(key)) {
+    const what = `a key of type ${key.asymmetricKeyType} cannot be used, only EC, RSA and Ed25519`;
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${whereKey}: ${what}`);
+  }
+  if (!certificate.checkPrivateKey(key)) {
     throw new MeshError("CERTIFICATE_INVALID", `reading ${whereKey}: not the key of the certificate beside it`);
   }
   return certificate;

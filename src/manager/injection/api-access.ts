@@ -70,5 +70,6 @@ function isAccessPath(mountPath: string): boolean {
 
 // In most images /var/run is a link to /run: both are one folder.
 function plainPath(mountPath: string): string {
-  return mountPath.replace(/\/+$/, "").replace(/^\/run\//, "/var/run/");
+  // A run of slashes is looked at from its first one only: a path may be as long as a request, and anybody's.
+  return mountPath.replace(/(?<!\/)\/+$/, "").replace(/^\/run\//, "/var/run/");
 }

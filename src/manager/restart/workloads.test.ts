@@ -52,6 +52,13 @@ it("is no for a workload whose API does not answer: the status of the app is wri
   const request = () => Promise.reject(new MeshError("KUBE_TIMEOUT", "reading a workload's scale: no answer"));
   expect(await haveAllWanted({ request }, [pod("a")], [pod("a")], new AbortController().signal)).toBe("no");
 });
+it.each(["TooManyRequests", "InternalError", "ServiceUnavailable", "Timeout"] as const)(
+  "is no for %s as well",
+  async (reason) => {
+    const request = () => Promise.reject(new StatusError(reason, "not now"));
+    expect(await haveAllWanted({ request }, [pod("a")], [], new AbortController().signal)).toBe("no");
+  },
+);
 it("throws when its caller gives up", async () => {
   const request = () => Promise.reject(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost"));
   await expect(haveAllWanted({ request }, [pod("a")], [], AbortSignal.abort(new Error("over")))).rejects.toThrow("over");

@@ -75,6 +75,7 @@ async function readReplicas(
     signal.throwIfAborted();
     if (!(error instanceof StatusError)) return "no answer";
     const { code, details } = error.status;
+    if (code === 429 || code >= 500) return "no answer"; // it says nothing of the workload
     // The object is named where it is that which is missing, and not the subresource of its kind.
     return code === 404 && details?.name !== undefined ? 0 : undefined; // else no such subresource, or not allowed
   }

@@ -7,6 +7,7 @@ import { MeshError } from "../../base/errors.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
+import { createPodConnections } from "./pod-connections.ts";
 import { createTlsTerminator, peerOf } from "./tls-terminator.ts";
 
 export interface ProxyListener {
@@ -57,18 +58,7 @@ export function createProxyListener(options: {
     });
     socket.on("error", () => socket.destroy());
   };
-  const byPod = new Map<string, Set<Socket>>();
-  const keepFor = (pod: string, socket: Socket) => {
-    const own = byPod.get(pod) ?? new Set();
-    if (own.has(socket) || socket.destroyed) return;
-    byPod.set(pod, own.add(socket));
-    socket.once("close", () => {
-      own.delete(socket);
-      if (own.size === 0 && byPod.get(pod) === own) byPod.delete(pod);
-    });
-    const [oldest] = own;
-    if (own.size > MAX_PER_POD) oldest?.destroy();
-  };
+  const byPod = createPodConnections(MAX_PER_POD);
   const terminator =
     options.tls &&
     createTlsTerminator({
@@ -103,7 +93,7 @@ export function createProxyListener(options: {
       if (terminator === undefined) return;
       terminator.proved(peer);
       const socket = sockets.get(peer);
-      if (socket !== undefined) keepFor(pod, socket);
+      if (socket !== undefined) byPod.keep(pod, socket);
     },
     refused: (peer) => terminator?.refused(peer),
     async close(graceMs) {

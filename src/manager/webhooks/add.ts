@@ -18,6 +18,7 @@ import type { WebhookTarget } from "../controllers/webhook-configuration/configu
 import type { InjectionSettings } from "../injection/injection.ts";
 import { VIRTUAL_APPS } from "../resources.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
+import { shareReads } from "./shared-reads.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
@@ -49,14 +50,14 @@ const READ_TIMEOUT_MS = 3_000;
 
 export function addWebhooks(options: WebhooksOptions): Webhooks {
   const { client, informers, clock, facts } = options;
-  const read = async (app: AppName, signal: AbortSignal) => {
+  const read = shareReads(async (app: AppName) => {
     try {
-      return await client.get(VIRTUAL_APPS, app, { signal, timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 });
+      return await client.get(VIRTUAL_APPS, app, { timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 });
     } catch (error) {
       if (isStatus(error, "NotFound")) return undefined;
       throw error;
     }
-  };
+  }, clock);
   const apps = informers.store(VIRTUAL_APPS);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
   const size = { isTooLarge: false };

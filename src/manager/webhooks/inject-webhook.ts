@@ -17,7 +17,7 @@ import type { AppName, Review } from "./webhook.ts";
 export interface InjectOptions {
   readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "onChange" | "hasSynced">;
   /** The app as the API server has it now; undefined if it has none. The store may be behind what the API server asks by. */
-  readonly read: (app: AppName, signal: AbortSignal) => Promise<VirtualApp | undefined>;
+  readonly read: (app: AppName) => Promise<VirtualApp | undefined>;
   /** Undefined while what pods have to be told is not known yet. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export function createInjectWebhook({ apps, read, settings, clock, waitMs = 2_00
     if (known === undefined) throw notYet("does not know the address of the API server yet");
     const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
     // An app that was made anew under its name, or this replica's watch hangs: before a pod is let through as it is, that is made sure of.
-    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name, signal);
+    const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
     if (app === undefined) {
       const message = `there is no VirtualApp ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
@@ -50,9 +50,9 @@ function asksFor(app: VirtualApp, { object }: AdmissionRequest): boolean {
   return isLive(app) && matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels);
 }
 
-async function readNow(read: InjectOptions["read"], name: AppName, signal: AbortSignal): Promise<VirtualApp | undefined> {
+async function readNow(read: InjectOptions["read"], name: AppName): Promise<VirtualApp | undefined> {
   try {
-    return await read(name, signal);
+    return await read(name);
   } catch {
     throw notYet(`cannot read VirtualApp ${name.namespace}/${name.name} now`);
   }

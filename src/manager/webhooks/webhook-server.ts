@@ -152,6 +152,9 @@ function countHandshakeFailures(
     metrics.handshakeFailed();
     if (clock.monotonicMs() - warnedMs < TLS_WARN_MS) return;
     warnedMs = clock.monotonicMs();
-    log.warn({ err: error }, "a client of the webhooks broke off the TLS handshake: does the caBundle hold the mesh's CA?");
+    log.warn(
+      { err: error },
+      "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle hold the mesh's CA?",
+    );
   });
 }

@@ -80,6 +80,16 @@ it.each([
   await eventually(() => certificate.current().cert !== first);
 });
 
+it("is renewed at half a short life too, although it is dated back by more than that", async () => {
+  const { asked, manager, start } = setup();
+  manager.certify = async (publicKey) => issue(ca, publicKey, { now: clock.now(), days: 300 / 86_400 });
+  await start();
+  await pass(1_000, () => asked.length >= 3);
+  const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(140_000);
+  expect(Math.max(...gaps)).toBeLessThan(200_000);
+});
+
 it("asks ever more slowly for the first one while the manager is away, at most 5 s apart, and 60 s if it refuses", async () => {
   for (const [code, mostMs] of [
     [14, 5_000],

@@ -116,7 +116,9 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
       }
       trouble.look(held?.leaf, trouble.reason);
       const untilRetryMs = retryAtMs - clock.monotonicMs();
-      await sleep(clock, untilRetryMs > 0 ? Math.min(CHECK_MS, untilRetryMs) : CHECK_MS, stopping.signal).catch(() => undefined);
+      const untilDueMs = (held?.renewAt ?? 0) - clock.now();
+      const nextMs = Math.min(CHECK_MS, ...[untilRetryMs, untilDueMs].filter((ms) => ms > 0));
+      await sleep(clock, nextMs, stopping.signal).catch(() => undefined);
     }
   };
 

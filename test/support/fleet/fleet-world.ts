@@ -107,7 +107,10 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
     });
     managers.push(child);
     void child.gone.then(() => {
-      if (!isStopping) note(`${child.name} has ended:\n${child.output().slice(-4_000)}`);
+      if (isStopping) return;
+      // A Service drops a replica when its container has ended: the kubelet sees that at once.
+      fleet?.setEndpoints(endpointsOf(managers));
+      note(`${child.name} has ended:\n${child.output().slice(-4_000)}`);
     });
     fleet?.setEndpoints(endpointsOf(managers));
     return child;
@@ -133,7 +136,6 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
     async kill(manager) {
       manager.kill("SIGKILL");
       await eventually(() => manager.exited);
-      started.setEndpoints(endpointsOf(managers));
     },
     async leader() {
       for (const manager of managers) {
@@ -165,7 +167,6 @@ function appNames(apps: number): string[] {
   return Array.from({ length: apps }, (_, index) => `operator-${index}`);
 }
 
-// A Service drops a replica when its container has ended: the kubelet sees that at once.
 function endpointsOf(managers: readonly Child[]): string[] {
   return managers.filter(({ exited }) => !exited).map(({ ready }) => String(ready.grpc));
 }

@@ -1,8 +1,13 @@
 // A proxy without an operator: a real gRPC stream, hellos with what it holds, deltas, epochs, acknowledgements at once, redirects and
 // backoff as the real one has them. A thousand of them share what they decode, since the manager is what is looked at.
-import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata } from "@grpc/grpc-js";
+import type { ClientDuplexStream } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../../src/base/backoff.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { fieldsOf, messageField, numberField } from "../../../src/manager/snapshot-server/protobuf-fields.ts";
+import type { ManagerPass } from "../../../src/proxy/identity/manager-access.ts";
+import { openManagerChannel } from "../../../src/proxy/identity/manager-channel.ts";
+import { createLeaderFinder } from "../../../src/proxy/session/leader-finder.ts";
+import { createChannels } from "../../../src/proxy/session/mesh-channels.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { loadMeshService } from "../../../src/wire/load-proto.ts";
 import type { HelloMessage, ManagerMessage, PodRef, ProxyMessage } from "../../../src/wire/messages.ts";
@@ -13,17 +18,10 @@ const { Connect: method } = loadMeshService();
 if (method === undefined) throw new Error("the contract has no method Connect");
 const encode = (message: ProxyMessage): Buffer => method.requestSerialize(message);
 const decode = (bytes: Buffer) => method.responseDeserialize(bytes) as ManagerMessage;
-const OPTIONS = {
-  "grpc.use_local_subchannel_pool": 1,
-  "grpc.enable_retries": 0,
-  "grpc.enable_http_proxy": 0,
-  "grpc.ssl_target_name_override": "ctrlmesh-manager.ctrlmesh-system.svc",
-  "grpc.keepalive_time_ms": 5_000,
-  "grpc.keepalive_timeout_ms": 5_000,
-  "grpc.keepalive_permit_without_calls": 1,
-  "grpc.max_receive_message_length": -1,
-  "grpc.max_send_message_length": -1,
-};
+/** Stands for the Service: whichever replica is there. */
+const SERVICE = "service";
+/** Those whose leader ended come back over this time. */
+const SPREAD_MS = 1_000;
 const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 const REACH_MS = 2_000;
 const TURNED_AWAY_MS = 30;
@@ -52,10 +50,8 @@ export interface SimulatedProxy {
 
 export interface SimulatedProxyOptions {
   readonly pod: PodRef;
-  /** Of the pod; undefined where the manager asks for none. */
-  readonly token: string | undefined;
-  /** Shared by all of a process: with TLS there is one context of it, and each connection has its own handshake. */
-  readonly credentials: ChannelCredentials;
+  /** Its token. The credentials are those of all proxies of a process: one context of TLS, and a handshake for each connection. */
+  readonly pass: ManagerPass;
   /** The service: any replica may answer. Read anew for each try. */
   readonly endpoints: () => readonly string[];
   readonly shared: SharedSnapshots;
@@ -63,9 +59,10 @@ export interface SimulatedProxyOptions {
 }
 
 export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedProxy {
-  const { pod, token, credentials, endpoints, shared, onChange } = options;
-  const metadata = new Metadata();
-  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  const { pod, pass, endpoints, shared, onChange } = options;
+  const connectTo = (endpoint: string) => openManagerChannel(endpoint === SERVICE ? anyOf(endpoints()) : endpoint, pass);
+  const channels = createChannels({ service: SERVICE, connect: connectTo, clock: systemClock });
+  const finder = createLeaderFinder(SERVICE, systemClock);
   const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0 };
   const snapshotsOf = new Map<number, number>();
   let current: Snapshot | undefined;
@@ -94,6 +91,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
       stopped = true;
       clearTimeout(waiting);
       call?.cancel();
+      channels.close();
     },
   };
 
@@ -159,6 +157,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
       }
       epoch = message.welcome.epoch;
       isServed = true;
+      channels.served(finder.endpoint);
       attempt = 0;
       send({ promise: { epoch } });
       onChange(proxy);
@@ -178,54 +177,56 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
     call?.write(message);
   }
 
-  function connect(endpoint: string): void {
+  function connect(): void {
     if (method === undefined) return;
-    const client = new Client(endpoint, credentials, OPTIONS);
-    const opened: ClientDuplexStream<ProxyMessage | Buffer, Buffer> = client.makeBidiStreamRequest(
+    const { endpoint } = finder;
+    const channel = channels.to(endpoint, pass);
+    const opened: ClientDuplexStream<ProxyMessage | Buffer, Buffer> = channel.makeBidiStreamRequest(
       method.path,
       (message: ProxyMessage | Buffer) => (Buffer.isBuffer(message) ? message : encode(message)),
       (bytes: Buffer) => bytes,
-      metadata,
+      pass.metadata,
     );
     call = opened;
     let redirect: string | undefined;
     let over = false;
-    const unanswered = setTimeout(() => opened.cancel(), ANSWER_MS);
+    const unanswered = setTimeout(() => finish(), ANSWER_MS);
     // A process that is stopped takes connections and answers nothing on them.
-    client.waitForReady(Date.now() + REACH_MS, (error) => {
-      if (error !== undefined) opened.cancel();
+    channel.waitForReady(Date.now() + REACH_MS, (error) => {
+      if (error !== undefined) finish();
       // A replica that does not lead says so at once. Hundreds of proxies in one process, unlike real ones, share the cost of long
       // hellos that nobody reads, and would be what is measured.
       else setTimeout(() => over || opened.write(hello()), TURNED_AWAY_MS);
     });
-    const finish = () => {
+    const finish = (error?: Error) => {
       if (over) return;
       over = true;
       clearTimeout(unanswered);
       opened.cancel();
-      client.close();
+      const served = isServed;
       isServed = false;
+      channels.release(endpoint, redirect !== undefined);
       onChange(proxy);
       if (stopped) return;
-      const delayMs = redirect !== undefined && attempt === 0 ? 0 : backoffMs(attempt, BACKOFF, Math.random);
-      attempt++;
-      waiting = setTimeout(() => connect(redirect ?? anyOf(endpoints())), delayMs);
+      const isFollowed = finder.next({ error, redirect, served });
+      const delayMs = served ? Math.random() * SPREAD_MS : backoffMs(attempt++, BACKOFF, Math.random);
+      waiting = setTimeout(connect, isFollowed ? 0 : delayMs);
     };
     opened.on("data", (bytes: Buffer) => {
       if (over) return;
       clearTimeout(unanswered);
       const message = bytes.length < 200 ? decode(bytes) : undefined;
       if (message !== undefined && "redirect" in message && message.redirect) {
-        redirect = message.redirect.endpoint;
+        redirect = message.redirect.endpoint || undefined;
         finish();
       } else take(bytes);
     });
     opened.on("error", finish);
-    opened.on("end", finish);
+    opened.on("end", () => finish());
   }
 
   // As pods do, they do not all begin in the same millisecond.
-  waiting = setTimeout(() => connect(anyOf(endpoints())), Math.random() * 200);
+  waiting = setTimeout(connect, Math.random() * 200);
   return proxy;
 }
 

@@ -1,6 +1,6 @@
 // A process of simulated proxies, told by IPC what to do; see fleet.ts.
 
-import { credentials } from "@grpc/grpc-js";
+import { credentials, Metadata } from "@grpc/grpc-js";
 import { ownersOf } from "../../../src/route/table.ts";
 import type { PodRef } from "../../../src/wire/messages.ts";
 import { type SharedSnapshots, type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
@@ -30,6 +30,8 @@ export interface FromWorker {
   /** Snapshots by the epoch of the leader that sent them. */
   readonly snapshotsOf: Readonly<Record<number, number>>;
 }
+
+const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
 
 const shared: SharedSnapshots = new Map();
 const proxies: SimulatedProxy[] = [];
@@ -77,8 +79,13 @@ process.on("message", (message: ToWorker) => {
     case "start": {
       const { pods, trustPem } = message;
       const how = trustPem === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(trustPem));
-      const common = { credentials: how, endpoints: () => endpoints, shared, onChange: check };
-      for (const { token, ...pod } of pods) proxies.push(startSimulatedProxy({ pod, token, ...common }));
+      const common = { endpoints: () => endpoints, shared, onChange: check };
+      for (const { token, ...pod } of pods) {
+        const metadata = new Metadata();
+        if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+        const pass = { credentials: how, channelOptions: { "grpc.ssl_target_name_override": SERVER_NAME }, metadata };
+        proxies.push(startSimulatedProxy({ pod, pass, ...common }));
+      }
       return;
     }
     case "endpoints":

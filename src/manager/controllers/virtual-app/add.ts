@@ -101,6 +101,7 @@ export function addVirtualAppController(options: VirtualAppControllerOptions): C
   });
   pods.onLeft((namespace) => {
     gone.left(namespace);
+    older.left(namespace);
     // Nobody hears of these pods' end any more.
     for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key);
   });

@@ -48,13 +48,14 @@ export interface VirtualAppReconcilerOptions extends Pick<RestarterOptions, "isL
 }
 
 export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions): Reconciler {
-  const { apps, pods, gone, namespaces, registry, log } = options;
+  const { apps, pods, gone, older, namespaces, registry, log } = options;
   const issued = new Map<string, Issue>();
   /**
    * The uid of each app that this process was the first to serve, since it put the finalizer on. Nobody was told anything of such an
    * app before, so it does not matter that the pods of its namespace have just been listed: a first apply waits for nothing. (Who
    * ran before that ran without this app's routes, and what is not in the mesh can be removed by force at any time.) An app that has
-   * a status was served before: somebody else has taken its finalizer off.
+   * a status was served before: somebody else has taken its finalizer off. Another app may have had its name before: a proxy of that
+   * one, which starts when it can, goes on with what it was told, so a pod that was there before counts though it has not started.
    */
   const begun = new Map<string, string | undefined>();
   const statuses = createStatusFeed(options);
@@ -116,7 +117,10 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
     if (known === undefined) return undefined;
     const { uid } = app.metadata;
     const knowsAll = uid !== undefined && begun.get(key) === uid;
-    const view = podViewIn(request.namespace, knowsAll ? { apps, registry } : options);
+    const view = podViewIn(
+      request.namespace,
+      knowsAll && older !== undefined ? { ...options, older: { ...older, has: () => false } } : options,
+    );
     const facts = appPods({ name: request.name, spec }, known, view);
     const common = {
       ...{ app: request, pods: facts, factsOf: registry.facts },

@@ -1,0 +1,60 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
+import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../../api/virtual-app.ts";
+import { silentLogger } from "../../../base/log.ts";
+import type { Pod } from "../../../kube/client/resources.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import { createStore } from "../../../runtime/store.ts";
+import { VIRTUAL_APPS } from "../../resources.ts";
+import { createProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
+import { INJECTED_LABEL } from "../../translate/app-pods.ts";
+import { createVirtualAppReconciler } from "./reconciler.ts";
+
+const { signal } = new AbortController();
+const ref = { namespace: "ops", name: "shop" };
+/** Its proxy has been served, by whomever, and was restarted; its operator's image is not there yet. */
+const unstarted: Pod = {
+  metadata: { ...ref, name: "p", uid: "uid-p", labels: { component: "shop", [INJECTED_LABEL]: "shop" } },
+  spec: { nodeName: "n", containers: [{ name: "operator" }], initContainers: [{ name: "ctrlmesh-proxy" }] },
+  status: {
+    phase: "Pending",
+    initContainerStatuses: [{ name: "ctrlmesh-proxy", ready: false, started: false, restartCount: 3 }],
+    containerStatuses: [{ name: "operator", ready: false, restartCount: 0 }],
+  },
+};
+
+const never = (error: unknown) => {
+  throw error;
+};
+
+async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
+  const [clock, client] = [createFakeClock(), createFakeKubeClient()];
+  const apps = createStore<VirtualApp>(never);
+  const namespaces = createStore<KubeObject>(never);
+  namespaces.replace([{ metadata: { name: "canary-1", uid: "n1", resourceVersion: "1" } }]);
+  const sample = sampleVirtualApp() as unknown as VirtualApp;
+  apps.replace([client.put(VIRTUAL_APPS, { ...sample, metadata: { ...ref, uid: "uid-new", generation: 1 } })]);
+  const reconciler = createVirtualAppReconciler({
+    ...{ client, apps, namespaces, clock },
+    pods: { list: () => [unstarted], get: () => unstarted },
+    gone: { list: () => [] },
+    older: { has: () => wasListed, wasListed: () => wasListed },
+    registry: createProxyRegistry({ log: silentLogger() }),
+    events: { event: () => undefined },
+    log: silentLogger(),
+  });
+  await reconciler.reconcile(ref, signal);
+  return client.read<VirtualApp>(VIRTUAL_APPS, ref)?.status;
+}
+
+it("an app that is made anew under its name grants nothing beside a proxy of before that may start with what it was told", async () => {
+  const waits = await firstApply(true);
+  expect(waits?.conditions?.find(({ type }) => type === "Converged")).toMatchObject({ status: "False" });
+  expect(waits?.handover?.waitingOn).toMatchObject([{ pod: "p", reason: "NotStarted" }]);
+});
+
+it("a first apply waits for no pod that came after this manager led and whose proxy was told nothing", async () => {
+  expect((await firstApply(false))?.handover).toBeUndefined();
+});

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { shareReads } from "./shared-reads.ts";
+
+const app = (name: string) => ({ namespace: "ops", name });
+
+it("a flood of reviews of pods that no app selects reads the app ten times a second", async () => {
+  const clock = createFakeClock();
+  const reads: string[] = [];
+  const read = shareReads(async ({ name }) => reads.push(name), clock);
+  for (let ms = 0; ms < 1_000; ms++) {
+    for (let each = 0; each < 5; each++) void read(app("shop"));
+    await clock.advance(1);
+  }
+  expect(reads).toEqual(Array.from({ length: 10 }, () => "shop"));
+});
+
+it("gives what was read after it was asked for, of each app by itself, and what failed is asked again", async () => {
+  const clock = createFakeClock();
+  let now = "first";
+  const read = shareReads(async ({ name }) => {
+    if (now === "") throw new Error("refused");
+    return `${name} ${now}`;
+  }, clock);
+  const [one, other] = [read(app("shop")), read(app("foo"))];
+  await clock.advance(50);
+  now = "second";
+  const late = read(app("shop"));
+  await clock.advance(50);
+  expect(await Promise.all([one, other, late])).toEqual(["shop second", "foo second", "shop second"]);
+  now = "";
+  const failed = expect(read(app("shop"))).rejects.toThrow("refused");
+  await clock.advance(100);
+  await failed;
+  now = "third";
+  const again = read(app("shop"));
+  await clock.advance(100);
+  expect(await again).toBe("shop third");
+});

@@ -23,6 +23,8 @@ import {
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const BIN = join(ROOT, "node_modules/.bin");
+/** The tests start many processes of the same sources: what Node made of them once is used again. */
+const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node-compile");
 const IS_CI = process.env.CI === "true";
 const MINUTE_MS = 60_000;
 
@@ -115,7 +117,7 @@ async function run(
   options: SpawnOptions = {},
   onLine?: (line: string) => void,
 ): Promise<number | string> {
-  const env = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}` };
+  const env = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ""}`, NODE_COMPILE_CACHE: COMPILE_CACHE };
   const stdio: SpawnOptions["stdio"] = ["ignore", onLine === undefined ? "inherit" : "pipe", "inherit"];
   const child = spawn(command, [...args], { cwd: ROOT, env, stdio, ...options });
   const timer = setTimeout(() => {

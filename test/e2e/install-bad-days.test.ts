@@ -13,7 +13,7 @@ import { describeWithTestNode } from "../support/requirements.ts";
 import { type Access, helloOf, openProxy } from "../support/scripted-proxy.ts";
 
 const PROGRAMS = fileURLToPath(new URL("../support/install/programs", import.meta.url));
-const LEAF_MS = 30_000;
+const LEAF_MS = 20_000;
 const MANAGER_USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const MANAGERS = "app.kubernetes.io/name=ctrlmesh";
 const env = (name: string, value: string) => ({ name, value });
@@ -123,7 +123,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
     await mesh.run("annotate", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "ctrlmesh.kruise.io/rotate=now");
     await eventually(async () => (await caOf()) !== first, 90_000);
     const after = said().at(-1) ?? { at: 0, ok: 0 };
-    // Until every leaf, which lives for half a minute, was signed by the new CA at least once.
+    // Until every leaf, which lives for 20 s, was signed by the new CA at least once.
     await eventually(() => (said().at(-1)?.at ?? 0) > after.at + LEAF_MS + 5_000, 60_000);
     expect(said().at(-1)?.ok).toBeGreaterThan(after.ok + 100);
     expect(said().flatMap(({ failed }) => failed)).toEqual([]);

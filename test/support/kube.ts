@@ -115,6 +115,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       child = await start();
     },
     async stop() {
+      // A second for a shutdown in order is spent only on a state that is kept.
+      if (options.dir === undefined) child.kill("SIGKILL");
       await child.stop();
       if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
     },

@@ -304,7 +304,7 @@ describe("what is not a manager, or answers nonsense", () => {
     [
       "that is none",
       () => ({ chainPem: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", trustPem: ca.certPem }),
-      "one of them is none",
+      "not a certificate",
     ],
     ["that is missing", () => ({ chainPem: "", trustPem: "" }), "no PEM certificate"],
     ["over the bound", () => ({ chainPem: "x".repeat(1_000_000), trustPem: ca.certPem }), "over 65536 characters"],

@@ -103,6 +103,12 @@ function helpText({ title, settings }: CommandLine<z.ZodType>): string {
   ].join("\n");
 }
 
+/** A duration, both bounds included. */
+export function milliseconds(least: number, most: number) {
+  const error = `must be a whole number of milliseconds, ${least} to ${most}`;
+  return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error });
+}
+
 /** A required text. */
 export const requiredText = z.string({ error: "is required" }).min(1, "is required");
 

@@ -25,6 +25,11 @@ describe("the manager's settings", () => {
     expect(() => read(...WEBHOOKS)).toThrow(/--webhook-listen .*needs --identity mesh[\s\S]*--proxy-image .*is required/);
   });
 
+  it("refuse a lease that proxies would not wait for", () => {
+    expect(read("--lease-duration-ms", "20000").leaseDurationMs).toBe(20_000);
+    expect(() => read("--lease-duration-ms", "20001")).toThrow(/--lease-duration-ms .*, 1000 to 20000/);
+  });
+
   it("refuse a URL that the API server would not take", () => {
     for (const url of ["http://a", "https://a/?x", "https://u@a", "https://a/path", "/", "https://a:99999", "https://["]) {
       expect(() => read("--webhook-url", url)).toThrow(/--webhook-url .*must be https:\/\/host:port/);

@@ -1,7 +1,12 @@
 // The manager's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
-import { type CommandLine, listenAddress, listenAddresses, logLevel, requiredText } from "../base/settings.ts";
+import { type CommandLine, listenAddress, listenAddresses, logLevel, milliseconds, requiredText } from "../base/settings.ts";
 
+/**
+ * A replica believes for two thirds of a lease that it leads, and a proxy that does not know which leader it followed waits for 15 s until
+ * older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5 s it might follow one of those.
+ */
+const MAX_LEASE_MS = 20_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /** Or "". */
@@ -17,20 +22,20 @@ const fields = z.object({
   grpcListen: listenAddress,
   healthListen: listenAddress,
   logLevel,
-  restartSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(240_000),
-  leaseDurationMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(1_000).max(3_600_000),
+  restartSettleMs: milliseconds(0, 240_000),
+  leaseDurationMs: milliseconds(1_000, MAX_LEASE_MS),
   identity: z.enum(["mesh", "none"]),
   serviceName: requiredText,
   clusterDomain: requiredText,
   serverNames: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
   caSecret: z.string(),
-  caSettleMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(86_400_000),
+  caSettleMs: milliseconds(0, 86_400_000),
   webhookListen: listenAddresses.refine((all) => all.length <= 1, "must be one host:port").transform(([first]) => first),
   webhookUrl: z.string().refine(isOrigin, "must be https://host:port"),
   proxyImage: z.string(),
   proxyPullPolicy: z.enum(["Always", "IfNotPresent", "Never"]),
   proxyPullSecrets: z.string().transform((text) => text.split(",").filter((name) => name !== "")),
-  certificateLifetimeMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(10_000).max(31_536_000_000),
+  certificateLifetimeMs: milliseconds(10_000, 31_536_000_000),
 });
 
 const schema = fields.superRefine(({ identity, grpcListen, webhookListen, proxyImage }, context) => {
@@ -92,7 +97,7 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       flag: "lease-duration-ms",
       env: "CTRLMESH_LEASE_DURATION_MS",
       fallback: "15000",
-      help: "how long a silent leader keeps its lease",
+      help: "how long a silent leader keeps its lease, at most 20000",
     },
     identity: {
       flag: "identity",

@@ -1,7 +1,15 @@
 // The proxy's settings. See src/base/settings.ts for how they are read.
 import { z } from "zod";
 import type { Env } from "../base/env.ts";
-import { type CommandLine, listenAddress, listenAddresses, logLevel, parseAddress, requiredText } from "../base/settings.ts";
+import {
+  type CommandLine,
+  listenAddress,
+  listenAddresses,
+  logLevel,
+  milliseconds,
+  parseAddress,
+  requiredText,
+} from "../base/settings.ts";
 import { SERVICE_ACCOUNT_DIR } from "../kube/client/connection.ts";
 
 // As a share of the requests: 1 for "true", 0 for "false".
@@ -38,7 +46,7 @@ const schema = z
     healthListen: listenAddress,
     logLevel,
     accessLog,
-    drainMs: z.coerce.number({ error: "must be a number of milliseconds" }).int().min(0).max(3_600_000),
+    drainMs: milliseconds(0, 3_600_000),
   })
   .refine(({ tlsCert, tlsKey }) => (tlsCert === "") === (tlsKey === ""), {
     path: ["tlsCert"],

@@ -63,6 +63,7 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
     values: "identity: { caSecret: mine, certManager: { enabled: true, issuerRef: { name: ca } } }",
     names: "identity.caSecret and identity.certManager.enabled: set one of them",
   },
+  { values: "leaseDurationMs: 60000", names: "/leaseDurationMs" },
   { values: "identity: { caSecret: ctrlmesh-ca }", names: "identity.caSecret: ctrlmesh-ca is the manager's own Secret" },
   {
     values: "identity: { certManager: { enabled: true, issuerRef: { name: ca }, secretName: ctrlmesh-ca } }",

@@ -44,7 +44,10 @@ interface Entry {
   readonly epoch: number;
 }
 
-/** What a manager's lease lasts by default, in milliseconds: a leader that was followed by another is over after it. */
+/**
+ * A manager's lease by default, in milliseconds. Whoever leads believes it for two thirds of its lease, which is 20 s at most
+ * (src/manager/config.ts): one that was followed by another is over after this.
+ */
 export const LEASE_MS = 15_000;
 // Numbers are milliseconds since the epoch where nothing keeps them from it: a proxy that has lost its file is late by no more
 // than this for each restart.

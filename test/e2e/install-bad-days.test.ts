@@ -1,18 +1,24 @@
 // The installed mesh on bad days: whatever is killed comes back, certificates and the CA change under traffic, and who asks for what
 // is not his is refused. Certificates live for seconds here, as the chart's extraEnv allows.
-import { fileURLToPath } from "node:url";
 import { credentials, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { MESH_NAMESPACE } from "../support/helm.ts";
-import { OPERATOR, OPERATOR_NAMESPACE, operatorApp, operatorHome, operatorWorkload } from "../support/install/operator.ts";
+import {
+  CALLER_IMAGE,
+  callerLines,
+  callerWorkload,
+  OPERATOR,
+  OPERATOR_NAMESPACE,
+  operatorApp,
+  operatorHome,
+  operatorWorkload,
+} from "../support/install/operator.ts";
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
-import { nodeImage } from "../support/node/test-image.ts";
 import { refusals } from "../support/rbac.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 import { type Access, helloOf, openProxy } from "../support/scripted-proxy.ts";
 
-const PROGRAMS = fileURLToPath(new URL("../support/install/programs", import.meta.url));
 const LEAF_MS = 20_000;
 const MANAGER_USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const MANAGERS = "app.kubernetes.io/name=ctrlmesh";
@@ -28,7 +34,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
     mesh = await startInstalledMesh({
       values: { identity: { certificateLifetimeMs: LEAF_MS }, extraEnv: [env("CTRLMESH_CA_SETTLE_MS", "8000")] },
     });
-    await mesh.cluster.addImages({ "test/caller:1": nodeImage(["/app/caller.ts"], { "/app": PROGRAMS }) });
+    await mesh.cluster.addImages(CALLER_IMAGE);
     await mesh.apply(...operatorHome(), operatorApp());
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
     await mesh.apply(
@@ -100,22 +106,10 @@ describeWithTestNode("the installed mesh on bad days", () => {
   it("certificates and the mesh's CA change, and no request of a client that loaded the first CA fails", {
     timeout: 200_000,
   }, async () => {
-    const caller = operatorWorkload({ name: "caller", replicas: 1, version: "v1" }) as {
-      spec: { template: { spec: { containers: object[] } } };
-    };
-    const [container] = caller.spec.template.spec.containers;
-    caller.spec.template.spec.containers = [{ ...container, image: "test/caller:1", args: [], readinessProbe: undefined }];
-    Object.assign(caller.spec.template, { metadata: { labels: { component: OPERATOR, version: "v1", is: "caller" } } });
-    Object.assign(caller.spec, { selector: { matchLabels: { is: "caller" } } });
-    await mesh.apply(caller);
+    await mesh.apply(callerWorkload());
     await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
     const [name = ""] = await mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
-    const said = () =>
-      mesh.cluster
-        .logs(OPERATOR_NAMESPACE, name, "operator")
-        .split("\n")
-        .filter((line) => line.startsWith("{"))
-        .map((line) => JSON.parse(line) as { at: number; ok: number; failed: string[] });
+    const said = () => callerLines(mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator"));
     await eventually(() => (said().at(-1)?.ok ?? 0) > 10, 20_000);
 
     const caOf = () => mesh.run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "-o", "jsonpath={.data.tls\\.crt}");

@@ -4,17 +4,23 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { splitPem } from "../../src/base/pem.ts";
 import { eventually } from "../support/eventually.ts";
 import { MESH_NAMESPACE } from "../support/helm.ts";
-import { OPERATOR, OPERATOR_NAMESPACE, operatorApp, operatorHome, operatorWorkload } from "../support/install/operator.ts";
+import {
+  CALLER_IMAGE,
+  callerLines,
+  callerWorkload,
+  OPERATOR,
+  OPERATOR_NAMESPACE,
+  operatorApp,
+  operatorHome,
+  operatorWorkload,
+} from "../support/install/operator.ts";
 import { type InstalledMesh, installChart, startInstalledMesh } from "../support/install/world.ts";
-import { nodeImage } from "../support/node/test-image.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 
-const PROGRAMS = fileURLToPath(new URL("../support/install/programs", import.meta.url));
 const SECRET = "team-ca";
 const LEAF_MS = 20_000;
 const SETTLE_MS = 4_000;
@@ -26,7 +32,7 @@ describeWithTestNode("a CA that somebody else keeps", () => {
     dir = mkdtempSync(join(tmpdir(), "ctrlmesh-provided-ca-"));
     openssl("req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /O=team/CN=root -keyout root.key -out root.crt");
     mesh = await startInstalledMesh({ install: false });
-    await mesh.cluster.addImages({ "test/caller:1": nodeImage(["/app/caller.ts"], { "/app": PROGRAMS }) });
+    await mesh.cluster.addImages(CALLER_IMAGE);
     await mesh.run("create", "namespace", MESH_NAMESPACE);
   });
   afterAll(async () => {
@@ -61,10 +67,7 @@ describeWithTestNode("a CA that somebody else keeps", () => {
   const callers = () => mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
   const said = async () => {
     const [name = ""] = await callers();
-    const lines = mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator").split("\n");
-    return lines
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line) as { at: number; ok: number; failed: string[] });
+    return callerLines(mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator"));
   };
 
   it("is waited for, with words that name the Secret", { timeout: 150_000 }, async () => {
@@ -83,14 +86,7 @@ describeWithTestNode("a CA that somebody else keeps", () => {
   it("signs what sidecars serve their operators with", { timeout: 120_000 }, async () => {
     await mesh.apply(...operatorHome(), operatorApp());
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
-    const caller = operatorWorkload({ name: "caller", replicas: 1, version: "v1" }) as {
-      spec: { selector: object; template: { metadata: object; spec: { containers: object[] } } };
-    };
-    const [container] = caller.spec.template.spec.containers;
-    caller.spec.template.spec.containers = [{ ...container, image: "test/caller:1", args: [], readinessProbe: undefined }];
-    caller.spec.template.metadata = { labels: { component: OPERATOR, version: "v1", is: "caller" } };
-    caller.spec.selector = { matchLabels: { is: "caller" } };
-    await mesh.apply(caller, operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
+    await mesh.apply(callerWorkload(), operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
     await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
     await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");

@@ -1,16 +1,18 @@
 // What a user of the mesh applies to a cluster: a namespace that enforces the strictest pod security, an operator as its authors ship
 // it, and a VirtualApp. Nothing in the operator's own objects knows of a mesh, unless a test asks for an annotation.
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { demoVirtualApp } from "../demo-app.ts";
 import { goProgram } from "../go-build.ts";
-import type { TestImage } from "../node/test-image.ts";
+import { nodeImage, type TestImage } from "../node/test-image.ts";
 
 export const OPERATOR_IMAGE = "test/go-foo:1";
 /** Namespace of the operator, and name of its VirtualApp, its lock and its service account. */
 export const OPERATOR_NAMESPACE = "foo-system";
 export const OPERATOR = "foo-operator";
 
+const PROGRAMS = fileURLToPath(new URL("programs", import.meta.url));
 const RBAC = new URL("../../operators/go-foo/rbac.yaml", import.meta.url);
 const CRD = new URL("../../operators/go-foo/crd.yaml", import.meta.url);
 
@@ -98,6 +100,30 @@ export function operatorWorkload(options: WorkloadOptions): object {
       },
     },
   };
+}
+
+/** Image of the client that calls the API server again and again; see programs/caller.ts. */
+export const CALLER_IMAGE = { "test/caller:1": nodeImage(["/app/caller.ts"], { "/app": PROGRAMS }) };
+
+/** That client in the operator's place: the Deployment `caller` of one pod in the default subset, which has the label is=caller. */
+export function callerWorkload(): object {
+  const workload = operatorWorkload({ name: "caller", replicas: 1, version: "v1" }) as {
+    spec: { selector: object; template: { metadata: object; spec: { containers: object[] } } };
+  };
+  const { template } = workload.spec;
+  const [container] = template.spec.containers;
+  template.spec.containers = [{ ...container, image: "test/caller:1", args: [], readinessProbe: undefined }];
+  template.metadata = { labels: { component: OPERATOR, version: "v1", is: "caller" } };
+  workload.spec.selector = { matchLabels: { is: "caller" } };
+  return workload;
+}
+
+/** What the client has said so far, a line a second, of its log. */
+export function callerLines(log: string): { readonly at: number; readonly ok: number; readonly failed: readonly string[] }[] {
+  return log
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
 }
 
 /** The VirtualApp: subset v2 serves namespaces that are labelled ns-type=canary-1 or whose name begins with "canary". */

@@ -6,23 +6,12 @@
 // stage changes the base's system and is not performed, but reported (`notPerformed`).
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  cpSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-} from "node:fs";
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
+import { cacheDir, isBuilt, makeRoom } from "../test/support/build-cache.ts";
 import { type Dockerfile, readDockerfile, type Stage, type Step } from "../test/support/dockerfile.ts";
-import { cacheDir } from "../test/support/go-build.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -48,7 +37,8 @@ export async function buildImageRoot(name: ImageName): Promise<ImageRoot> {
   if (last === undefined) throw new Error(`Dockerfile.${name} has no stage`);
   const notPerformed = last.steps.flatMap(({ instruction, text }) => (instruction === "RUN" ? [text] : []));
   const dir = join(cacheDir(), `image-${name}-${hashOf(name, stages)}`);
-  if (!touched(dir)) {
+  if (!isBuilt(dir)) {
+    makeRoom();
     const work = `${dir}.${process.pid}`;
     try {
       const roots = new Map<string, string>();
@@ -107,7 +97,8 @@ async function installed(command: string, cwd: string): Promise<string> {
   const hash = createHash("sha256").update(command);
   for (const file of files) hash.update(readFileSync(join(cwd, file)));
   const dir = join(cacheDir(), `npm-${hash.digest("hex").slice(0, 16)}`);
-  if (!touched(dir)) {
+  if (!isBuilt(dir)) {
+    makeRoom();
     const work = `${dir}.${process.pid}`;
     try {
       mkdirSync(work, { recursive: true });
@@ -142,14 +133,6 @@ function publish(work: string, dir: string): void {
   } catch (error) {
     if (!existsSync(dir)) throw error;
   }
-}
-
-// What nobody asks for in days is removed (go-build.ts).
-function touched(dir: string): boolean {
-  if (!existsSync(dir)) return false;
-  const now = new Date();
-  utimesSync(dir, now, now);
-  return true;
 }
 
 function hashOf(name: ImageName, stages: readonly Stage[]): string {

@@ -2,16 +2,15 @@
 // under the hash of its folder, so a fresh clone of the same sources finds it built.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
-import { homedir } from "node:os";
+import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { cacheDir, isBuilt, makeRoom } from "./build-cache.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const BUILD_TIMEOUT_MS = 20 * 60_000;
-const KEEP_MS = 3 * 24 * 60 * 60_000;
 
 export const GO_PROGRAMS = [
   "test/operators/go-foo",
@@ -25,11 +24,6 @@ export type GoProgram = (typeof GO_PROGRAMS)[number];
 /** The same for build, vet and test: with other flags Go compiles all of Kubernetes once more. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
-/** The folder that built programs are kept in. */
-export function cacheDir(): string {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ctrlmesh");
-}
-
 /**
  * Path of the built program; builds it first if need be, which takes minutes on a cold cache.
  * @throws Error with the compiler's words
@@ -37,13 +31,8 @@ export function cacheDir(): string {
 export async function goProgram(program: GoProgram): Promise<string> {
   const folder = join(ROOT, program);
   const binary = join(cacheDir(), `${basename(program)}-${hashOf(folder)}`);
-  if (existsSync(binary)) {
-    const now = new Date();
-    utimesSync(binary, now, now);
-    return binary;
-  }
-  mkdirSync(cacheDir(), { recursive: true });
-  removeOld();
+  if (isBuilt(binary)) return binary;
+  makeRoom();
   const partial = `${binary}.${process.pid}`;
   process.stderr.write(`building ${program} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
   try {
@@ -64,15 +53,6 @@ export async function whyNoGo(): Promise<string | undefined> {
     return undefined;
   } catch {
     return "Go is not installed";
-  }
-}
-
-// What nobody asked for in days was built from other sources.
-function removeOld(): void {
-  for (const name of readdirSync(cacheDir())) {
-    const path = join(cacheDir(), name);
-    if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > KEEP_MS)
-      rmSync(path, { force: true, recursive: true });
   }
 }
 

@@ -3,7 +3,8 @@ import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cacheDir, goProgram } from "./go-build.ts";
+import { cacheDir } from "./build-cache.ts";
+import { goProgram } from "./go-build.ts";
 
 export const CHART = fileURLToPath(new URL("../../charts/ctrlmesh", import.meta.url));
 /** The release and its namespace, as the docs name them. */

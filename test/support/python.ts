@@ -2,11 +2,11 @@
 // requirements.txt (versions and hashes are pinned there), kept in the user's cache beside the built Go programs.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { cacheDir } from "./go-build.ts";
+import { cacheDir, isBuilt, makeRoom } from "./build-cache.ts";
 
 const run = promisify(execFile);
 const REQUIREMENTS = fileURLToPath(new URL("../operators/python/requirements.txt", import.meta.url));
@@ -27,12 +27,8 @@ export async function pythonEnvironment(): Promise<PythonEnvironment> {
   const hash = createHash("sha256").update(version).update("\0").update(readFileSync(REQUIREMENTS)).digest("hex").slice(0, 16);
   const folder = join(cacheDir(), `python-${hash}`);
   const command = join(folder, "bin/python");
-  if (existsSync(command)) {
-    const now = new Date();
-    utimesSync(folder, now, now);
-    return { command };
-  }
-  mkdirSync(cacheDir(), { recursive: true });
+  if (isBuilt(folder)) return { command };
+  makeRoom();
   const partial = `${folder}.${process.pid}`;
   process.stderr.write("installing the Python clients (once for these requirements)\n");
   try {

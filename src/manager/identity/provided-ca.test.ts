@@ -94,6 +94,14 @@ describe("a CA that somebody else keeps", () => {
     await clock.advance(settleMs);
     expect((await source.refresh(signal)).signer).toEqual(renamed);
   });
+  it("that is more than two bundles of which a proxy reads is an error", async () => {
+    const [ca, issuers] = [made("many"), Array.from({ length: 60 }, (_, index) => made(`issuer-${index}`).certPem)];
+    give(ca, issuers.join(""));
+    await expect(source.refresh(signal)).rejects.toMatchObject({
+      code: "CERTIFICATE_INVALID",
+      message: expect.stringContaining("Secret ctrlmesh-system/my-ca: tls.crt and ca.crt together over 32768 characters"),
+    });
+  });
   it("that is damaged is an error that names the key", async () => {
     give({ ...made("x"), keyPem: made("y").keyPem });
     await expect(source.refresh(signal)).rejects.toThrow(/Secret ctrlmesh-system\/my-ca, key tls\.key: not the key/);

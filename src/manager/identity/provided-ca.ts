@@ -6,7 +6,7 @@ import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
+import { joinPem, MAX_PEM_CHARS, readCertificates, splitPem } from "../../base/pem.ts";
 import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -23,6 +23,9 @@ export interface ProvidedCaOptions {
   readonly clock: Clock;
   readonly log: Logger;
 }
+
+/** While one CA gives way to another both are trusted, in one bundle that proxies read. */
+const MAX_TRUST_CHARS = MAX_PEM_CHARS / 2;
 
 export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
   const { client, namespace, name, settleMs, clock, log } = options;
@@ -85,10 +88,15 @@ function parse(data: Readonly<Record<string, string>>, secret: string): Given {
   if (text("ca.crt").trim() !== "") readCertificates(text("ca.crt"), `${secret}, key ca.crt`);
   const [own = "", ...above] = splitPem(signer.certPem);
   const isRoot = (pem: string) => readCertificates(pem, secret).every((certificate) => certificate.checkIssued(certificate));
+  // An intermediate CA is trusted itself too: some verifiers stop there, others want the root.
+  const trustPem = joinPem(own, ...above, text("ca.crt"));
+  if (trustPem.length > MAX_TRUST_CHARS) {
+    const what = `tls.crt and ca.crt together over ${MAX_TRUST_CHARS} characters, which every webhook entry and every sidecar would carry`;
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${secret}: ${what}`);
+  }
   return {
     signer: { certPem: own, keyPem: signer.keyPem },
     chainPem: [own, ...above].filter((pem) => !isRoot(pem)).join(""),
-    // An intermediate CA is trusted itself too: some verifiers stop there, others want the root.
-    trustPem: joinPem(own, ...above, text("ca.crt")),
+    trustPem,
   };
 }

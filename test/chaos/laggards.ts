@@ -1,12 +1,13 @@
 // What is not as it was asked for: Foos whose last edit was not reconciled, or not by their owner, ConfigMaps that say something else,
 // and a VirtualApp that does not say that it is done. Empty: no work was lost, and everything has converged.
-import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { FOOS } from "../support/mesh.ts";
 import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 const MAX_NAMED = 10;
+const LAST_LINES = 12;
 
 /** Everything that lags, in words. @throws Error if the API server cannot be asked */
 export async function laggards(world: ChaosWorld): Promise<readonly string[]> {
@@ -38,6 +39,26 @@ export async function laggards(world: ChaosWorld): Promise<readonly string[]> {
     if (condition?.status !== "True")
       left.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
   }
+  left.reverse(); // what the VirtualApp says of it first
   const more = left.length - MAX_NAMED;
   return more > 0 ? [...left.slice(0, MAX_NAMED), `and ${more} more`] : left;
+}
+
+/** What whoever looks for the cause wants to see: who holds which lock, what the VirtualApp says, and the last words of each process. */
+export async function circumstances({ mesh, pods }: ChaosWorld): Promise<readonly string[]> {
+  const [leases, app] = await Promise.all([mesh.client.list(LEASES, LIMITS), mesh.client.get(VIRTUAL_APPS, APP, LIMITS)]);
+  const held = leases.items
+    .filter(({ metadata }) => [APP.namespace, "ctrlmesh-system"].includes(metadata.namespace ?? ""))
+    .map(({ metadata, spec }) => `lock ${metadata.name}: ${spec?.holderIdentity}, renewed ${spec?.renewTime}`);
+  const last = (name: string, output = "") => `${name} said last:\n${output.split("\n").slice(-LAST_LINES).join("\n")}`;
+  const managers = mesh.managers.map(({ child }, index) => last(`manager ${index}`, child.output()));
+  const processes = [...pods].flatMap(
+    ([
+      name,
+      {
+        processes: { proxy, operator },
+      },
+    ]) => [last(`${name}'s proxy`, proxy?.child.output()), last(`${name}'s operator`, operator?.child.output())],
+  );
+  return [...held, JSON.stringify(app.status), ...managers, ...processes];
 }

@@ -19,7 +19,7 @@ interface World {
   readonly api: FakeApi;
   readonly reflector: Reflector<Pod>;
   readonly changes: string[];
-  /** The requests since the last look: "list", or "watch" with its version. */
+  /** The requests so far: "list", or "watch" with its version. */
   asked(): string[];
 }
 
@@ -59,7 +59,7 @@ async function setUp({ lists, watches }: Script, silenceMs = 3_600_000): Promise
     () => client.close(),
     () => reflector.stop(),
   );
-  return { api, reflector, changes, asked: () => asked.splice(0) };
+  return { api, reflector, changes, asked: () => [...asked] };
 }
 
 const pod = (name: string, version: number) => ({

@@ -1,5 +1,6 @@
 // `npm run chaos`: kills, stops and edits at random on a real control plane, judged by its audit log (test/chaos). Prints what it does,
-// and ends with 1 if two subsets worked on one object, or work was lost, or it did not converge within half a minute of quiet.
+// and ends with 1 if two subsets worked on one object, or work was lost, or ownership was not as asked for within half a minute of quiet,
+// and all work done a minute later.
 // Options: --minutes N (default 3), --seed S (default a new one; printed), --lost-nodes (also deletes pods' objects while their
 // processes go on), --quiet (only the summary).
 import { parseArgs } from "node:util";

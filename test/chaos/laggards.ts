@@ -9,8 +9,15 @@ const LIMITS = { timeoutMs: 5_000 };
 const MAX_NAMED = 10;
 const LAST_LINES = 12;
 
+export interface Laggards {
+  /** What the VirtualApp says of ownership: the mesh's part. */
+  readonly mesh: readonly string[];
+  /** What the operators have not done yet. */
+  readonly work: readonly string[];
+}
+
 /** Everything that lags, in words. @throws Error if the API server cannot be asked */
-export async function laggards(world: ChaosWorld): Promise<readonly string[]> {
+export async function laggards(world: ChaosWorld): Promise<Laggards> {
   const { client } = world.mesh;
   const [foos, maps, app] = await Promise.all([
     client.list(FOOS, LIMITS),
@@ -18,30 +25,30 @@ export async function laggards(world: ChaosWorld): Promise<readonly string[]> {
     client.get(VIRTUAL_APPS, APP, LIMITS),
   ]);
   const messages = new Map(maps.items.map(({ metadata, data }) => [`${metadata.namespace}/${metadata.name}`, data?.message]));
-  const left: string[] = [];
+  const work: string[] = [];
   for (const { metadata, spec, status } of foos.items) {
     const { namespace = "", name, generation } = metadata;
     const by = status?.reconciledBy ?? "";
     const owner = world.ledger.ownerOf(namespace);
     if (status?.observedGeneration !== generation)
-      left.push(
+      work.push(
         `${namespace}/${name}: generation ${generation}, observed ${status?.observedGeneration ?? "none"} by ${by || "nobody"}`,
       );
     else if (world.subsetOf(by) !== owner)
-      left.push(`${namespace}/${name}: reconciled by ${by || "nobody"}, owned by "${owner}"`);
+      work.push(`${namespace}/${name}: reconciled by ${by || "nobody"}, owned by "${owner}"`);
     else if (messages.get(`${namespace}/${name}-data`) !== spec?.message)
-      left.push(`${namespace}/${name}-data: not the Foo's message`);
+      work.push(`${namespace}/${name}-data: not the Foo's message`);
   }
+  const mesh: string[] = [];
   const { conditions = [], observedGeneration } = app.status ?? {};
-  if (observedGeneration !== app.metadata.generation) left.push("the VirtualApp's status is of an older generation");
+  if (observedGeneration !== app.metadata.generation) mesh.push("the VirtualApp's status is of an older generation");
   for (const type of ["Converged", "Ready"]) {
     const condition = conditions.find((one) => one.type === type);
     if (condition?.status !== "True")
-      left.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
+      mesh.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
   }
-  left.reverse(); // what the VirtualApp says of it first
-  const more = left.length - MAX_NAMED;
-  return more > 0 ? [...left.slice(0, MAX_NAMED), `and ${more} more`] : left;
+  const more = work.length - MAX_NAMED;
+  return { mesh, work: more > 0 ? [...work.slice(0, MAX_NAMED), `and ${more} more`] : work };
 }
 
 /** What whoever looks for the cause wants to see: who holds which lock, what the VirtualApp says, and the last words of each process. */

@@ -1,5 +1,5 @@
 // Chaos on the real control plane, a short run of what `npm run chaos` does for longer: kills and stops of everything while namespaces
-// move; no object may be worked on by two subsets, no work may be lost, and half a minute of quiet must do.
+// move; no object may be worked on by two subsets, no work may be lost, and half a minute of quiet must do (see run-chaos.ts for the work).
 import { expect, it } from "vitest";
 import { runChaos } from "../chaos/run-chaos.ts";
 import { describeWithKube } from "../support/requirements.ts";

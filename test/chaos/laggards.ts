@@ -1,13 +1,12 @@
 // What is not as it was asked for: Foos whose last edit was not reconciled, or not by their owner, ConfigMaps that say something else,
 // and a VirtualApp that does not say that it is done. Empty: no work was lost, and everything has converged.
-import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { FOOS } from "../support/mesh.ts";
 import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 const MAX_NAMED = 10;
-const LAST_LINES = 12;
 
 export interface Laggards {
   /** What the VirtualApp says of ownership: the mesh's part. */
@@ -49,23 +48,4 @@ export async function laggards(world: ChaosWorld): Promise<Laggards> {
   }
   const more = work.length - MAX_NAMED;
   return { mesh, work: more > 0 ? [...work.slice(0, MAX_NAMED), `and ${more} more`] : work };
-}
-
-/** What whoever looks for the cause wants to see: who holds which lock, what the VirtualApp says, and the last words of each process. */
-export async function circumstances({ mesh, pods }: ChaosWorld): Promise<readonly string[]> {
-  const [leases, app] = await Promise.all([mesh.client.list(LEASES, LIMITS), mesh.client.get(VIRTUAL_APPS, APP, LIMITS)]);
-  const held = leases.items
-    .filter(({ metadata }) => [APP.namespace, "ctrlmesh-system"].includes(metadata.namespace ?? ""))
-    .map(({ metadata, spec }) => `lock ${metadata.name}: ${spec?.holderIdentity}, renewed ${spec?.renewTime}`);
-  const last = (name: string, output = "") => `${name} said last:\n${output.split("\n").slice(-LAST_LINES).join("\n")}`;
-  const managers = mesh.managers.map(({ child }, index) => last(`manager ${index}`, child.output()));
-  const processes = [...pods].flatMap(
-    ([
-      name,
-      {
-        processes: { proxy, operator },
-      },
-    ]) => [last(`${name}'s proxy`, proxy?.child.output()), last(`${name}'s operator`, operator?.child.output())],
-  );
-  return [...held, JSON.stringify(app.status), ...managers, ...processes];
 }

@@ -3,9 +3,10 @@
 // done depends on the seed alone; what comes of it depends on the machine as well. Called by `npm run chaos` and test/e2e/chaos.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom } from "../support/random.ts";
+import { circumstances } from "./circumstances.ts";
 import { createDeeds, type Deeds } from "./deeds.ts";
 import { faultText, judge } from "./judge.ts";
-import { circumstances, laggards } from "./laggards.ts";
+import { laggards } from "./laggards.ts";
 import { CANARY, ENDINGS } from "./ledger.ts";
 import { APP, type ChaosWorld, startChaosWorld } from "./world.ts";
 
@@ -61,11 +62,7 @@ export async function runChaos({ seconds, seed, lostNodes = false, onLine = () =
     const left = await untilAsAsked(world, QUIET_MS, QUIET_MS + REFLECTOR_MS);
     const convergedMs = Math.round(performance.now() - quietSince);
     say(left.length === 0 ? `all as asked for, ${convergedMs} ms after the last deed` : `not as asked for: ${left.join("; ")}`);
-    if (left.length > 0)
-      for (const line of await circumstances(world)
-        .catch(String)
-        .then((all) => [all].flat()))
-        say(line);
+    if (left.length > 0) for (const line of await circumstances(world).catch((error: unknown) => [String(error)])) say(line);
     const verdict = judge({
       writes: world.mesh.podWrites(),
       subsetOf: world.subsetOf,

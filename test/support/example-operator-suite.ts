@@ -1,6 +1,5 @@
 // What the example operator must show, on any API server: on localkube (test/integration) and on the real control plane
 // (test/e2e). Judged by the state of the world and by the audit log.
-
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";

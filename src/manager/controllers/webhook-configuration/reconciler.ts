@@ -123,7 +123,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   };
 }
 
-// The API server's own bound has a reason of its own; etcd's come as text.
-function isTooLarge(error: unknown): boolean {
+/** The object does not fit: the API server's own bound has a reason of its own, etcd's come as text. */
+export function isTooLarge(error: unknown): boolean {
   return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
 }

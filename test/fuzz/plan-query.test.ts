@@ -150,7 +150,7 @@ describe("a plan", () => {
         if (plan.only !== undefined) leftOut.noteOnly(target, plan.only);
         if (plan.shards !== undefined) leftOut.noteRanges(target, plan.shards.ranges);
         leftOut.noteExcluded(target, pushed.excluded);
-        expect(gained || leftOut.settle(now, change.born)("", "pods", "")).toBe(true);
+        expect(gained || leftOut.settle(now, change.born).has("", "pods", "")).toBe(true);
       }),
       budget(),
     );

@@ -1,4 +1,4 @@
-// Reads whose object a piece of JSON is: the namespace, name and labels of an item, of a Table row or of a watch event's object.
+// Reads whose object a piece of JSON is: the namespace, name, labels and version of an item, of a Table row or of a watch event's object.
 // Invariant: `meta` is there only if every decoder, also one that ignores case or takes the first of two equal keys, reads the
 // same. It stops where the walker has no more bytes and goes on there. Used by the list filter, the frame reader and the renamer.
 import { equalsAscii } from "./ascii.ts";
@@ -12,6 +12,7 @@ const METADATA = keyName("metadata");
 const NAMESPACE = keyName("namespace");
 const NAME = keyName("name");
 const LABELS = keyName("labels");
+const RESOURCE_VERSION = keyName("resourceVersion");
 
 const NO_LABELS = noLabels();
 
@@ -22,7 +23,7 @@ const IN_METADATA = 2;
 const IN_LABELS = 3;
 
 /** The value in hand is needed: it is read once it is there whole. `noLabels` = labels that are no object must be null. */
-type Pending = "namespace" | "name" | "label" | "noLabels";
+type Pending = "namespace" | "name" | "label" | "noLabels" | "version";
 
 /** Reads one object at a time; the fields are of the last one. Reused, so that an item costs no allocation but its strings. */
 export class JsonObjectReader {
@@ -35,8 +36,10 @@ export class JsonObjectReader {
   nameEnd = 0;
   readonly #walker: JsonWalker;
   readonly #readsLabels: boolean;
+  readonly #readsVersions: boolean;
   readonly #onOther: (() => void) | undefined;
   #labels = NO_LABELS;
+  #version = "";
   #readable = false;
   #root = IN_OBJECT;
   #level = IN_OBJECT;
@@ -46,15 +49,17 @@ export class JsonObjectReader {
   #namespaceSeen = false;
   #nameSeen = false;
   #labelsSeen = false;
+  #versionSeen = false;
   #label: string | undefined;
   #lastNamespace = "";
 
   /**
    * @param onOther called with each other member of the object in hand; without it they are skipped
    */
-  constructor(walker: JsonWalker, { labels = false }: ReadOptions = {}, onOther?: () => void) {
+  constructor(walker: JsonWalker, { labels = false, versions = false }: ReadOptions = {}, onOther?: () => void) {
     this.#walker = walker;
     this.#readsLabels = labels;
+    this.#readsVersions = versions;
     this.#onOther = onOther;
   }
 
@@ -62,7 +67,8 @@ export class JsonObjectReader {
   get meta(): ItemMeta | undefined {
     if (!this.#readable || !this.#metadataSeen) return undefined;
     const { namespace, name } = this;
-    return this.#readsLabels ? { namespace, name, labels: this.#labels } : { namespace, name };
+    const meta = this.#readsLabels ? { namespace, name, labels: this.#labels } : { namespace, name };
+    return this.#readsVersions ? { ...meta, resourceVersion: this.#version } : meta;
   }
 
   /** Begins with the object, or the Table row, that the walker has in hand. */
@@ -79,6 +85,8 @@ export class JsonObjectReader {
     this.#namespaceSeen = false;
     this.#nameSeen = false;
     this.#labelsSeen = false;
+    this.#versionSeen = false;
+    this.#version = "";
     if (this.#readsLabels) this.#labels = noLabels();
     this.#root = part === "row" ? IN_ROW : IN_OBJECT;
     this.#level = this.#walker.enter(OPEN_BRACE) ? this.#root : this.#root - 1;
@@ -135,6 +143,9 @@ export class JsonObjectReader {
       this.#labelsSeen = true;
       if (this.#walker.enter(OPEN_BRACE)) this.#level++;
       else this.#pending = "noLabels";
+    } else if (this.#readsVersions && this.#takes(RESOURCE_VERSION, this.#versionSeen)) {
+      this.#versionSeen = true;
+      this.#expectText("version");
     }
   }
 
@@ -170,6 +181,9 @@ export class JsonObjectReader {
         this.nameStart = valueStart;
         this.nameEnd = valueEnd;
         this.name = this.#text(bytes, valueStart + 1, valueEnd - 1);
+        break;
+      case "version":
+        this.#version = this.#text(bytes, valueStart + 1, valueEnd - 1);
         break;
       case "label":
         this.#takeLabel(this.#text(bytes, valueStart + 1, valueEnd - 1));

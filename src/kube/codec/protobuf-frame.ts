@@ -3,9 +3,9 @@
 // client-go's watch decoder. Used through watch-frames.ts.
 import { ByteWindow } from "./byte-window.ts";
 import { readEnvelope, readObjectMeta } from "./protobuf-object.ts";
-import { BYTES, FieldCursor } from "./protobuf-wire.ts";
+import { BYTES, encodeBytes, encodeString, FieldCursor } from "./protobuf-wire.ts";
 import { asBuffer, codecError, type ReadOptions } from "./types.ts";
-import { isWatchEventType, type WatchFrame } from "./watch-event.ts";
+import { isWatchEventType, type WatchEventType, type WatchFrame } from "./watch-event.ts";
 import type { FrameSplitter } from "./watch-frames.ts";
 
 /** Bytes of the length before each message. */
@@ -70,6 +70,14 @@ export function readProtobufFrame(frame: Uint8Array, options: ReadOptions): Watc
   // A Table has no ObjectMeta; it has no protobuf form either, so one that comes is nothing that can be filtered.
   const meta = envelope.type.kind === "Table" ? undefined : readObjectMeta(envelope.raw, options);
   return { type, objects: meta === undefined ? [] : [meta], unreadable: meta === undefined ? 1 : 0, isTable: false };
+}
+
+/** A whole frame with an enveloped object. */
+export function encodeProtobufFrame(type: WatchEventType, object: Uint8Array): Uint8Array {
+  const event = Buffer.concat([encodeString(1, type), encodeBytes(2, encodeBytes(1, object))]);
+  const length = Buffer.alloc(FRAME_PREFIX_BYTES);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
 }
 
 /** The WatchEvent message of a frame. Throws `CODEC_MALFORMED` if the length does not fit. */

@@ -3,12 +3,13 @@
 // `readable` only if no field that is read stands there twice, where decoders merge or let the last one win.
 
 import { equalsAscii } from "./ascii.ts";
-import { BYTES, ENVELOPE_PREFIX, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
+import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
 import { asBuffer, codecError, type ItemMeta, noLabels, type ReadOptions } from "./types.ts";
 
 const OBJECT_META = 1;
 const NAME = 1;
 const NAMESPACE = 3;
+const RESOURCE_VERSION = 6;
 const LABELS = 11;
 const NO_LABELS = noLabels();
 
@@ -19,21 +20,26 @@ export class ProtobufObjectReader {
   name = "";
   /** Empty unless labels are asked for. */
   labels: Record<string, string> = NO_LABELS;
+  /** "" unless versions are asked for. */
+  resourceVersion = "";
   readonly #object = new FieldCursor();
   readonly #meta = new FieldCursor();
   /** Over an entry of the labels. */
   readonly #label: FieldCursor | undefined;
+  readonly #readsVersions: boolean;
   #lastNamespace = "";
 
-  constructor({ labels = false }: ReadOptions = {}) {
+  constructor({ labels = false, versions = false }: ReadOptions = {}) {
     this.#label = labels ? new FieldCursor() : undefined;
+    this.#readsVersions = versions;
   }
 
   /** What has been read of the object, or undefined if it cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
-    const { readable, namespace, name } = this;
+    const { readable, namespace, name, resourceVersion } = this;
     if (!readable) return undefined;
-    return this.#label !== undefined ? { namespace, name, labels: this.labels } : { namespace, name };
+    const meta = this.#label !== undefined ? { namespace, name, labels: this.labels } : { namespace, name };
+    return this.#readsVersions ? { ...meta, resourceVersion } : meta;
   }
 
   /** Reads the object message between two positions. A message that cannot be read is not readable; nothing is thrown. */
@@ -41,6 +47,7 @@ export class ProtobufObjectReader {
     this.readable = true;
     this.namespace = "";
     this.name = "";
+    this.resourceVersion = "";
     if (this.#label !== undefined) this.labels = noLabels();
     let seen = false;
     const fields = this.#object.reset(bytes, start, end);
@@ -61,6 +68,7 @@ export class ProtobufObjectReader {
     const fields = this.#meta.reset(bytes, start, end);
     let nameSeen = false;
     let namespaceSeen = false;
+    let versionSeen = false;
     while (fields.next()) {
       if (fields.number === NAME) {
         if (nameSeen || fields.wireType !== BYTES) this.readable = false;
@@ -73,6 +81,10 @@ export class ProtobufObjectReader {
       } else if (this.#label !== undefined && fields.number === LABELS) {
         if (fields.wireType !== BYTES) this.readable = false;
         this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
+      } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
+        if (versionSeen || fields.wireType !== BYTES) this.readable = false;
+        versionSeen = true;
+        this.resourceVersion = this.#text(bytes, fields.valueStart, fields.valueEnd);
       }
     }
     if (fields.incomplete) this.readable = false;
@@ -136,6 +148,13 @@ const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValu
 /** True for a list of objects that can be told apart by their ObjectMeta. */
 export function isListType({ kind }: EnvelopeType): boolean {
   return kind.endsWith("List") && !LISTS_WITHOUT_METADATA.has(kind);
+}
+
+/** An object's message as a whole runtime.Unknown with its prefix. */
+export function encodeEnvelope({ apiVersion, kind }: EnvelopeType, raw: Uint8Array): Buffer {
+  const type = Buffer.concat([encodeString(1, apiVersion), encodeString(2, kind)]);
+  const none = Buffer.alloc(0);
+  return Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type), encodeBytes(2, raw), encodeBytes(3, none), encodeBytes(4, none)]);
 }
 
 /** A whole runtime.Unknown with its prefix. */

@@ -1,29 +1,21 @@
 // Our own answers as bytes: metav1.Status as a response body and as the ERROR event of a watch, in the encoding that the
 // client asked for. Field numbers are those of the published generated.proto files. Called by the proxy's rescue layer.
 import type { Status, StatusDetails } from "../status.ts";
-import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeNumber, encodeString, encodeVarint } from "./protobuf-wire.ts";
+import { encodeProtobufFrame } from "./protobuf-frame.ts";
+import { encodeEnvelope } from "./protobuf-object.ts";
+import { BYTES, encodeBytes, encodeNumber, encodeString, encodeVarint } from "./protobuf-wire.ts";
 import type { Encoding } from "./types.ts";
 
 /** A Status as a response body: JSON with a newline, or `k8s\0` and runtime.Unknown. */
 export function encodeStatus(encoding: Encoding, status: Status): Uint8Array {
   if (encoding === "json") return Buffer.from(`${JSON.stringify(status)}\n`);
-  const type = Buffer.concat([encodeString(1, status.apiVersion), encodeString(2, status.kind)]);
-  const envelope = [
-    encodeBytes(1, type),
-    encodeBytes(2, encodeMessage(status)),
-    encodeBytes(3, Buffer.alloc(0)),
-    encodeBytes(4, Buffer.alloc(0)),
-  ];
-  return Buffer.concat([ENVELOPE_PREFIX, ...envelope]);
+  return encodeEnvelope(status, encodeMessage(status));
 }
 
 /** A whole watch frame of type ERROR that carries the Status. client-go lists again when its code is 410. */
 export function encodeErrorFrame(encoding: Encoding, status: Status): Uint8Array {
   if (encoding === "json") return Buffer.from(`${JSON.stringify({ type: "ERROR", object: status })}\n`);
-  const event = Buffer.concat([encodeString(1, "ERROR"), encodeBytes(2, encodeBytes(1, encodeStatus("protobuf", status)))]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(event.length);
-  return Buffer.concat([length, event]);
+  return encodeProtobufFrame("ERROR", encodeStatus("protobuf", status));
 }
 
 function encodeMessage({ status, message, reason, details, code }: Status): Buffer {

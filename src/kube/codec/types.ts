@@ -11,12 +11,16 @@ export interface ItemMeta {
   readonly name: string;
   /** Only where the reader was asked for labels; has no prototype, so that a label `constructor` is only there if it is set. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Only where the reader was asked for versions. */
+  readonly resourceVersion?: string;
 }
 
 /** What a reader reads besides namespace and name; nothing of it costs anything unless it is asked for. */
 export interface ReadOptions {
   /** Fills `ItemMeta.labels`. An object whose labels readers could read differently is then not readable. */
   readonly labels?: boolean | undefined;
+  /** Fills `ItemMeta.resourceVersion`. */
+  readonly versions?: boolean | undefined;
 }
 
 /** True for an object that the client may see. Asked once an object; must not throw. */

@@ -20,10 +20,19 @@ export interface LeftOut {
   /**
    * Takes out the notes that the new snapshot settles.
    * @param born the namespaces that the snapshot before did not know
-   * @returns a test whether a resource has gained a namespace that had been left out; `namespace` "" asks for any
    */
-  settle(now: Enforced, born: readonly string[]): (group: string, resource: string, namespace: string) => boolean;
+  settle(now: Enforced, born: readonly string[]): Granted;
 }
+
+/** What had been left out and is the subset's now. */
+export interface Granted {
+  /** True if a resource has gained something; `namespace` "" asks for any. */
+  has(group: string, resource: string, namespace: string): boolean;
+  /** The namespaces that were noted by name; undefined if it may be any. What became the subset's in this very change may be more. */
+  namesOf(group: string, resource: string): ReadonlySet<string> | undefined;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** An attacker who creates namespaces must not fill the memory. */
 const MAX_NOTES = 10_000;
@@ -158,10 +167,13 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
         if (mine.length > 0) gained.set(key, new Set([...(gained.get(key) ?? []), ...mine]));
         if (entry.namespaces.size === 0) excluded.delete(key);
       }
-      return (group, resource, namespace) => {
-        if (everything) return true;
-        const mine = gained.get(keyOf(group, resource));
-        return mine !== undefined && (namespace === "" || mine.has(namespace));
+      return {
+        has(group, resource, namespace) {
+          if (everything) return true;
+          const mine = gained.get(keyOf(group, resource));
+          return mine !== undefined && (namespace === "" || mine.has(namespace));
+        },
+        namesOf: (group, resource) => (everything ? undefined : (gained.get(keyOf(group, resource)) ?? NO_NAMES)),
       };
     },
   };

@@ -3,6 +3,7 @@
 // is forgotten only costs its client one more list. Pure but for the clock; used by `resync.ts`.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
+import { parseResourceVersion } from "../../kube/resource-version.ts";
 import type { Collection } from "./resync.ts";
 
 export interface ListedShapes {
@@ -11,19 +12,26 @@ export interface ListedShapes {
   /** A list that began then has been answered. */
   listed(collection: Collection, begunAt: number): void;
   /**
+   * A watch of the shape sends what was gained and lost, as it was at the version. A client that comes back may have read only a part of it:
+   * it may go on only from something newer.
+   */
+  renewed(collection: Collection, version: bigint): void;
+  /**
    * True if a watch may go on from a list.
    * @param version the resourceVersion that it goes on from; undefined if this is no new request
    */
   mayContinue(collection: Collection, version: string | undefined): boolean;
   /** Pins the shape while a watch of it is open. Returns the end of that, to be called once. */
   hold(collection: Collection): () => void;
-  /** Forgets what a route change touches. */
-  forget(touched: (collection: Collection) => boolean): void;
+  /** Forgets what a route change touches. @param touched is told whether a watch of the shape is open */
+  forget(touched: (collection: Collection, isWatched: boolean) => boolean): void;
 }
 
 interface Listed {
   readonly collection: Collection;
   begunAt: number;
+  /** What is no newer than this has to list again; undefined: the shape was listed. */
+  after: bigint | undefined;
   /** Open watches. */
   held: number;
 }
@@ -49,9 +57,10 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
   const refusals = new Map<string, Refused>();
   let order = 0;
 
-  const put = (key: string, collection: Collection, begunAt: number) => {
-    const entry = shapes.get(key) ?? { collection, begunAt, held: 0 };
+  const put = (key: string, collection: Collection, begunAt: number, after?: bigint) => {
+    const entry = shapes.get(key) ?? { collection, begunAt, after, held: 0 };
     entry.begunAt = Math.max(entry.begunAt, begunAt);
+    entry.after = after;
     shapes.delete(key);
     shapes.set(key, entry);
     refusals.delete(key);
@@ -72,9 +81,10 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
 
   // The two ways of a client that lists in another shape than it watches, or never.
   const isExcused = ({ group, resource, namespace }: Collection, refused: Refused, version: string | undefined) => {
-    for (const { collection: other, begunAt } of shapes.values()) {
+    for (const { collection: other, begunAt, after } of shapes.values()) {
       const isSame = other.group === group && other.resource === resource;
-      if (isSame && begunAt > refused.at && (other.namespace === "" || other.namespace === namespace)) return true;
+      if (isSame && after === undefined && begunAt > refused.at && (other.namespace === "" || other.namespace === namespace))
+        return true;
     }
     const isNewVersion = version !== undefined && refused.version !== undefined && version !== refused.version;
     return isNewVersion && clock.monotonicMs() - refused.atMs >= NEVER_LISTS_MS;
@@ -83,9 +93,11 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
   return {
     begin: () => ++order,
     listed: (collection, begunAt) => put(keyOf(collection), collection, begunAt),
+    renewed: (collection, version) => put(keyOf(collection), collection, ++order, version),
     mayContinue(collection, version) {
       const key = keyOf(collection);
-      if (shapes.has(key)) return true;
+      const entry = shapes.get(key);
+      if (entry !== undefined && isAfter(version, entry.after)) return true;
       const refused = refusals.get(key);
       if (refused !== undefined && isExcused(collection, refused, version)) {
         put(key, collection, NOT_LISTED);
@@ -102,13 +114,19 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
       return () => {
         entry.held--;
         // Newest again: its client comes back within seconds.
-        if (shapes.get(key) === entry) put(key, collection, entry.begunAt);
+        if (shapes.get(key) === entry) put(key, collection, entry.begunAt, entry.after);
       };
     },
     forget(touched) {
-      for (const [key, { collection }] of shapes) if (touched(collection)) shapes.delete(key);
+      for (const [key, { collection, held }] of shapes) if (touched(collection, held > 0)) shapes.delete(key);
     },
   };
+}
+
+// A live watch (no version) has been let through already.
+function isAfter(version: string | undefined, after: bigint | undefined): boolean {
+  if (after === undefined || version === undefined) return true;
+  return (parseResourceVersion(version) ?? 0n) > after;
 }
 
 function keyOf({ shape }: Collection): string {

@@ -124,16 +124,16 @@ describe("what was left out", () => {
   it("stays noted while nobody knows the owner, and is told once it is granted", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
-    expect(leftOut.settle(enforced(routes(1, {})), [])("", "pods", "")).toBe(false);
-    expect(leftOut.settle(enforced(routes(2, { fenced: ["new"] })), [])("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(1, {})), []).has("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(2, { fenced: ["new"] })), []).has("", "pods", "")).toBe(false);
     const granted = leftOut.settle(enforced(routes(3, { blue: ["new"] })), ["new"]);
     expect([
-      granted("", "pods", ""),
-      granted("", "pods", "new"),
-      granted("", "pods", "other"),
-      granted("", "secrets", ""),
+      granted.has("", "pods", ""),
+      granted.has("", "pods", "new"),
+      granted.has("", "pods", "other"),
+      granted.has("", "secrets", ""),
     ]).toEqual([true, true, false, false]);
-    expect(leftOut.settle(enforced(routes(4, { blue: ["new"] })), [])("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(4, { blue: ["new"] })), []).has("", "pods", "")).toBe(false);
   });
 
   it("is forgotten when another subset gets it", () => {
@@ -146,8 +146,8 @@ describe("what was left out", () => {
   it("by a list of one namespace alone is told when a second one comes", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.noteOnly(target, "a");
-    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"])("", "pods", "")).toBe(false);
-    expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })), ["new"])("", "pods", "")).toBe(true);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"]).has("", "pods", "")).toBe(false);
+    expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })), ["new"]).has("", "pods", "")).toBe(true);
   });
 
   it("by lists of some ranges of hashes is told when a namespace outside of any of them comes", () => {
@@ -156,18 +156,22 @@ describe("what was left out", () => {
     leftOut.noteRanges(target, around("one"));
     leftOut.noteRanges(target, around("two"));
     const settle = (version: number, ...blue: string[]) => leftOut.settle(enforced(routes(version, { blue })), blue.slice(-1));
-    expect(settle(1, "three")("", "pods", "")).toBe(false);
+    expect(settle(1, "three").has("", "pods", "")).toBe(false);
     const granted = settle(2, "three", "one");
-    expect([granted("", "pods", ""), granted("", "pods", "one"), granted("", "secrets", "")]).toEqual([true, false, false]);
+    expect([granted.has("", "pods", ""), granted.has("", "pods", "one"), granted.has("", "secrets", "")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     // All have to list again, so that what was shown before counts no more.
-    expect(settle(3, "three", "one", "two")("", "pods", "")).toBe(false);
+    expect(settle(3, "three", "one", "two").has("", "pods", "")).toBe(false);
   });
 
   it("by lists of ever other ranges is bounded: beyond, nothing counts as shown", () => {
     const leftOut = createLeftOut(createFakeClock());
     for (let index = 0; index < 2_000; index++)
       leftOut.noteRanges(target, cutShards([], [`n${index}`], { maxRanges: 2 })?.ranges ?? []);
-    expect(leftOut.settle(enforced(routes(1, { blue: ["x"] })), ["x"])("", "pods", "")).toBe(true);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["x"] })), ["x"]).has("", "pods", "")).toBe(true);
   });
 
   it("does not fill the memory when somebody creates namespaces without end: beyond the bound it may be any", () => {
@@ -175,14 +179,18 @@ describe("what was left out", () => {
     for (let index = 0; index < 100; index++) leftOut.note(target, `n${index}`);
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, true]);
     const granted = leftOut.settle(enforced(routes(1, { blue: ["n99"] })), ["n99"]);
-    expect([granted("", "pods", ""), granted("", "pods", "n99"), granted("", "secrets", "")]).toEqual([true, true, true]);
+    expect([granted.has("", "pods", ""), granted.has("", "pods", "n99"), granted.has("", "secrets", "")]).toEqual([
+      true,
+      true,
+      true,
+    ]);
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, false]);
   });
 
   it("counts resources that clients make up against the same bound", () => {
     const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.noteOnly({ group: "", resource: `r${index}` }, "a");
-    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"])("", "r99", "")).toBe(true);
+    expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"]).has("", "r99", "")).toBe(true);
   });
 
   it("of a namespace that the manager never names is forgotten, but not while the manager is silent", async () => {

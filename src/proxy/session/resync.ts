@@ -11,6 +11,9 @@
 //   same namespace or in all of them, will do. So will, after a minute in which nobody has listed, another resourceVersion
 //   than the refused one: it comes from a client that never lists, and takes versions from objects.
 //
+// Where it is known in which few namespaces all lies that was gained or lost, a live watch goes on instead of ending: it asks itself
+// for what they hold, or held (renewing-watch.ts). Its client has then read all of it if it has read anything newer.
+//
 // All of this goes by what the pod may read (`readingOf`): "mine" below is also what it goes on showing until it is restarted.
 //
 // Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
@@ -21,6 +24,7 @@
 // | before, after  | mine                           | foreign, moving        | gone, new                                      |
 // | -------------- | ------------------------------ | ---------------------- | ---------------------------------------------- |
 // | mine           | -                              | lost: view-change      | gone: its last events are shown (watch-judge), |
+// |                |                                |                        | who does not watch then lists again;           |
 // |                |                                |                        | gone-namespaces remembers; new: lost, it was   |
 // |                |                                |                        | shown as all unknown ones were: view-change    |
 // | foreign,moving | gained: view-change            | -                      | gone-namespaces remembers                      |
@@ -32,12 +36,13 @@
 // may be anything; and what was excluded by name, of which only what goes and is born again matters. A list that is on its way
 // counts as touched by the change (`listing`), what was listed before is forgotten (listed-shapes), and a live watch is told.
 import type { Clock } from "../../base/clock.ts";
+import { readingOf } from "../../route/snapshot.ts";
 import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
 import { createListedShapes } from "./listed-shapes.ts";
 import { createRelistPace } from "./relist-pace.ts";
 import type { Enforced, GroupResource, Session } from "./session.ts";
-import { changeBetween, type ViewChange } from "./view-change.ts";
+import { changeBetween, MAX_MOVED, type MovedNamespaces, type ViewChange } from "./view-change.ts";
 
 /** A collection as one client asks for it. */
 export interface Collection extends GroupResource {
@@ -60,8 +65,15 @@ export interface Resync {
   mustListAgain(collection: Collection, version?: string): boolean;
   /** Tells a live watch about every later snapshot. Returns the unsubscription. */
   watching(collection: Collection, listener: WatchListener): () => void;
+  /** A watch has ended that may not have told its client all: whoever goes on from it has to list again. */
+  endedEarly(collection: Collection): void;
   /** Milliseconds after which a watch may end that an event has made doubtful: longer each time. */
   relistDelayMs(collection: Collection): number;
+  /**
+   * A watch is about to send what its collection has gained and lost, as it was at the version, so that its client need not list again.
+   * To be called in the tick in which no route change had touched the collection since that was asked for.
+   */
+  renewed(collection: Collection, version: bigint): void;
   close(): void;
 }
 
@@ -81,15 +93,18 @@ export function createResync(session: Session, clock: Clock): Resync {
     const of = (collection: Collection): ViewChange => {
       const { group, resource, namespace } = collection;
       const [one, other] = [change.of(group, resource, namespace), reborn(collection)];
-      return {
-        gained: one.gained || other.gained || granted(group, resource, namespace),
-        lost: one.lost || other.lost,
-      };
+      const gained = one.gained || other.gained || granted.has(group, resource, namespace);
+      const lost = one.lost || other.lost;
+      if (!(gained || lost) || other.gained || other.lost || namespace !== "") return { gained, lost };
+      return { gained, lost, ...movedOf(change.movedIn(group, resource), granted.namesOf(group, resource)) };
     };
     // What a change means is asked here once and for all: nothing of the snapshot before is kept.
     const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
-    shapes.forget(touches);
-    for (const list of listing) list.touched ||= touches(list.collection);
+    shapes.forget((collection) => touches(collection));
+    // Its last events are hidden from who watches later. A watch that is open shows them, or says that it could not (endedEarly).
+    const hasGone = (collection: Collection) => hasLostOneOf(change.removed, collection, before);
+    shapes.forget((collection, isWatched) => !isWatched && hasGone(collection));
+    for (const list of listing) list.touched ||= touches(list.collection) || hasGone(list.collection);
     for (const [listener, collection] of [...live]) {
       if (live.has(listener)) listener(of(collection), change.removed, before, change.born);
     }
@@ -117,7 +132,22 @@ export function createResync(session: Session, clock: Clock): Resync {
         if (live.delete(listener)) release();
       };
     },
+    endedEarly: ({ shape }) => shapes.forget((other) => other.shape === shape),
     relistDelayMs: ({ shape }) => pace.next(shape),
+    renewed: shapes.renewed,
     close,
   };
+}
+
+/** True if a namespace that the table knows no more was shown. */
+function hasLostOneOf(removed: readonly string[], { group, resource, namespace }: Collection, before: Enforced): boolean {
+  if (removed.length === 0) return false;
+  const view = readingOf(before.view(group, resource));
+  return removed.some((name) => (namespace === "" || namespace === name) && view.standing(name) === "mine");
+}
+
+function movedOf(moved: MovedNamespaces | undefined, noted: ReadonlySet<string> | undefined): Pick<ViewChange, "moved"> {
+  if (moved === undefined || noted === undefined) return {};
+  const gained = new Set([...moved.gained, ...noted]);
+  return gained.size + moved.lost.length > MAX_MOVED ? {} : { moved: { gained: [...gained], lost: moved.lost } };
 }

@@ -116,12 +116,14 @@ const EVERY: readonly Walk[] = ["list", "gap", "live"];
 const NONE: readonly Walk[] = [];
 // What was left out of a list or watch is known once it has been: a list on its way has left out nothing yet.
 const SEEN: readonly Walk[] = ["gap", "live"];
+// The last events of one of ours that goes are shown to whoever watches then, and hidden from later watches.
+const IDLE: readonly Walk[] = ["list", "gap"];
 
 const CELLS: readonly (readonly [readonly Place[], readonly Walk[]])[] = [
   [["mine", "mine"], NONE],
   [["mine", "foreign"], EVERY],
   [["mine", "moving"], EVERY],
-  [["mine", "unknown"], NONE],
+  [["mine", "unknown"], IDLE],
   [["foreign", "mine"], EVERY],
   [["foreign", "foreign"], NONE],
   [["foreign", "moving"], NONE],
@@ -130,10 +132,10 @@ const CELLS: readonly (readonly [readonly Place[], readonly Walk[]])[] = [
   [["moving", "foreign"], NONE],
   [["moving", "moving"], NONE],
   [["moving", "unknown"], NONE],
-  [["mine", "unknown", "mine"], NONE],
+  [["mine", "unknown", "mine"], IDLE],
   [["mine", "unknown", "foreign"], EVERY],
   [["mine", "unknown", "moving"], EVERY],
-  [["mine", "unknown", "unknown"], NONE],
+  [["mine", "unknown", "unknown"], IDLE],
   [["foreign", "unknown", "mine"], EVERY],
   [["foreign", "unknown", "foreign"], NONE],
   [["foreign", "unknown", "moving"], NONE],
@@ -161,12 +163,12 @@ const SHOWN_CELLS: typeof CELLS = [
   [["kept", "moving"], EVERY],
   [["foreign", "shown"], EVERY],
   [["moving", "kept"], EVERY],
-  [["shown", "unknown"], NONE],
-  [["shown", "unknown", "mine"], NONE],
-  [["shown", "unknown", "shown"], NONE],
+  [["shown", "unknown"], IDLE],
+  [["shown", "unknown", "mine"], IDLE],
+  [["shown", "unknown", "shown"], IDLE],
   [["shown", "unknown", "foreign"], EVERY],
   [["foreign", "unknown", "shown"], EVERY],
-  [["mine", "unknown", "shown"], NONE],
+  [["mine", "unknown", "shown"], IDLE],
 ];
 const UNKNOWN_CELLS: typeof CELLS = [
   [["unknown", "mine"], SEEN],

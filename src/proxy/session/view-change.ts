@@ -12,6 +12,14 @@ export interface ViewChange {
   readonly gained: boolean;
   /** Objects that were shown are not the subset's any more. */
   readonly lost: boolean;
+  /** The namespaces in which all of it is; absent if it is not known in which, or in too many, or there is nothing. */
+  readonly moved?: MovedNamespaces;
+}
+
+/** Namespaces of which a client has to be told what they hold, or held, and nothing else. */
+export interface MovedNamespaces {
+  readonly gained: readonly string[];
+  readonly lost: readonly string[];
 }
 
 export const UNTOUCHED: ViewChange = { gained: false, lost: false };
@@ -19,18 +27,30 @@ export const UNTOUCHED: ViewChange = { gained: false, lost: false };
 export interface RouteChange {
   /** The change for a resource; `namespace` "" means in all of them. */
   of(group: string, resource: string, namespace: string): ViewChange;
+  /**
+   * The namespaces that are shown now and were not before, also those of which nobody had heard, and those that were and are no more.
+   * @returns undefined if more moved than namespaces, or more of them than MAX_MOVED
+   */
+  movedIn(group: string, resource: string): MovedNamespaces | undefined;
   /** Known namespaces that the new table does not know any more: deleted ones, as a rule. */
   readonly removed: readonly string[];
   /** Namespaces that the old table did not know. */
   readonly born: readonly string[];
 }
 
+/** A client that goes on without a new list is told of so many namespaces at most. */
+export const MAX_MOVED = 16;
+
 /** Compares two snapshots. What hangs on more than these two is told elsewhere: see the table in the head of resync.ts. */
 export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const known = new Map<string, ViewChange>();
   // Who is served is asked of each request, not of a watch: when the list changes, all of them start anew.
   const sameCallers = servesAlike(before.snapshot, now.snapshot);
-  let samples: readonly string[] | undefined;
+  let pairs: readonly ClassPair[] | undefined;
+  const allPairs = () => {
+    pairs ??= classPairs(before, now);
+    return pairs;
+  };
 
   const judge = (group: string, resource: string, namespace: string): ViewChange => {
     if (!sameCallers) return { gained: true, lost: true };
@@ -44,11 +64,10 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
       const isHidden = was === "mine" && is === "unknown" && !before.snapshot.table.classOf.has(namespace);
       return { gained, lost: lost || isHidden };
     }
-    samples ??= sampleNamespaces(before, now);
     let gained = false;
     // Namespaces that nobody knows yet were shown, and are no more.
     let lost = ownsUnknown(old) && !ownsUnknown(next);
-    for (const sample of samples) {
+    for (const { sample } of allPairs()) {
       const one = step(old.standing(sample), next.standing(sample));
       gained ||= one.gained;
       lost ||= one.lost;
@@ -66,6 +85,20 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
       }
       return change;
     },
+    movedIn(group, resource) {
+      const [old, next] = [readingOf(before.view(group, resource)), readingOf(now.view(group, resource))];
+      const isByNamespace = old.objects === undefined && next.objects === undefined;
+      if (!sameCallers || !isByNamespace || ownsUnknown(old) || ownsUnknown(next)) return undefined;
+      const moved = { gained: [] as string[], lost: [] as string[] };
+      for (const { sample, members } of allPairs()) {
+        const [was, is] = [old.standing(sample), next.standing(sample)];
+        const hasGone = was === "mine" && is === "unknown";
+        if ((was === "mine") === (is === "mine") || hasGone) continue;
+        if (members === undefined || sample === "") return undefined;
+        (is === "mine" ? moved.gained : moved.lost).push(...members);
+      }
+      return moved.gained.length + moved.lost.length > MAX_MOVED ? undefined : moved;
+    },
     removed: missingIn(now, before),
     born: missingIn(before, now),
   };
@@ -82,18 +115,30 @@ function step(before: Standing, now: Standing): ViewChange {
   return { gained: now === "mine" && before !== "unknown", lost: false };
 }
 
-// One namespace for each pair of classes (fenced ones apart), the cluster scope among them.
-function sampleNamespaces(before: Enforced, now: Enforced): string[] {
-  const samples = new Map<string, string>([["cluster", ""]]);
+/** The namespaces that stood alike for every resource, and do so now. */
+interface ClassPair {
+  readonly sample: string;
+  /** All of them; undefined if they are many. */
+  members: string[] | undefined;
+}
+
+// Fenced ones apart, the cluster scope among them.
+function classPairs(before: Enforced, now: Enforced): ClassPair[] {
+  const pairs = new Map<string, ClassPair>([["cluster", { sample: "", members: [""] }]]);
+  const seen = new Set<string>();
   const take = (namespace: string) => {
-    const pair = `${classKey(before, namespace)}>${classKey(now, namespace)}`;
-    if (!samples.has(pair)) samples.set(pair, namespace);
+    if (seen.has(namespace)) return;
+    seen.add(namespace);
+    const key = `${classKey(before, namespace)}>${classKey(now, namespace)}`;
+    const pair = pairs.get(key);
+    if (pair === undefined) pairs.set(key, { sample: namespace, members: [namespace] });
+    else if (pair.members !== undefined && pair.members.push(namespace) > MAX_MOVED) pair.members = undefined;
   };
   for (const { snapshot } of [before, now]) {
     for (const namespace of snapshot.table.classOf.keys()) take(namespace);
     for (const namespace of snapshot.table.fenced) take(namespace);
   }
-  return [...samples.values()];
+  return [...pairs.values()];
 }
 
 /** Namespaces of equal keys stand alike for every resource. */

@@ -10,6 +10,8 @@ export interface StreamMetrics {
   /** Narrowed requests by their plan. */
   readonly pushdown: Counter<"plan">;
   readonly filteredBytes: Counter;
+  /** Watches whose collection gained or lost namespaces, by what became of them. */
+  readonly renewals: Counter<"result">;
   /** The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count. */
   servedBy(plan: PlanName): PlanCounters;
 }
@@ -68,6 +70,12 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
     filteredBytes: new Counter({
       name: "ctrlmesh_proxy_filtered_bytes_total",
       help: "Bytes of lists and watches that the proxy took out.",
+      registers,
+    }),
+    renewals: new Counter({
+      name: "ctrlmesh_proxy_watch_renewals_total",
+      help: "Watches whose subset has gained or lost a few namespaces: renewed, so that the client need not list again, or expired, where what those hold could not be asked for.",
+      labelNames: ["result"],
       registers,
     }),
     servedBy(plan) {

@@ -1,8 +1,10 @@
 // Judges the events of one watch by the routes in force, and remembers what judging takes: which namespaces have gone while the
 // client knows their objects, whether the first event was seen, what was left out. Invariant: bytes that it gives out hold no
 // object but the subset's at that instant and what the pod goes on showing. Called by the watch stream, which knows how bytes come and go.
-import type { Encoding, ItemMeta } from "../../kube/codec/types.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Encoding, ItemMeta, ReadOptions } from "../../kube/codec/types.ts";
 import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
+import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import { governingNamespace, isMine, type ResourceView, readingOf } from "../../route/snapshot.ts";
 import type { Resync } from "../session/resync.ts";
@@ -15,12 +17,16 @@ import { hidesNamespaces, isAllMine, isPushdownStale, type WatchScope } from "./
 export type Fate = Uint8Array | "drop" | "relist" | "wait";
 
 export interface WatchJudgeDeps {
+  readonly clock: Clock;
   readonly session: Session;
   readonly resync: Resync;
   readonly metrics: StreamMetrics;
 }
 
-const WITH_LABELS = { labels: true };
+/** A namespace goes when it is empty, and the routes say so later: a watch that is not held up has its last events by then. */
+const LAST_EVENTS_MS = 30_000;
+const VERSIONS = { versions: true };
+const LABELS_AND_VERSIONS = { labels: true, versions: true };
 
 export class WatchJudge {
   readonly #encoding: Encoding;
@@ -30,10 +36,14 @@ export class WatchJudge {
   readonly #served: PlanCounters | undefined;
   /** What was asked to be left out may come all the same, where the API server does not know the parameter. */
   #suspect: (() => void) | undefined;
-  /** Namespaces that were ours when they vanished from the table: their last events are still the client's. */
-  readonly #departed = new Set<string>();
+  /** Namespaces that were ours when they vanished from the table, and when: their last events are still the client's. */
+  readonly #departed = new Map<string, number>();
   /** No event has been dealt with yet. */
   #isFirst = true;
+  /** Of the last event that was dealt with. */
+  #version: bigint | undefined;
+  /** Versions grow from one event to the next. */
+  #isInOrder: boolean;
 
   constructor(encoding: Encoding, scope: WatchScope, deps: WatchJudgeDeps) {
     this.#encoding = encoding;
@@ -42,6 +52,26 @@ export class WatchJudge {
     this.#events = deps.metrics.eventsOf(scope.collection);
     this.#served = scope.plan === undefined ? undefined : deps.metrics.servedBy(scope.plan);
     this.#suspect = hidesNamespaces(scope.pushed) ? scope.onIgnored : undefined;
+    this.#version = scope.version;
+    this.#isInOrder = scope.version !== undefined;
+  }
+
+  /**
+   * The client has been shown all that is the subset's up to this version, and nothing later. Undefined if that is not known: before
+   * the initial events are over, and after an event that was not read.
+   */
+  get version(): bigint | undefined {
+    return this.#view().isMoving ? undefined : this.#version;
+  }
+
+  /**
+   * Events of a namespace that has gone may be still to come, which no later watch would show.
+   * @param isHeldUp events have not been taken as they came
+   */
+  mayOweLastEvents(isHeldUp: boolean): boolean {
+    if (isHeldUp) return this.#departed.size > 0;
+    const nowMs = this.#deps.clock.monotonicMs();
+    return this.#departed.values().some((sinceMs) => nowMs - sinceMs < LAST_EVENTS_MS);
   }
 
   /** Bytes have come from the API server. */
@@ -52,11 +82,20 @@ export class WatchJudge {
   /** Throws `CODEC_MALFORMED`. */
   judge(frame: Uint8Array): Fate {
     const view = this.#view();
-    if (isAllMine(view, this.#scope.collection)) return this.#show(frame);
+    if (isAllMine(view, this.#scope.collection)) {
+      this.#version = undefined;
+      return this.#show(frame);
+    }
     // The watch is about to end with a 410. Until then nothing, no bookmark either, may say that what was shown is all there is.
     if (view.isMoving) return "drop";
-    const options = view.objects === undefined ? {} : WITH_LABELS;
+    const options = view.objects === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
+    const fate = this.#judgeEvent(view, frame, event, options);
+    if (fate !== "wait") this.#follows(event);
+    return fate;
+  }
+
+  #judgeEvent(view: ResourceView, frame: Uint8Array, event: WatchFrame, options: ReadOptions): Fate {
     if (event.type === "BOOKMARK" || event.type === "ERROR") return this.#show(frame);
     const { verdict, leftOut } = judgeEvent(view, event, (namespace) => this.#isGivenUp(namespace), this.#isFirst);
     switch (verdict.kind) {
@@ -81,6 +120,12 @@ export class WatchJudge {
       default:
         return verdict satisfies never;
     }
+  }
+
+  // The initial events are ADDED, in any order, and a bookmark or another change says that they are over.
+  #follows({ type, objects, isTable }: WatchFrame): void {
+    this.#isInOrder ||= type !== "ADDED";
+    this.#version = this.#isInOrder && !isTable ? parseResourceVersion(objects[0]?.resourceVersion) : undefined;
   }
 
   /** The namespaces of a frame of which nobody has said whose they are. */
@@ -109,8 +154,9 @@ export class WatchJudge {
     const { group, resource } = this.#scope.collection;
     const view = this.#view();
     const old = readingOf(before.view(group, resource));
-    for (const namespace of removed) if (old.standing(namespace) === "mine") this.#departed.add(namespace);
-    for (const namespace of this.#departed) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const namespace of removed) if (old.standing(namespace) === "mine") this.#departed.set(namespace, nowMs);
+    for (const namespace of this.#departed.keys()) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
   }
 
   /**

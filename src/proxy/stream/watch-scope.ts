@@ -10,6 +10,8 @@ export interface WatchScope {
   readonly pushed: PushedDown;
   /** The watch goes on from an earlier list's resourceVersion. */
   readonly continues: boolean;
+  /** All events come after this version, in order; undefined if the watch sends the whole state first, in any order. */
+  readonly version?: bigint | undefined;
   /** What is counted for the metrics; absent for a watch that was let through whole. */
   readonly plan?: PlanName;
   /** To be called once with an object that the API server was asked to leave out: it knows no such parameter. */

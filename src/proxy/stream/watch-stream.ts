@@ -4,8 +4,9 @@
 //
 // An event of an unknown namespace stalls the stream (upstream paused) until a snapshot says who owns it or `holdMs` is over:
 // passing it by would let a later bookmark skip it. When a route change makes what the client has seen incomplete or too
-// much, the watch ends with a 410 Expired event, upon which clients list again. Called by the isolate layer.
-import type { Clock, Random, Timer } from "../../base/clock.ts";
+// much, the watch ends with a 410 Expired event, upon which clients list again; or it is taken over, see renewing-watch.ts, which
+// calls this. So does the isolate layer for watches that are not narrowed.
+import type { Random, Timer } from "../../base/clock.ts";
 import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
@@ -14,14 +15,13 @@ import type { ByteSink, ByteSource, SourceControl } from "../pipeline/byte-strea
 import { asError } from "../pipeline/tap.ts";
 import type { Collection } from "../session/resync.ts";
 import type { Enforced } from "../session/session.ts";
-import type { ViewChange } from "../session/view-change.ts";
+import type { MovedNamespaces, ViewChange } from "../session/view-change.ts";
 import { type HeldBudget, HeldFrames } from "./held-frames.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { WatchJudge, type WatchJudgeDeps } from "./watch-judge.ts";
 import type { WatchScope } from "./watch-scope.ts";
 
 export interface WatchDeps extends WatchJudgeDeps {
-  readonly clock: Clock;
   readonly random: Random;
   /** How long an event of an unknown namespace may stall a watch; default 5,000. */
   readonly watchHoldMs?: number;
@@ -36,12 +36,32 @@ export interface WatchDeps extends WatchJudgeDeps {
 const EXPIRED = createStatus("Expired", "ctrlmesh: the namespaces of this subset have changed, list again");
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
-/** The source as seen by this subset. */
-export function watchStream(source: ByteSource, encoding: Encoding, scope: WatchScope, deps: WatchDeps): ByteSource {
+/**
+ * Takes over from a watch whose collection has gained or lost namespaces: nothing more comes from it.
+ * @param version the client has been shown everything up to it, and nothing later
+ */
+export type TakeOver = (version: bigint, moved: MovedNamespaces) => void;
+
+/**
+ * The source as seen by this subset.
+ * @param takeOver default: the watch ends, and its client lists again
+ */
+export function watchStream(
+  source: ByteSource,
+  encoding: Encoding,
+  scope: WatchScope,
+  deps: WatchDeps,
+  takeOver?: TakeOver,
+): ByteSource {
   return {
-    open: (sink) => new WatchStream(source, sink, encoding, scope, deps),
+    open: (sink) => new WatchStream(source, sink, encoding, scope, deps, takeOver),
     cancel: (error) => source.cancel(error),
   };
+}
+
+/** What ends a watch whose client has to list again. */
+export function expiredFrame(encoding: Encoding): Uint8Array {
+  return encodeErrorFrame(encoding, EXPIRED);
 }
 
 class WatchStream implements ByteSink, SourceControl {
@@ -55,6 +75,7 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #held: HeldFrames;
   readonly #upstream: SourceControl;
   readonly #unwatch: () => void;
+  readonly #takeOver: TakeOver | undefined;
   #received = 0;
   #holdTimer: Timer | undefined;
   /** Ends the count of the namespaces that are waited for. */
@@ -65,8 +86,16 @@ class WatchStream implements ByteSink, SourceControl {
   #paused = false;
   #over = false;
 
-  constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, scope: WatchScope, deps: WatchDeps) {
+  constructor(
+    source: ByteSource,
+    sink: ByteSink,
+    encoding: Encoding,
+    scope: WatchScope,
+    deps: WatchDeps,
+    takeOver: TakeOver | undefined,
+  ) {
     this.#encoding = encoding;
+    this.#takeOver = takeOver;
     this.#collection = scope.collection;
     this.#deps = deps;
     this.#judge = new WatchJudge(encoding, scope, deps);
@@ -191,12 +220,25 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Route changes.
 
-  #changed({ gained, lost }: ViewChange, removed: readonly string[], before: Enforced, born: readonly string[]): void {
+  #changed(change: ViewChange, removed: readonly string[], before: Enforced, born: readonly string[]): void {
     if (this.#over) return;
     this.#judge.follow(removed, before);
-    if (gained || lost || this.#judge.isStale(born)) this.#expireSoon();
+    if (this.#isTakenOver(change)) return;
+    if (change.gained || change.lost || this.#judge.isStale(born)) this.#expireSoon();
     this.#drain();
     this.#continue();
+  }
+
+  // What waits here comes again to whoever takes over: it is later than the version.
+  #isTakenOver({ moved }: ViewChange): boolean {
+    const { version } = this.#judge;
+    const isEnding = this.#expiry !== undefined || this.#relist !== undefined;
+    if (this.#takeOver === undefined || moved === undefined || version === undefined) return false;
+    if (isEnding || this.#mayOweLastEvents) return false;
+    this.#finish();
+    this.#upstream.cancel(new Error("watching: it goes on with other namespaces"));
+    this.#takeOver(version, moved);
+    return true;
   }
 
   #expireSoon(): void {
@@ -214,12 +256,16 @@ class WatchStream implements ByteSink, SourceControl {
 
   #expire(): void {
     if (!this.#finish()) return;
-    this.#sink.write(encodeErrorFrame(this.#encoding, EXPIRED));
+    this.#sink.write(expiredFrame(this.#encoding));
     this.#sink.end();
     this.#upstream.cancel(new Error("watching: the routes have changed"));
   }
 
   // Flow and ends.
+
+  get #mayOweLastEvents(): boolean {
+    return this.#judge.mayOweLastEvents(!this.#wantsMore());
+  }
 
   #wantsMore(): boolean {
     return !this.#over && !this.#sinkFull && this.#held.isEmpty;
@@ -244,6 +290,7 @@ class WatchStream implements ByteSink, SourceControl {
   // Frees everything. False if it was over already.
   #finish(): boolean {
     if (this.#over) return false;
+    if (this.#mayOweLastEvents) this.#deps.resync.endedEarly(this.#collection);
     this.#over = true;
     this.#unwatch();
     this.#holdTimer?.cancel();

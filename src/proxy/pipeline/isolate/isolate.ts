@@ -4,6 +4,7 @@
 import type { Clock, Random } from "../../../base/clock.ts";
 import type { Registry } from "../../../base/metrics.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
+import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
 import { createPlanner, NO_PLAN, type Scope } from "../../../route/plan-query.ts";
@@ -23,7 +24,7 @@ import { admit, enforcedNow } from "./admission.ts";
 import { continuesFromList } from "./continues-from-list.ts";
 import { expiredWatch } from "./expired-watch.ts";
 import { createHoldPlaces } from "./hold.ts";
-import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
+import { type AskedScope, createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
@@ -185,6 +186,7 @@ function collectionOf({ info }: ResourceCall): Collection {
   return { group, resource, namespace: isNamespaces(info) ? "" : namespace, shape };
 }
 
-function scopeOfWatch(call: ResourceCall, collection: Collection) {
-  return { collection, continues: call.info.verb === "watch" && continuesFromList(call.info.query) };
+function scopeOfWatch({ info }: ResourceCall, collection: Collection): AskedScope {
+  if (info.verb !== "watch" || !continuesFromList(info.query)) return { collection, continues: false };
+  return { collection, continues: true, version: parseResourceVersion(info.query.get("resourceVersion") ?? "") };
 }

@@ -10,6 +10,7 @@ import { governingNamespace, isMine, readingOf } from "../../../route/snapshot.t
 import { type End, endWhen } from "../../stream/end-when.ts";
 import { failWhen } from "../../stream/fail-when.ts";
 import { listStream } from "../../stream/list-stream.ts";
+import { type Renew, renewingWatch } from "../../stream/renewing-watch.ts";
 import { ECHO_HEAD_BYTES, readEcho, withHead } from "../../stream/shard-echo.ts";
 import { hidesNamespaces, isTakenAway, NOTHING_PUSHED, type WatchScope } from "../../stream/watch-scope.ts";
 import { type WatchDeps, watchStream } from "../../stream/watch-stream.ts";
@@ -23,7 +24,9 @@ import { readableEncoding } from "../readable-encoding.ts";
 import { enforcedNow, handoverRunning } from "./admission.ts";
 import { createPages, type Pages } from "./pages.ts";
 import { createPlanLog, type PlanLog } from "./plan-log.ts";
-import { createPushDown, type Sent } from "./push-down.ts";
+import { createPushDown } from "./push-down.ts";
+import { createRenew } from "./renew-watch.ts";
+import { createTurns } from "./turns.ts";
 
 export interface NarrowDeps extends WatchDeps {
   /** What the API servers do not know; default: a memory of its own. */
@@ -35,7 +38,10 @@ export interface NarrowDeps extends WatchDeps {
 }
 
 /** What is asked, but for what is pushed down. */
-export type AskedScope = Pick<WatchScope, "collection" | "continues">;
+export type AskedScope = Pick<WatchScope, "collection" | "continues" | "version">;
+
+/** Watches that are renewed at a time. */
+const MAX_RENEWED = 2;
 
 export type Narrow = (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => Promise<Reply>;
 
@@ -44,16 +50,27 @@ export function createNarrow(deps: NarrowDeps): Narrow {
   const features = deps.features ?? createServerFeatures(clock);
   const [plans, pages] = [deps.plans ?? createPlanLog(clock), deps.pages ?? createPages(clock)];
   const pushDown = createPushDown({ ...deps, features, plans, pages });
-  return async (asked, scope, plan, next) => {
-    const call = readable(asked);
-    const sent = await pushDown(call, scope.collection, plan, next);
-    const { plan: name, pushed } = sent;
+  const turns = createTurns(MAX_RENEWED);
+  const send = async (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => {
+    const { reply, plan: name, pushed } = await pushDown(call, scope.collection, plan, next);
     // Labels are sent all the same where they are not heeded: not to send them would cost lists where they are, see judge-event.ts.
     const onIgnored = () => {
       if (pushed.ranges !== undefined) features.lacks(scope.collection, "shards", "ignored");
       else features.lacks(scope.collection, "fields", "ignored");
     };
-    return filterReply(sent, call, { ...scope, pushed, plan: name, onIgnored }, deps);
+    return { reply, scope: { ...scope, pushed, plan: name, onIgnored } };
+  };
+  return async (asked, scope, plan, next) => {
+    const call = readable(asked);
+    const sent = await send(call, scope, plan, next);
+    const renewing = {
+      session: deps.session,
+      monotonicMs: () => clock.monotonicMs(),
+      watch: (again: Call, narrowed: AskedScope, newPlan: QueryPlan) => send(again, narrowed, newPlan, next),
+      list: next,
+      turns,
+    };
+    return filterReply(sent.reply, call, sent.scope, deps, (encoding) => createRenew(call, scope, plan, encoding, renewing));
   };
 }
 
@@ -92,7 +109,13 @@ function readable(call: Call): Call {
   return call.info.query.get("includeObject") === "None" ? withParameter(narrowed, "includeObject", "Metadata") : narrowed;
 }
 
-function filterReply({ reply }: Sent, call: Call, scope: WatchScope, deps: NarrowDeps): Reply {
+function filterReply(
+  reply: Reply,
+  call: Call,
+  scope: WatchScope,
+  deps: NarrowDeps,
+  renewOf: (encoding: Encoding) => Renew,
+): Reply {
   if (reply.status >= 300) return reply;
   const { "content-length": _, etag: _tag, ...headers } = reply.headers;
   if (call.method === "HEAD" && reply.body === null) return { ...reply, headers };
@@ -113,7 +136,7 @@ function filterReply({ reply }: Sent, call: Call, scope: WatchScope, deps: Narro
   return {
     ...reply,
     headers,
-    body: isWatch ? watchStream(body, encoding, scope, deps) : filterList(body, encoding, scope, deps),
+    body: isWatch ? renewingWatch(body, encoding, scope, deps, renewOf(encoding)) : filterList(body, encoding, scope, deps),
   };
 }
 

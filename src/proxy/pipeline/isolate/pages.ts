@@ -12,7 +12,7 @@ import type { QueryPlan } from "../../../route/plan-query.ts";
 import type { Collection } from "../../session/resync.ts";
 import type { GroupResource } from "../../session/session.ts";
 import type { Call } from "../handler.ts";
-import { withTarget } from "../query.ts";
+import { inNamespace } from "../query.ts";
 
 export interface Page {
   readonly call: Call;
@@ -72,7 +72,7 @@ export function createPages(clock: Clock): Pages {
         return { call, plan };
       }
       const inPath = { plan: "one-namespace", fieldSelector: "", only: single, isByPath: true } as const;
-      return { call: inNamespace(call, single), plan: { ...plan, ...inPath } };
+      return { call: inNamespace(call, single, call.info.query), plan: { ...plan, ...inPath } };
     },
   };
 }
@@ -98,14 +98,6 @@ function kindOfToken(token: string): "all-namespaces" | "one-namespace" | "unkno
   } catch {
     return "unknown";
   }
-}
-
-function inNamespace(call: Call, namespace: string): Call {
-  const { info } = call;
-  if (info.kind !== "resource") return call;
-  const root = info.group === "" ? "/api" : `/apis/${info.group}`;
-  const path = `${root}/${info.version}/namespaces/${encodeURIComponent(namespace)}/${info.resource}`;
-  return withTarget(call, `${path}?${info.query}`);
 }
 
 function expired(): StatusError {

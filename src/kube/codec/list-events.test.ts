@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { envelope, type Field } from "../../../test/support/kube-protobuf.ts";
+import { listEvents } from "./list-events.ts";
+import type { Encoding, Keep } from "./types.ts";
+import { createFrameSplitter, readFrame } from "./watch-frames.ts";
+
+const VERSION = 1_000n;
+const framesOf = (encoding: Encoding, body: Uint8Array, keep: Keep = () => true) =>
+  listEvents(encoding, "ADDED", body, VERSION, keep);
+const textOf = (frames: readonly Uint8Array[]) => frames.map((frame) => Buffer.from(frame).toString("utf8"));
+const namesOf = (frames: readonly Uint8Array[]) => frames.map((frame) => readFrame("json", frame).objects[0]?.name);
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+const metadata = { resourceVersion: "1000" };
+const pods = (...items: unknown[]) => json({ kind: "PodList", apiVersion: "v1", metadata, items });
+const item = (name: string, version: string, more: object = {}) => ({
+  metadata: { name, namespace: "a", resourceVersion: version },
+  ...more,
+});
+
+describe("a JSON list as events", () => {
+  it("gives each object the type that it lacks inside a list, and leaves its other bytes", () => {
+    const pod = '{"metadata":{"name":"x","resourceVersion":"7"},"n":9007199254740993}';
+    const body = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[ ${pod} ]}`;
+    expect(textOf(framesOf("json", Buffer.from(body)))).toEqual([
+      `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1",${pod.slice(1)}}\n`,
+    ]);
+  });
+
+  it("leaves objects that have a type as they are, as custom resources do", () => {
+    const foo = item("x", "7", { kind: "Foo", apiVersion: "test/v1" });
+    const body = json({ kind: "FooList", apiVersion: "test/v1", metadata, items: [foo] });
+    expect(textOf(framesOf("json", body))).toEqual([`${JSON.stringify({ type: "ADDED", object: foo })}\n`]);
+  });
+
+  it("puts the newest last, by number and not by letter", () => {
+    expect(namesOf(framesOf("json", pods(item("b", "10"), item("c", "9"), item("a", "100"))))).toEqual(["c", "b", "a"]);
+  });
+
+  it("may be what has gone", () => {
+    const [frame = ""] = textOf(listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true));
+    expect(JSON.parse(frame)).toMatchObject({ type: "DELETED", object: { kind: "Pod", metadata: { name: "x" } } });
+  });
+
+  it("leaves out what is not kept", () => {
+    expect(namesOf(framesOf("json", pods(item("a", "1"), item("b", "2")), ({ name }) => name === "b"))).toEqual(["b"]);
+  });
+
+  it("is nothing where the list has no items", () => {
+    expect(framesOf("json", json({ kind: "PodList", apiVersion: "v1", metadata, items: null }))).toEqual([]);
+  });
+
+  it.each([
+    ["a Table", { kind: "Table", apiVersion: "meta.k8s.io/v1", metadata, rows: [{ object: item("x", "1") }] }],
+    ["objects of several kinds", { kind: "List", apiVersion: "v1", metadata, items: [item("x", "1")] }],
+    ["no list", { kind: "Pod", apiVersion: "v1", metadata }],
+    ["a list without a type", { metadata, items: [item("x", "1")] }],
+    ["a list of another version", { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1001" }, items: [] }],
+    ["a list without a version", { kind: "PodList", apiVersion: "v1", items: [] }],
+    ["an object's version that is no number", { kind: "PodList", apiVersion: "v1", metadata, items: [item("x", "abc")] }],
+    ["an object of a later version", { kind: "PodList", apiVersion: "v1", metadata, items: [item("x", "1001")] }],
+    ["half a type", { kind: "PodList", apiVersion: "v1", metadata, items: [item("x", "1", { kind: "Pod" })] }],
+  ])("refuses %s", (_, body) => {
+    expect(() => framesOf("json", json(body))).toThrow(expect.objectContaining({ code: expect.stringMatching(/^CODEC_/) }));
+  });
+
+  it("refuses a list that breaks off", () => {
+    const body = pods(item("x", "1"));
+    for (const length of [1, 20, body.length - 1]) expect(() => framesOf("json", body.subarray(0, length))).toThrow();
+  });
+});
+
+describe("a protobuf list as events", () => {
+  const pod = (name: string, version: string): Field[] => [
+    [
+      1,
+      [
+        [1, name],
+        [3, "a"],
+        [6, version],
+      ],
+    ],
+  ];
+  const list = (...items: Field[][]) =>
+    envelope("v1", "PodList", [[1, [[2, "1000"]]], ...items.map((fields): Field => [2, fields])]);
+
+  it("is one frame for each object, with its type, the newest last", () => {
+    const frames = framesOf("protobuf", list(pod("b", "12"), pod("a", "3")));
+    const seen: unknown[] = [];
+    const splitter = createFrameSplitter("protobuf");
+    for (const frame of frames) splitter.push(frame, (whole) => seen.push(readFrame("protobuf", whole, { versions: true })));
+    expect(seen).toMatchObject([
+      { type: "ADDED", objects: [{ name: "a", namespace: "a", resourceVersion: "3" }] },
+      { type: "ADDED", objects: [{ name: "b", namespace: "a", resourceVersion: "12" }] },
+    ]);
+    expect(textOf(frames)[0]).toMatch(/Pod(?!List)/);
+  });
+
+  it.each([
+    ["what is no list", envelope("v1", "Pod", pod("x", "1"))],
+    ["a list of another version", envelope("v1", "PodList", [[1, [[2, "999"]]]])],
+    ["a list without a version", envelope("v1", "PodList", [[1, []]])],
+  ])("refuses %s", (_, body) => {
+    expect(() => framesOf("protobuf", body)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^CODEC_/) }));
+  });
+});
+
+describe("versions", () => {
+  it("are read of events only where they are asked for", () => {
+    const frame = json({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "9" } } });
+    expect(readFrame("json", frame).objects).toEqual([{ namespace: "", name: "" }]);
+    expect(readFrame("json", frame, { versions: true }).objects).toEqual([{ namespace: "", name: "", resourceVersion: "9" }]);
+    const twice = Buffer.from('{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","resourceVersion":"8"}}}');
+    expect(readFrame("json", twice, { versions: true })).toMatchObject({ objects: [], unreadable: 1 });
+  });
+});

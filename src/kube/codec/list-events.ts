@@ -1,0 +1,116 @@
+// A whole list as watch events: one for each object that is kept, as if it came, or went, with it. Invariant: an object's bytes stay as
+// they are, but for the type that built-in objects lack inside a list. Pure. Called by the proxy where it goes on with a watch in its
+// client's place.
+import { parseResourceVersion } from "../resource-version.ts";
+import { keyName } from "./json-string.ts";
+import { forEachMember, goToMember, readText, walkerAt } from "./json-whole.ts";
+import { createListFilter } from "./list-filter.ts";
+import { encodeProtobufFrame } from "./protobuf-frame.ts";
+import { type EnvelopeType, encodeEnvelope, isListType, readEnvelope } from "./protobuf-object.ts";
+import { BYTES, fieldsOf } from "./protobuf-wire.ts";
+import { asBuffer, codecError, type Encoding, type Keep } from "./types.ts";
+import type { WatchEventType } from "./watch-event.ts";
+
+const KIND = keyName("kind");
+const API_VERSION = keyName("apiVersion");
+const METADATA = keyName("metadata");
+const RESOURCE_VERSION = keyName("resourceVersion");
+const LIST_META = 1;
+const LIST_RESOURCE_VERSION = 2; // of ListMeta
+
+/** What a list says of itself. */
+interface ListHead {
+  readonly type: EnvelopeType;
+  readonly resourceVersion: string | undefined;
+}
+
+/**
+ * The kept objects as frames, by ascending resourceVersion, so that a client that remembers the last one remembers the highest.
+ * @param body a whole list as it was at the version; a Table, or a list of objects of several kinds, is none
+ * @throws MeshError `CODEC_MALFORMED`, also if the list is of another version, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST`
+ */
+export function listEvents(
+  encoding: Encoding,
+  eventType: "ADDED" | "DELETED",
+  body: Uint8Array,
+  version: bigint,
+  keep: Keep,
+): Uint8Array[] {
+  const bytes = asBuffer(body);
+  const head = encoding === "json" ? jsonHead(bytes) : protobufHead(bytes);
+  const type = itemType(head.type);
+  if (parseResourceVersion(head.resourceVersion) !== version) throw malformed("it is not of the version that was asked for");
+  const events: { readonly version: bigint; readonly frame: Uint8Array }[] = [];
+  const filter = createListFilter(encoding, keep, {
+    versions: true,
+    rewrite(element, meta, part) {
+      if (part === "row") throw codecError("CODEC_NOT_A_LIST", "reading a list: it is a Table");
+      const of = parseResourceVersion(meta.resourceVersion);
+      if (of === undefined || of > version) throw malformed("an object without a version, or of a later one");
+      const isJson = encoding === "json";
+      const frame = isJson
+        ? jsonFrame(eventType, asBuffer(element), type)
+        : encodeProtobufFrame(eventType, encodeEnvelope(type, element));
+      events.push({ version: of, frame });
+      return element;
+    },
+  });
+  const ignore = () => undefined;
+  filter.push(bytes, ignore);
+  filter.end(ignore);
+  return events.sort((a, b) => (a.version < b.version ? -1 : 1)).map(({ frame }) => frame);
+}
+
+// PodList => Pod
+function itemType(type: EnvelopeType): EnvelopeType {
+  const kind = type.kind.slice(0, -"List".length);
+  if (!isListType(type) || kind === "" || type.apiVersion === "")
+    throw codecError("CODEC_NOT_A_LIST", `reading a list: its kind is ${JSON.stringify(type.kind)}`);
+  return { apiVersion: type.apiVersion, kind };
+}
+
+function jsonFrame(eventType: WatchEventType, element: Buffer, { kind, apiVersion }: EnvelopeType): Uint8Array {
+  const own = jsonHead(element).type;
+  const isTyped = own.kind !== "" && own.apiVersion !== "";
+  if (!isTyped && own.kind + own.apiVersion !== "") throw malformed("an object with half a type");
+  const type = isTyped ? "" : `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
+  const rest = element.subarray(element.indexOf("{") + 1);
+  return Buffer.concat([Buffer.from(`{"type":"${eventType}","object":{${type}`), rest, Buffer.from("}\n")]);
+}
+
+function jsonHead(bytes: Buffer): ListHead {
+  const walker = walkerAt(bytes);
+  const texts = new Map<string, string>();
+  const isObject = forEachMember(walker, () => {
+    for (const name of [KIND, API_VERSION, METADATA]) {
+      if (walker.matches(name) !== "exact") continue;
+      if (texts.has(name.text)) throw malformed(`the key ${name.text} twice`);
+      texts.set(name.text, (name === METADATA ? versionOf(bytes, walker.valueStart) : readText(walker)) ?? "");
+      return;
+    }
+  });
+  if (!isObject) throw codecError("CODEC_NOT_A_LIST", "reading a list: it is no object");
+  const type = { kind: texts.get("kind") ?? "", apiVersion: texts.get("apiVersion") ?? "" };
+  return { type, resourceVersion: texts.get("metadata") };
+}
+
+function versionOf(bytes: Buffer, metadataStart: number): string | undefined {
+  const walker = walkerAt(bytes, metadataStart);
+  return goToMember(walker, RESOURCE_VERSION) ? readText(walker) : undefined;
+}
+
+function protobufHead(bytes: Buffer): ListHead {
+  const { type, raw } = readEnvelope(bytes);
+  let resourceVersion: string | undefined;
+  for (const field of fieldsOf(raw)) {
+    if (field.number !== LIST_META || field.wireType !== BYTES) continue;
+    for (const inner of fieldsOf(field.value())) {
+      if (inner.number === LIST_RESOURCE_VERSION && inner.wireType === BYTES) resourceVersion = inner.value().toString("latin1");
+    }
+  }
+  return { type, resourceVersion };
+}
+
+function malformed(what: string): Error {
+  return codecError("CODEC_MALFORMED", `reading a list: ${what}`);
+}

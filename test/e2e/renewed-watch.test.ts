@@ -1,0 +1,129 @@
+// A subset that gains or loses namespaces goes on where it was: its informers' watches tell what those hold, or held, on the real control
+// plane, and nobody lists everything again. client-go would wait before each such list, twice as long each time.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { createProbe, type Probe, type ProbeStream } from "../support/probe.ts";
+import { readMetrics } from "../support/proxy-metrics.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const RENEWALS = "ctrlmesh_proxy_watch_renewals_total";
+const MOVED = Array.from({ length: 8 }, (_, index) => `tenant-${index}`);
+/** The ConfigMaps of each namespace: two, and the operator's. */
+const NAMES = ["a", "b", "foo-data"];
+const CANARY = { "ns-type": "canary-1" };
+/** client-go's waits before the lists that these moves would cost it: 0.8 s, 1.6 s, 3.2 s, and so on, and as much again by chance. */
+const SOON_MS = 5_000;
+
+describeWithKube("watches of subsets between which namespaces move", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  const pods = {} as Record<"default" | "canary", MeshPod>;
+  const probes = {} as Record<"default" | "canary", Probe>;
+
+  const createConfigMap = (namespace: string, name: string) =>
+    mesh.client.create(CONFIG_MAPS, { metadata: { namespace, name }, data: { of: `DATA-${namespace}-${name}` } });
+  const watch = async (probe: Probe, path: string, accept: string): Promise<ProbeStream> => {
+    const list = JSON.parse((await probe.get(path)).body.toString()) as { metadata: { resourceVersion: string } };
+    const query = `watch=1&allowWatchBookmarks=true&resourceVersion=${list.metadata.resourceVersion}`;
+    return probe.stream(`${path}?${query}`, { accept });
+  };
+  const renewals = async (pod: MeshPod, result: string) => (await readMetrics(pod.healthUrl)).sum(RENEWALS, { result });
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube });
+    await mesh.createNamespace("canary-eu");
+    for (const namespace of [...MOVED, "raw", "stays"]) {
+      await mesh.createNamespace(namespace);
+      await mesh.createFoo(namespace, "foo", "first");
+      for (const name of ["a", "b"]) await createConfigMap(namespace, name);
+    }
+    await mesh.apply(demoVirtualApp({ onLoss: "Resync" }));
+    pods.default = await mesh.addPod({ name: "foo-0", operator: true });
+    pods.canary = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
+    for (const side of ["default", "canary"] as const)
+      probes[side] = createProbe({ url: pods[side].proxyUrl, caPem: pods[side].proxyCaPem, token: kube.token });
+    const reconciled = async () => expect((await mesh.foo("stays", "foo")).status?.observedGeneration).toBe(1);
+    await eventually(reconciled, 30_000);
+  }, 120_000);
+  afterAll(async () => {
+    await probes.default?.close();
+    await probes.canary?.close();
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  it("tell what moved, in every encoding that informers use, and go on; a client that comes back goes on as well", async () => {
+    const partial = `${PROTOBUF};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`;
+    const streams = await Promise.all([
+      watch(probes.canary, "/api/v1/configmaps", "application/json"),
+      watch(probes.canary, "/api/v1/configmaps", PROTOBUF),
+      watch(probes.canary, "/api/v1/configmaps", partial),
+    ]);
+    const losing = await watch(probes.default, "/api/v1/configmaps", "application/json");
+    const losingNames = await watch(probes.default, "/api/v1/namespaces", "application/json");
+    const foos = await watch(probes.canary, "/apis/demo.ctrlmesh.io/v1/foos", "application/json");
+    await mesh.labelNamespace("raw", CANARY);
+    const seen = (stream: ProbeStream) => stream.bytes().toString("latin1");
+    await eventually(() => {
+      for (const stream of streams) expect(seen(stream).match(/ADDED/g)).toHaveLength(NAMES.length);
+      expect(seen(foos)).toContain('"namespace":"raw"');
+      expect(seen(losing).match(/"DELETED"/g)).toHaveLength(NAMES.length);
+      expect(seen(losingNames)).toMatch(/"DELETED".*"name":"raw"/);
+    }, SOON_MS);
+    await createConfigMap("raw", "later");
+    await createConfigMap("stays", "later");
+    await eventually(() => {
+      for (const stream of streams) expect(seen(stream)).toContain("later");
+      expect(seen(losing)).toContain("DATA-stays-later");
+    });
+    expect(seen(losing)).not.toMatch(/ERROR|DATA-raw-later/);
+    expect(seen(streams[0] as ProbeStream)).toContain("DATA-raw-a");
+    for (const stream of [...streams, foos]) expect(seen(stream)).not.toMatch(/ERROR|DATA-stays/);
+    for (const stream of [...streams, foos, losing, losingNames]) expect(stream.ended()).toBe(false);
+    const versions = [...seen(streams[0] as ProbeStream).matchAll(/"resourceVersion":"(\d+)"/g)].map(([, version]) =>
+      Number(version),
+    );
+    const again = await probes.canary.stream(`/api/v1/configmaps?watch=1&resourceVersion=${versions.at(-1)}`);
+    await createConfigMap("raw", "last");
+    await eventually(() => expect(again.bytes().toString()).toContain('"name":"last"'));
+    // The version of an object that was there before: a client that had read no more than that may have missed others.
+    const old = await probes.canary.stream(`/api/v1/configmaps?watch=1&resourceVersion=${Math.min(...versions)}`);
+    await eventually(() => expect(old.bytes().toString()).toContain('"code":410'));
+  });
+
+  it("operators work in each of many namespaces that come one after the other, at once, without listing again", async () => {
+    const before = await renewals(pods.canary, "renewed");
+    for (const namespace of MOVED) {
+      await mesh.labelNamespace(namespace, CANARY);
+      await eventually(async () => {
+        const { status } = await mesh.foo(namespace, "foo");
+        expect(status?.reconciledBy).toBe("foo-canary-0");
+      }, SOON_MS);
+    }
+    for (const namespace of MOVED) {
+      await mesh.client.patch(FOOS, { namespace, name: "foo" }, { type: "merge", body: { spec: { message: "second" } } });
+    }
+    await eventually(async () => {
+      for (const namespace of MOVED) {
+        const { data } = await mesh.client.get(CONFIG_MAPS, { namespace, name: "foo-data" });
+        expect(data?.message).toBe("second");
+      }
+    });
+    expect(await renewals(pods.canary, "renewed")).toBeGreaterThanOrEqual(before + MOVED.length);
+    for (const pod of [pods.default, pods.canary]) expect(await renewals(pod, "expired")).toBe(0);
+    const foreign = mesh.podWrites().filter(({ pod, namespace }) => namespace === "stays" && pod !== "foo-0");
+    expect(foreign).toEqual([]);
+    // The loser, which has not listed either, goes on with what it has kept.
+    await mesh.client.patch(FOOS, { namespace: "stays", name: "foo" }, { type: "merge", body: { spec: { message: "third" } } });
+    await eventually(async () => {
+      const { data } = await mesh.client.get(CONFIG_MAPS, { namespace: "stays", name: "foo-data" });
+      expect(data?.message).toBe("third");
+    }, SOON_MS);
+  });
+});

@@ -107,6 +107,8 @@ describe("judge", () => {
 
 describe("podWritesOf", () => {
   const event = {
+    auditID: "1",
+    stage: "ResponseComplete",
     verb: "update",
     user: { username: "u", extra: { "authentication.kubernetes.io/pod-name": ["foo-0"] } },
     objectRef: { resource: "foos", namespace: "a", name: "x", subresource: "status" },

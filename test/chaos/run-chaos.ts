@@ -1,13 +1,14 @@
 // A run of the chaos: for some time things are killed, stopped and edited at random; then it is quiet, and everything must be as it
-// was asked for: ownership within half a minute, work when operators have looked; and at last the judge reads the audit log. What is
-// done depends on the seed alone; what comes of it depends on the machine as well. Called by `npm run chaos` and test/e2e/chaos.test.ts.
+// was asked for within half a minute, but for work whose operator's informer client-go still holds back, as the audit log has it; and at
+// last the judge reads that log. What is done depends on the seed alone; what comes of it depends on the machine as well. Called by `npm run chaos` and test/e2e/chaos.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom } from "../support/random.ts";
 import { circumstances } from "./circumstances.ts";
 import { createDeeds, type Deeds } from "./deeds.ts";
+import { askingsOf, longestSleepMs } from "./informers.ts";
 import { faultText, judge } from "./judge.ts";
-import { laggards } from "./laggards.ts";
 import { CANARY, ENDINGS } from "./ledger.ts";
+import { type Outcome, untilAsAsked } from "./until-as-asked.ts";
 import { APP, type ChaosWorld, startChaosWorld } from "./world.ts";
 
 export interface ChaosOptions {
@@ -17,6 +18,10 @@ export interface ChaosOptions {
   readonly lostNodes?: boolean;
   /** Told what is done, with the time in seconds in front. */
   readonly onLine?: (line: string) => void;
+  /** Where the control plane's folder, with its audit log, is kept; default: nowhere. */
+  readonly dir?: string;
+  /** Passes on what all processes say to stderr; default false. */
+  readonly verbose?: boolean;
 }
 
 export interface ChaosReport {
@@ -27,6 +32,8 @@ export interface ChaosReport {
   readonly laggards: readonly string[];
   /** From the last deed to the whole world as asked for. */
   readonly convergedMs: number;
+  /** How long of that a leader's informer had asked nothing, and nobody told it anything. */
+  readonly sleptMs: number;
   readonly deeds: number;
   readonly edits: number;
   readonly namespaces: number;
@@ -38,30 +45,28 @@ export interface ChaosReport {
 
 const NAMESPACES = 12;
 const MAX_NAMESPACES = 40;
-/** Half a minute after the last deed ownership is as asked for, and everybody may work. */
+/** From the last deed until everything is as asked for. */
 const QUIET_MS = 30_000;
-/**
- * For how long operators may go on without looking: client-go's reflector waits before each list of its own, 0.8 s and twice as long each
- * time within two minutes, up to 30 s and as much again by chance (k8s.io/client-go/tools/cache, NewReflectorWithOptions). Each outage of
- * the chaos and each namespace that comes is such a time.
- */
+/** For how much longer, at most, client-go may hold an informer back: see informers.ts. */
 const REFLECTOR_MS = 60_000;
 
-export async function runChaos({ seconds, seed, lostNodes = false, onLine = () => {} }: ChaosOptions): Promise<ChaosReport> {
-  const world = await startChaosWorld({ random: seededRandom(seed + 2), namespaces: NAMESPACES });
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { seconds, seed, lostNodes = false, onLine = () => {} } = options;
+  const world = await startChaosWorld({ ...options, random: seededRandom(seed + 2), namespaces: NAMESPACES });
   const start = performance.now();
   const say = (line: string) => onLine(`${((performance.now() - start) / 1000).toFixed(1).padStart(6)} ${line}`);
   try {
-    await untilAsAsked(world, 60_000, 60_000);
+    await untilAsAsked(world, { quietMs: 60_000, reflectorMs: 0 });
     say("all as asked for; the chaos begins");
     const over = AbortSignal.timeout(seconds * 1000);
     const deedsOf = createDeeds(world, seededRandom(seed), { lostNodes });
     const pauses = seededRandom(seed + 3);
     const [deeds, edits] = await Promise.all([breakThings(deedsOf, pauses, over, say), editThings(world, seed + 1, over, say)]);
-    const quietSince = performance.now();
-    const left = await untilAsAsked(world, QUIET_MS, QUIET_MS + REFLECTOR_MS);
-    const convergedMs = Math.round(performance.now() - quietSince);
-    say(left.length === 0 ? `all as asked for, ${convergedMs} ms after the last deed` : `not as asked for: ${left.join("; ")}`);
+    const outcome = await untilAsAsked(world, { quietMs: QUIET_MS, reflectorMs: REFLECTOR_MS });
+    const { left, fromMs, toMs } = outcome;
+    const convergedMs = toMs - fromMs;
+    const sleptMs = sleptIn(world, outcome);
+    say(outcomeText(outcome, sleptMs));
     if (left.length > 0) for (const line of await circumstances(world).catch((error: unknown) => [String(error)])) say(line);
     const verdict = judge({
       writes: world.mesh.podWrites(),
@@ -77,6 +82,7 @@ export async function runChaos({ seconds, seed, lostNodes = false, onLine = () =
       faults,
       laggards: left,
       convergedMs,
+      sleptMs,
       deeds,
       edits,
       namespaces: world.ledger.namespaces.length,
@@ -87,6 +93,19 @@ export async function runChaos({ seconds, seed, lostNodes = false, onLine = () =
   } finally {
     await world.stop();
   }
+}
+
+/** How long of the wait the leader's informer that asked last had asked nothing. */
+function sleptIn({ kube }: ChaosWorld, { leaders, fromMs, toMs }: Outcome): number {
+  const askings = askingsOf(kube.auditOfInformers(), kube.startedAtMs);
+  return Math.round(longestSleepMs(askings, leaders, fromMs, toMs));
+}
+
+function outcomeText({ left, fromMs, toMs, ownedMs, refused }: Outcome, sleptMs: number): string {
+  const all =
+    left.length === 0 ? `all as asked for, ${toMs - fromMs} ms after the last deed` : `not as asked for: ${left.join("; ")}`;
+  const owned = ownedMs === undefined ? "ownership is not" : `ownership ${ownedMs - fromMs} ms after the last deed`;
+  return `${all}; ${owned}; an informer slept for ${sleptMs} ms of that; proxies refused ${refused} watches since for want of a list`;
 }
 
 async function breakThings(deeds: Deeds, random: () => number, over: AbortSignal, say: (line: string) => void): Promise<number> {
@@ -123,17 +142,6 @@ async function editThings(world: ChaosWorld, seed: number, over: AbortSignal, sa
     await sleep(random() * 300);
   }
   return count;
-}
-
-/** Waits for a world that is as asked for: ownership within `meshMs`, work within `workMs`. @returns what is not, when time is over */
-async function untilAsAsked(world: ChaosWorld, meshMs: number, workMs: number): Promise<readonly string[]> {
-  const start = performance.now();
-  for (;;) {
-    const { mesh, work } = await laggards(world).catch((error: unknown) => ({ mesh: [`cannot look: ${error}`], work: [] }));
-    const passedMs = performance.now() - start;
-    if (mesh.length + work.length === 0 || passedMs > (mesh.length > 0 ? meshMs : workMs)) return [...mesh, ...work];
-    await sleep(250);
-  }
 }
 
 // Everything in a namespace moves together; a lock is its subset's for ever.

@@ -45,11 +45,15 @@ export interface ChaosWorld {
 export interface WorldOptions {
   readonly random: () => number;
   readonly namespaces: number;
+  /** Where the control plane's folder, with its audit log, is kept; default: nowhere. */
+  readonly dir?: string;
+  /** Passes on what all processes say; default false. */
+  readonly verbose?: boolean;
 }
 
-export async function startChaosWorld({ random, namespaces }: WorldOptions): Promise<ChaosWorld> {
-  const kube = await startKube({ controllerManager: true });
-  const mesh = await startMesh({ kube, managers: MANAGERS, restarts: true, random });
+export async function startChaosWorld({ random, namespaces, dir, verbose = false }: WorldOptions): Promise<ChaosWorld> {
+  const kube = await startKube({ controllerManager: true, ...(dir === undefined ? {} : { dir }) });
+  const mesh = await startMesh({ kube, managers: MANAGERS, restarts: true, random, verbose });
   const ledger = createLedger();
   const pods = new Map<string, MeshPod>();
   const { client } = mesh;

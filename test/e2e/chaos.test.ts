@@ -1,5 +1,6 @@
 // Chaos on the real control plane, a short run of what `npm run chaos` does for longer: kills and stops of everything while namespaces
-// move; no object may be worked on by two subsets, no work may be lost, and half a minute of quiet must do (see run-chaos.ts for the work).
+// move; no object may be worked on by two subsets, no work may be lost, and half a minute of quiet must do, but for work that client-go
+// still holds back (see informers.ts).
 import { expect, it } from "vitest";
 import { runChaos } from "../chaos/run-chaos.ts";
 import { describeWithKube } from "../support/requirements.ts";

@@ -30,7 +30,7 @@ func parseOptions(args []string) (*options, error) {
 	fs.IntVar(&o.etcdPort, "etcd-port", 0, "port of etcd; 0 as for --port")
 	fs.BoolVar(&o.controllerManager, "controller-manager", false, "run the built-in controllers")
 	fs.BoolVar(&o.scheduler, "scheduler", false, "run the scheduler")
-	fs.BoolVar(&o.audit, "audit", false, "write DIR/audit.log: one JSON line for each request that changes things")
+	fs.BoolVar(&o.audit, "audit", false, "write DIR/audit.log: one JSON line for each request that changes things; also how go-foo asks for its objects")
 	fs.StringVar(&o.featureGates, "feature-gates", "", "A=true,B=false, for all components")
 	fs.Func("apiserver-arg", "a flag of kube-apiserver, set after those set here; repeatable", appendTo(&o.apiServerArgs))
 	fs.Func("controller-manager-arg", "the same for kube-controller-manager", appendTo(&o.controllerManagerArgs))

@@ -25,6 +25,10 @@ export interface KubeOptions {
 
 /** One line of the audit log, as far as tests read it (audit.k8s.io/v1 Event). */
 export interface AuditEvent {
+  /** Equal for all stages of one request. */
+  readonly auditID: string;
+  /** A watch has two lines: "ResponseStarted", and "ResponseComplete" when it is over (none if the API server was killed before). */
+  readonly stage: string;
   readonly verb: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly userAgent?: string;
@@ -39,7 +43,7 @@ export interface AuditEvent {
   /** What admission says of itself, such as which webhook was called: see the Kubernetes reference "Audit Annotations". */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
-  /** When the answer was complete: the policy has no other stage. */
+  /** When the answer was complete, or of a watch also when it began. */
   readonly stageTimestamp: string;
 }
 
@@ -52,8 +56,12 @@ export interface Kube {
   readonly token: string;
   readonly pid: number;
   readonly startupMs: number;
+  /** When the process that runs was started: milliseconds since 1970. */
+  readonly startedAtMs: number;
   /** What was written so far, oldest first. */
   audit(): AuditEvent[];
+  /** How the test operator's informers have asked so far: its lists and watches of what it works on, in the same log. */
+  auditOfInformers(): AuditEvent[];
   /** kill -9, as in an outage. */
   crash(): Promise<void>;
   /** Starts again on the same ports with the same data; with other feature gates if they are given ("" for none). */
@@ -86,7 +94,9 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   if (options.port !== undefined) args.push("--port", String(options.port));
   for (const arg of options.apiServerArgs ?? []) args.push("--apiserver-arg", arg);
   const [command = "", ...before] = [...(options.within ?? []), program.command];
+  let startedAtMs = 0;
   const start = () => {
+    startedAtMs = Date.now();
     const gates = featureGates === "" ? [] : ["--feature-gates", featureGates];
     const child = { name: "kube", command, args: [...before, ...args, ...gates], readyMs: READY_MS };
     return startChild(child).catch((cause: unknown) => {
@@ -102,10 +112,14 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     caPem: readFileSync(ready.ca, "utf8"),
     token: ready.token,
     startupMs: ready.startupMs,
+    get startedAtMs() {
+      return startedAtMs;
+    },
     get pid() {
       return child.pid;
     },
-    audit: () => readAudit(ready.auditLog),
+    audit: () => readAudit(ready.auditLog).filter((event) => !isRead(event)),
+    auditOfInformers: () => readAudit(ready.auditLog).filter(isRead),
     async crash() {
       child.kill("SIGKILL");
       await child.stop();
@@ -138,6 +152,10 @@ function readAudit(file: string): AuditEvent[] {
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line) as AuditEvent);
+}
+
+function isRead({ verb }: AuditEvent): boolean {
+  return verb === "list" || verb === "watch";
 }
 
 function endOfLog(dir: string): string {

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
+	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
@@ -42,8 +44,9 @@ func main() {
 	flag.StringVar(&opts.userAgent, "user-agent", "", "User-Agent of all requests; client-go's own by default")
 	flag.Parse()
 
-	// JSON lines on stderr, client-go's own included.
-	log := zap.New()
+	// JSON lines on stderr, client-go's own included: at 4 its reflectors say when they ask and why they stop.
+	verbosity, _ := strconv.ParseInt(os.Getenv("LOG_VERBOSITY"), 10, 8)
+	log := zap.New(zap.Level(zapcore.Level(-verbosity)))
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	if err := run(opts); err != nil {

@@ -43,6 +43,12 @@ omitManagedFields: true
 rules:
   - level: Metadata
     verbs: [create, update, patch, delete, deletecollection]
+  - level: Metadata
+    verbs: [list, watch]
+    users: ["system:serviceaccount:foo-system:foo-operator"]
+    resources:
+      - {group: "", resources: [configmaps]}
+      - {group: demo.ctrlmesh.io, resources: [foos]}
   - level: None
 `;
 

@@ -20,7 +20,7 @@ const POD_NAME_CLAIM = "authentication.kubernetes.io/pod-name";
 /** The writes of pods, in the order of the log, which is that of the answers. */
 export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
   return events.flatMap((event) => {
-    const pod = event.user.extra?.[POD_NAME_CLAIM]?.[0];
+    const pod = podOf(event);
     const { objectRef } = event;
     // A review is a question: it changes nothing.
     if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io") return [];
@@ -38,6 +38,11 @@ export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
       },
     ];
   });
+}
+
+/** The pod whose token the request had. */
+export function podOf({ user }: AuditEvent): string | undefined {
+  return user.extra?.[POD_NAME_CLAIM]?.[0];
 }
 
 /** Kubernetes' MicroTime, "2026-01-02T03:04:05.123456Z", of which Date keeps the milliseconds only. */

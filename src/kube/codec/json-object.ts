@@ -23,7 +23,7 @@ const IN_METADATA = 2;
 const IN_LABELS = 3;
 
 /** The value in hand is needed: it is read once it is there whole. `noLabels` = labels that are no object must be null. */
-type Pending = "namespace" | "name" | "label" | "noLabels" | "version";
+type Pending = "namespace" | "name" | "label" | "noLabels" | "version" | "noVersion";
 
 /** Reads one object at a time; the fields are of the last one. Reused, so that an item costs no allocation but its strings. */
 export class JsonObjectReader {
@@ -143,9 +143,10 @@ export class JsonObjectReader {
       this.#labelsSeen = true;
       if (this.#walker.enter(OPEN_BRACE)) this.#level++;
       else this.#pending = "noLabels";
-    } else if (this.#readsVersions && this.#takes(RESOURCE_VERSION, this.#versionSeen)) {
+    } else if (this.#readsVersions && this.#walker.matches(RESOURCE_VERSION) !== "no") {
+      // Whose the object is does not depend on it: one that cannot be read with certainty is none.
+      if (this.#walker.valueByte === QUOTE) this.#pending = this.#versionSeen ? "noVersion" : "version";
       this.#versionSeen = true;
-      this.#expectText("version");
     }
   }
 
@@ -183,7 +184,10 @@ export class JsonObjectReader {
         this.name = this.#text(bytes, valueStart + 1, valueEnd - 1);
         break;
       case "version":
-        this.#version = this.#text(bytes, valueStart + 1, valueEnd - 1);
+        this.#version = textOf(bytes, valueStart + 1, valueEnd - 1) ?? "";
+        break;
+      case "noVersion":
+        this.#version = "";
         break;
       case "label":
         this.#takeLabel(this.#text(bytes, valueStart + 1, valueEnd - 1));

@@ -109,7 +109,17 @@ describe("versions", () => {
     const frame = json({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "9" } } });
     expect(readFrame("json", frame).objects).toEqual([{ namespace: "", name: "" }]);
     expect(readFrame("json", frame, { versions: true }).objects).toEqual([{ namespace: "", name: "", resourceVersion: "9" }]);
-    const twice = Buffer.from('{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","resourceVersion":"8"}}}');
-    expect(readFrame("json", twice, { versions: true })).toMatchObject({ objects: [], unreadable: 1 });
+  });
+
+  it.each([
+    ["twice", '"resourceVersion":"9","resourceVersion":"8"'],
+    ["a number", '"resourceVersion":9'],
+    ["in another case as well", '"resourceVersion":"9","ResourceVersion":"8"'],
+  ])("that stand there %s are none, and make nothing unreadable", (_, text) => {
+    const frame = Buffer.from(`{"type":"ADDED","object":{"metadata":{"name":"x",${text}}}}`);
+    expect(readFrame("json", frame, { versions: true })).toMatchObject({
+      objects: [{ name: "x", resourceVersion: "" }],
+      unreadable: 0,
+    });
   });
 });

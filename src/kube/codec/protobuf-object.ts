@@ -82,9 +82,10 @@ export class ProtobufObjectReader {
         if (fields.wireType !== BYTES) this.readable = false;
         this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
       } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
-        if (versionSeen || fields.wireType !== BYTES) this.readable = false;
+        // Whose the object is does not depend on it: one that is there twice is none.
+        const isSure = !versionSeen && fields.wireType === BYTES;
+        this.resourceVersion = isSure ? bytes.toString("latin1", fields.valueStart, fields.valueEnd) : "";
         versionSeen = true;
-        this.resourceVersion = this.#text(bytes, fields.valueStart, fields.valueEnd);
       }
     }
     if (fields.incomplete) this.readable = false;

@@ -31,6 +31,8 @@ export type Renew = (version: bigint, moved: MovedNamespaces, signal: CallSignal
 const PATIENCE_MS = 5_000;
 /** Moves that follow each other closely are asked for together; where they do without end, the client lists again. */
 const MAX_TRIES = 5;
+/** Of what was put together here and the client has not read yet, which nobody can pause. One more may come on top. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
 /** The source as seen by this subset, for as long as the client stays. */
@@ -56,11 +58,9 @@ class RenewingWatch implements ByteSink, SourceControl {
   /** Undefined while it is renewed. */
   #stream: SourceControl | undefined;
   #asking: CallAbort | undefined;
-  /**
-   * Of namespaces that nobody had heard of, those that hash into these ranges were shown by all that the client has been sent: the rest
-   * was asked to be left out. Undefined: all were.
-   */
+  /** As Renewal has it: the rest was asked to be left out. */
   #shown: readonly ShardRange[] | undefined;
+  #unreadBytes = 0;
   #over = false;
 
   constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, scope: WatchScope, deps: WatchDeps, renew: Renew) {
@@ -69,21 +69,24 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#scope = scope;
     this.#deps = deps;
     this.#renew = renew;
+    if (scope.continues) this.#shown = deps.resync.shownSince(scope.collection);
     this.#open(source, scope);
   }
 
   #open(source: ByteSource, scope: WatchScope): void {
-    const { resync } = this.#deps;
-    const { collection, pushed } = scope;
-    const ranges = pushed.only === undefined ? pushed.ranges : [];
+    const ranges = scope.pushed.only === undefined ? scope.pushed.ranges : [];
     if (ranges !== undefined) this.#shown = this.#shown === undefined ? ranges : intersectRanges(this.#shown, ranges);
     const takeOver = (version: bigint, moved: MovedNamespaces) => {
       this.#stream = undefined;
-      // A list would hold what is in those namespaces. This client is still to be told once they are the subset's.
-      if (this.#shown !== undefined) resync.leftOut.noteRanges(collection, this.#shown);
+      this.#noteHidden();
       void this.#goOn(version, moved);
     };
     this.#stream = watchStream(source, this.#encoding, scope, this.#deps, takeOver).open(this);
+  }
+
+  // What was hidden counts as listed again by whatever a change touches. This client lists nothing, and is still to be told of it.
+  #noteHidden(): void {
+    if (this.#shown !== undefined) this.#deps.resync.leftOut.noteRanges(this.#scope.collection, this.#shown);
   }
 
   // From the stream in force.
@@ -105,6 +108,7 @@ class RenewingWatch implements ByteSink, SourceControl {
   // From the client.
 
   resume(): void {
+    this.#unreadBytes = 0;
     this.#stream?.resume();
   }
 
@@ -133,6 +137,7 @@ class RenewingWatch implements ByteSink, SourceControl {
   /** True if it goes on. */
   async #isRenewed(version: bigint, first: MovedNamespaces): Promise<boolean> {
     const { resync } = this.#deps;
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) return false;
     let moved: MovedNamespaces | undefined = first;
     let isTouched = true;
     const { collection } = this.#scope;
@@ -141,6 +146,7 @@ class RenewingWatch implements ByteSink, SourceControl {
       // Its last events are to be shown, which only a watch knows that has seen it.
       const hasGone = removed.some((namespace) => old.standing(namespace) === "mine");
       if (!gained && !lost && !hasGone) return;
+      this.#noteHidden();
       isTouched = true;
       moved = moved && next && !hasGone ? together(moved, next) : undefined;
     };
@@ -162,10 +168,10 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   #send({ frames, source, scope }: Renewed, version: bigint): void {
     const { resync, metrics } = this.#deps;
-    resync.renewed(scope.collection, version);
+    resync.renewed(scope.collection, { version, shown: this.#shown });
     metrics.eventsOf(scope.collection).forwarded.value += frames.length;
     // The client may go with any of them.
-    for (const frame of frames) if (!this.#over) this.#sink.write(frame);
+    for (const frame of frames) if (!this.#over && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
     if (this.#over) source.cancel(GIVEN_UP);
     else this.#open(source, scope);
   }

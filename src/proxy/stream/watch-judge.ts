@@ -122,9 +122,10 @@ export class WatchJudge {
     }
   }
 
-  // The initial events are ADDED, in any order, and a bookmark or another change says that they are over.
+  // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over: of a WatchList the first one is
+  // `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go), which its client waits for and no later watch would send.
   #follows({ type, objects, isTable }: WatchFrame): void {
-    this.#isInOrder ||= type !== "ADDED";
+    this.#isInOrder ||= type === "BOOKMARK";
     this.#version = this.#isInOrder && !isTable ? parseResourceVersion(objects[0]?.resourceVersion) : undefined;
   }
 

@@ -67,9 +67,9 @@ export function isolate(deps: IsolateDeps): Layer {
   const pages = createPages(clock);
   const metrics = deps.metrics ?? createStreamMetrics(deps.registry);
   const heldBudget = { maxBytes: deps.maxAllHeldBytes ?? MAX_ALL_HELD_BYTES, bytes: 0 };
-  const streams: NarrowDeps = { ...deps, resync, pages, metrics, heldBudget };
-  const narrow = createNarrow(streams);
   const plan = createPlanner();
+  const streams: NarrowDeps = { ...deps, resync, pages, metrics, heldBudget, planner: plan };
+  const narrow = createNarrow(streams);
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
   const holdMs = deps.holdMs ?? 2_000;
 

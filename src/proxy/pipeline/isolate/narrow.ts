@@ -5,7 +5,7 @@ import { narrowAccept } from "../../../kube/codec/media-type.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { RESOURCE_MOVES } from "../../../route/decide.ts";
-import { isHiddenBy, type QueryPlan } from "../../../route/plan-query.ts";
+import { createPlanner, isHiddenBy, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingNamespace, isMine, readingOf } from "../../../route/snapshot.ts";
 import { type End, endWhen } from "../../stream/end-when.ts";
 import { failWhen } from "../../stream/fail-when.ts";
@@ -33,6 +33,8 @@ export interface NarrowDeps extends WatchDeps {
   readonly features?: ServerFeatures;
   /** Where plans are noted for `/debug/plans`; default: nowhere that can be read. */
   readonly plans?: PlanLog;
+  /** Remembers plans; default: one of its own. */
+  readonly planner?: Planner;
   /** Shared with whatever continues lists that are not narrowed any more; default: of its own. */
   readonly pages?: Pages;
 }
@@ -50,7 +52,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
   const features = deps.features ?? createServerFeatures(clock);
   const [plans, pages] = [deps.plans ?? createPlanLog(clock), deps.pages ?? createPages(clock)];
   const pushDown = createPushDown({ ...deps, features, plans, pages });
-  const turns = createTurns(MAX_RENEWED);
+  const [turns, planner] = [createTurns(MAX_RENEWED), deps.planner ?? createPlanner()];
   const send = async (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => {
     const { reply, plan: name, pushed } = await pushDown(call, scope.collection, plan, next);
     // Labels are sent all the same where they are not heeded: not to send them would cost lists where they are, see judge-event.ts.
@@ -65,6 +67,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     const sent = await send(call, scope, plan, next);
     const renewing = {
       session: deps.session,
+      planner,
       monotonicMs: () => clock.monotonicMs(),
       watch: (again: Call, narrowed: AskedScope, newPlan: QueryPlan) => send(again, narrowed, newPlan, next),
       list: next,

@@ -1,79 +1,10 @@
 // Watches whose subset gains or loses namespaces: what is asked of the API server, what the client sees, and when it has to list again.
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../../test/support/fake-clock.ts";
-import { callOf, fakeUpstream, jsonReply, watchCode } from "../../../../test/support/layer-call.ts";
-import { recordingSink, type ScriptedSource, scriptedSource } from "../../../../test/support/scripted-body.ts";
-import { type Routes, routes } from "../../../../test/support/test-routes.ts";
-import { createRegistry } from "../../../base/metrics.ts";
+import { jsonReply } from "../../../../test/support/layer-call.ts";
+import { bookmark, event, LIST, MORE, ONE, pod, startRenewing as setup, unanswered } from "../../../../test/support/renewing.ts";
+import type { recordingSink } from "../../../../test/support/scripted-body.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { createEnforcer } from "../../session/enforcer.ts";
 import type { Call, Reply } from "../handler.ts";
-import { isolate } from "./isolate.ts";
-
-const LIST = { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "10" }, items: [] };
-const pod = (namespace: string, name: string, version: number) => ({
-  metadata: { namespace, name, resourceVersion: String(version) },
-});
-const event = (namespace: string, name: string, version: number, type = "ADDED") =>
-  `${JSON.stringify({ type, object: { kind: "Pod", apiVersion: "v1", ...pod(namespace, name, version) } })}\n`;
-const bookmark = (version: number) =>
-  `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
-
-/** @param answer to a list of one namespace; default: one pod x of version 5 */
-async function setup(first: Routes, answer?: (call: Call, namespace: string) => Reply | Promise<Reply>) {
-  const clock = createFakeClock();
-  const session = createEnforcer();
-  let version = 1;
-  const enforce = (next: Routes) => session.enforce(routes(version++, next));
-  enforce(first);
-  const sources: ScriptedSource[] = [];
-  const asked: string[] = [];
-  const upstream = fakeUpstream((call) => {
-    const { query, path } = call.info;
-    if (query.get("watch") === "1") {
-      const source = scriptedSource();
-      sources.push(source);
-      asked.push(`watch from ${query.get("resourceVersion")} ${query.get("timeoutSeconds") ?? ""}`.trim());
-      return { status: 200, headers: { "content-type": "application/json" }, body: source };
-    }
-    const version = query.get("resourceVersion");
-    if (path === "/api/v1/namespaces") {
-      const names = version === null ? [] : (query.get("fieldSelector")?.split("metadata.name=").slice(1) ?? []);
-      const items = names.map((name) => ({ metadata: { name, resourceVersion: "5" } }));
-      return jsonReply({ kind: "NamespaceList", apiVersion: "v1", metadata: { resourceVersion: version ?? "10" }, items });
-    }
-    const [, namespace] = /namespaces\/([^/]+)\/pods$/.exec(path) ?? [];
-    if (namespace === undefined) return jsonReply(LIST);
-    asked.push(`list ${namespace} at ${query.get("resourceVersion")} ${query.get("resourceVersionMatch")}`);
-    const items = [pod(namespace, "x", 5)];
-    const metadata = { resourceVersion: query.get("resourceVersion") };
-    return answer?.(call, namespace) ?? jsonReply({ ...LIST, metadata, items });
-  });
-  const registry = createRegistry("proxy", "test");
-  const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(upstream);
-  const send = (target: string) => handler(callOf("GET", target));
-  await send("/api/v1/pods");
-  const open = async (query = "resourceVersion=10", resource = "pods") => {
-    if (resource !== "pods") await send(`/api/v1/${resource}`);
-    const reply = await send(`/api/v1/${resource}?watch=1&${query}`);
-    if (reply.body === null || reply.body instanceof Uint8Array) throw new Error(`no stream: ${watchCode(reply)}`);
-    const sink = recordingSink();
-    return { sink, control: reply.body.open(sink) };
-  };
-  const settle = () => clock.advance(0);
-  const watchCodeOf = async (from: number) => watchCode(await send(`/api/v1/pods?watch=1&resourceVersion=${from}`));
-  const renewals = async () =>
-    (await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total")).match(/^ctrl.*$/gm);
-  return { clock, session, enforce, upstream, asked, sources, send, open, settle, watchCodeOf, renewals };
-}
-
-/** As the upstream does: an error when the call is given up. */
-const unanswered = ({ signal }: Call) =>
-  new Promise<Reply>((_, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
-
-const ONE: Routes = { blue: ["a", "b"], rest: ["n", "m"] };
-const MORE: Routes = { blue: ["a", "b", "n"], rest: ["m"] };
 
 describe("a watch whose subset gains a namespace", () => {
   it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {

@@ -5,7 +5,7 @@ import { MeshError } from "../../../base/errors.ts";
 import { listEvents } from "../../../kube/codec/list-events.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { decide } from "../../../route/decide.ts";
-import { joinSelectors, type QueryPlan } from "../../../route/plan-query.ts";
+import { joinSelectors, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingNamespace, isMine, isNamespaces, readingOf } from "../../../route/snapshot.ts";
 import type { Session } from "../../session/session.ts";
 import type { Renew } from "../../stream/renewing-watch.ts";
@@ -23,6 +23,7 @@ import type { Turns } from "./turns.ts";
 
 export interface RenewDeps {
   readonly session: Session;
+  readonly planner: Planner;
   readonly monotonicMs: () => number;
   /** Sends the watch with what of a plan the API server can filter. */
   readonly watch: (
@@ -53,6 +54,7 @@ export function createRenew(
       // The record is that of the caller's request, which has been answered long since.
       const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
       if (!isResourceCall(call)) throw refused("it is no watch");
+      if (plan.namespaces === undefined && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
       const frames: Uint8Array[] = [];
       let room = MAX_LISTED_BYTES;
       const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
@@ -68,7 +70,7 @@ export function createRenew(
       for (const namespace of gained) await tell("ADDED", namespace);
       const passedMs = deps.monotonicMs() - startedMs;
       const scope = { collection, continues: false, version };
-      const sent = await deps.watch(watchFrom(version, call, passedMs), scope, planNow(call, plan, deps.session));
+      const sent = await deps.watch(watchFrom(version, call, passedMs), scope, planNow(call, deps));
       return { frames, source: asSource(checked(sent.reply, encoding)), scope: sent.scope };
     });
 }
@@ -100,10 +102,10 @@ function watchFrom(version: bigint, call: ResourceCall, passedMs: number): Call 
   return withQuery(call, query);
 }
 
-function planNow(call: ResourceCall, before: QueryPlan, session: Session): QueryPlan {
+function planNow(call: ResourceCall, { session, planner }: RenewDeps): QueryPlan {
   const { group, resource } = call.info;
-  const scope = before.namespaces === undefined ? "unknown" : "namespaced";
-  const decision = decide(enforcedNow(session).view(group, resource), call.info, scope);
+  const scope = isNamespaces(call.info) ? "unknown" : "namespaced";
+  const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
   if (decision.kind !== "narrow") throw refused(`it is decided otherwise now: ${decision.kind}`);
   return decision.plan;
 }

@@ -1,0 +1,76 @@
+// Watches through the isolate layer over an API server by script, for the tests of their renewal: three namespaces move around them.
+import { createRegistry } from "../../src/base/metrics.ts";
+import type { Call, Reply } from "../../src/proxy/pipeline/handler.ts";
+import { isolate } from "../../src/proxy/pipeline/isolate/isolate.ts";
+import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
+import { createFakeClock } from "./fake-clock.ts";
+import { callOf, fakeUpstream, jsonReply, watchCode } from "./layer-call.ts";
+import { recordingSink, type ScriptedSource, scriptedSource } from "./scripted-body.ts";
+import { type Routes, routes } from "./test-routes.ts";
+
+export const LIST = { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "10" }, items: [] };
+export const pod = (namespace: string, name: string, version: number) => ({
+  metadata: { namespace, name, resourceVersion: String(version) },
+});
+export const event = (namespace: string, name: string, version: number, type = "ADDED") =>
+  `${JSON.stringify({ type, object: { kind: "Pod", apiVersion: "v1", ...pod(namespace, name, version) } })}\n`;
+export const bookmark = (version: number) =>
+  `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
+
+/** @param answer to a list of one namespace; default: one pod x of version 5 */
+export async function startRenewing(first: Routes, answer?: (call: Call, namespace: string) => Reply | Promise<Reply>) {
+  const clock = createFakeClock();
+  const session = createEnforcer();
+  let version = 1;
+  const enforce = (next: Routes) => session.enforce(routes(version++, next));
+  enforce(first);
+  const sources: ScriptedSource[] = [];
+  const asked: string[] = [];
+  const gate: { list: Promise<Reply> | undefined; watch: Promise<void> | undefined } = { list: undefined, watch: undefined };
+  const upstream = fakeUpstream(async (call) => {
+    const { query, path } = call.info;
+    if (query.get("watch") === "1") {
+      await gate.watch;
+      const source = scriptedSource();
+      sources.push(source);
+      asked.push(`watch from ${query.get("resourceVersion")} ${query.get("timeoutSeconds") ?? ""}`.trim());
+      return { status: 200, headers: { "content-type": "application/json" }, body: source };
+    }
+    const version = query.get("resourceVersion");
+    if (path === "/api/v1/namespaces") {
+      const names = version === null ? [] : (query.get("fieldSelector")?.split("metadata.name=").slice(1) ?? []);
+      const items = names.map((name) => ({ metadata: { name, resourceVersion: "5" } }));
+      return jsonReply({ kind: "NamespaceList", apiVersion: "v1", metadata: { resourceVersion: version ?? "10" }, items });
+    }
+    const [, namespace] = /namespaces\/([^/]+)\/pods$/.exec(path) ?? [];
+    if (namespace === undefined) return gate.list ?? jsonReply(LIST);
+    asked.push(`list ${namespace} at ${query.get("resourceVersion")} ${query.get("resourceVersionMatch")}`);
+    const items = [pod(namespace, "x", 5)];
+    const metadata = { resourceVersion: query.get("resourceVersion") };
+    return answer?.(call, namespace) ?? jsonReply({ ...LIST, metadata, items });
+  });
+  const registry = createRegistry("proxy", "test");
+  const discovery = { scopeOf: async () => "namespaced" as const };
+  const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(upstream);
+  const send = (target: string) => handler(callOf("GET", target));
+  await send("/api/v1/pods");
+  const open = async (query = "resourceVersion=10", resource = "pods") => {
+    if (resource !== "pods") await send(`/api/v1/${resource}`);
+    const reply = await send(`/api/v1/${resource}?watch=1&${query}`);
+    if (reply.body === null || reply.body instanceof Uint8Array) throw new Error(`no stream: ${watchCode(reply)}`);
+    const sink = recordingSink();
+    return { sink, control: reply.body.open(sink) };
+  };
+  const settle = () => clock.advance(0);
+  const watchCodeOf = async (from: number) => watchCode(await send(`/api/v1/pods?watch=1&resourceVersion=${from}`));
+  const renewals = async () =>
+    (await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total")).match(/^ctrl.*$/gm);
+  return { gate, clock, session, enforce, upstream, asked, sources, send, open, settle, watchCodeOf, renewals };
+}
+
+/** As the upstream does: an error when the call is given up. */
+export const unanswered = ({ signal }: Call) =>
+  new Promise<Reply>((_, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
+
+export const ONE: Routes = { blue: ["a", "b"], rest: ["n", "m"] };
+export const MORE: Routes = { blue: ["a", "b", "n"], rest: ["m"] };

@@ -78,6 +78,7 @@ try {
     "sent as deltas": counts.deltas,
     hellos: counts.hellos,
     "MB to the proxies": Math.round(counts.bytes / 1e6),
+    "MB from the proxies": Math.round(counts.bytesSaid / 1e6),
   });
 } finally {
   await world.stop();

@@ -5,7 +5,7 @@ import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
-import { loadMeshService } from "../wire/load-proto.ts";
+import { loadMeshContract } from "../wire/load-proto.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { createIdentity } from "./identity/create-identity.ts";
@@ -34,9 +34,9 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
-  const service = loadMeshService();
-  const { access, certificate } = createIdentity({ config, service, registry, clock, random, log });
-  const session = createSession({ config, access, service, log, clock, random, registry, proxyVersion: VERSION });
+  const contract = loadMeshContract();
+  const { access, certificate } = createIdentity({ config, service: contract.service, registry, clock, random, log });
+  const session = createSession({ config, access, contract, log, clock, random, registry, proxyVersion: VERSION });
   const plans = createPlanLog(clock);
   const gate = createLockGate(clock, session);
   const proxy = createProxy(config, {

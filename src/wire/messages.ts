@@ -58,7 +58,13 @@ export type ProxyMessage =
   | { readonly message?: "ack"; readonly ack: AckMessage }
   | { readonly message?: "nack"; readonly nack: NackMessage }
   | { readonly message?: "report"; readonly report: ReportMessage }
-  | { readonly message?: "promise"; readonly promise: { readonly epoch: number } };
+  | { readonly message?: "promise"; readonly promise: PromiseMessage };
+
+export interface PromiseMessage {
+  readonly epoch: number;
+  /** The bytes of the tables that the welcome has asked for. */
+  readonly tables?: readonly Uint8Array[];
+}
 
 export interface ResourceMatchMessage {
   readonly apiGroups: readonly string[];
@@ -123,6 +129,8 @@ export interface SnapshotMessage {
   readonly lockName: string;
   readonly table: RouteTableMessage | null;
   readonly callers: CallerPolicyMessage | null;
+  /** In a hello, instead of the table: SHA-256 of its bytes. */
+  readonly tableHash?: Uint8Array;
 }
 
 export interface CallerPolicyMessage {
@@ -136,7 +144,13 @@ export type ManagerMessage =
   | { readonly message?: "snapshot"; readonly snapshot: SnapshotMessage }
   | { readonly message?: "redirect"; readonly redirect: { readonly endpoint: string } }
   | { readonly message?: "delta"; readonly delta: SnapshotDeltaMessage }
-  | { readonly message?: "welcome"; readonly welcome: { readonly epoch: number } };
+  | { readonly message?: "welcome"; readonly welcome: WelcomeMessage };
+
+export interface WelcomeMessage {
+  readonly epoch: number;
+  /** Hashes of tables of the hello that the manager has to be told. */
+  readonly wantedTables?: readonly Uint8Array[];
+}
 
 export interface CertificateRequestMessage {
   /** SubjectPublicKeyInfo in DER, ECDSA P-256. */

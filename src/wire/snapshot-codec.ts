@@ -25,6 +25,13 @@ export function tableToWire(table: RouteTable): RouteTableMessage {
   };
 }
 
+/** The table as a message that is equal for equal tables, however they number their classes: what came by deltas, and what came whole. */
+export function canonicalTableToWire(table: RouteTable): RouteTableMessage {
+  const message = tableToWire(table);
+  const rows = message.classes.filter(({ namespaces }) => namespaces.length > 0).map((row) => [row.rules.join(), row] as const);
+  return { ...message, classes: rows.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row) };
+}
+
 /**
  * Decodes and checks a snapshot.
  * @throws SnapshotInvalidError

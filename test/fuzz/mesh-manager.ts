@@ -12,12 +12,12 @@ import { createAdmission } from "../../src/manager/admission.ts";
 import { createVirtualAppReconciler } from "../../src/manager/controllers/virtual-app/reconciler.ts";
 import { createOlderPods } from "../../src/manager/older-pods.ts";
 import { createPodWatch } from "../../src/manager/pod-watch.ts";
-import { createHelloDecoder } from "../../src/manager/snapshot-server/hello-decoder.ts";
+import { createHelloTables } from "../../src/manager/snapshot-server/hello-tables.ts";
 import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/snapshot-server/proxy-stream.ts";
 import { createSnapshotEncoder } from "../../src/manager/snapshot-server/snapshot-encoder.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
-import { decodeUp, ModelStream, serialize } from "./mesh-stream.ts";
+import { ModelStream, routeTable, serialize } from "./mesh-stream.ts";
 
 const log = silentLogger();
 
@@ -88,9 +88,9 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     log,
     cut: () => undefined,
     hellos: { allow: () => true },
+    tables: createHelloTables({ codec: routeTable, clock }),
   };
   const encoder = createSnapshotEncoder(serialize);
-  const decode = createHelloDecoder(decodeUp);
 
   const watchApps = () => apps.replace(cluster.apps());
   const watchPods = () => podStore?.replace(cluster.pods());
@@ -107,7 +107,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
       namespaces.replace(cluster.namespaces());
     },
     open(): ModelStream {
-      const stream = new ModelStream(decode);
+      const stream = new ModelStream();
       serveProxyStream(stream.asServed, { ...streamDeps, encoder });
       return stream;
     },

@@ -4,19 +4,21 @@ import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { helloOf } from "../../src/proxy/session/hello.ts";
+import { type Greeting, greetingOf } from "../../src/proxy/session/hello.ts";
 import { INHERITED_WRITES_MS } from "../../src/proxy/session/inherited-writes.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
 import { createSnapshotIntake, type DeltaAnswers } from "../../src/proxy/session/snapshot-intake.ts";
+import { createTableBytes } from "../../src/proxy/session/table-bytes.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ManagerMessage, PodRef, ProxyMessage } from "../../src/wire/messages.ts";
 import { flush } from "./mesh-clock.ts";
 import { createModelDisk, type DiskState, type Remains } from "./mesh-disk.ts";
 import type { ModelManager } from "./mesh-manager.ts";
-import type { ModelStream } from "./mesh-stream.ts";
+import { type ModelStream, routeTable } from "./mesh-stream.ts";
 
 const log = silentLogger();
 const metrics = createSessionMetrics(new Registry());
+const tableBytes = createTableBytes(routeTable);
 
 export interface ModelProxyOptions {
   readonly pod: PodRef;
@@ -28,6 +30,7 @@ export interface ModelProxyOptions {
 interface Link {
   readonly manager: ModelManager;
   readonly stream: ModelStream;
+  readonly greeting: Greeting;
 }
 
 /** By what right a subset acts on an object. */
@@ -54,6 +57,9 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   let alive = true;
   let restarts = 0;
   let leader = false;
+  let isForgetful = false;
+  /** So that it has been taken to hold anything, and kept from what is its own. */
+  let hasForgotten = false;
   let session = startSession();
 
   function startSession() {
@@ -85,8 +91,10 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   const take = async (from: Link, message: ManagerMessage | "end") => {
     if (message === "end" || "redirect" in message) leave();
     else if ("welcome" in message) {
-      const { epoch } = message.welcome;
-      if (await session.streams.promise(epoch)) from.stream.say({ promise: { epoch } });
+      const { epoch, wantedTables = [] } = message.welcome;
+      hasForgotten ||= isForgetful && wantedTables.length > 0;
+      const tables = isForgetful ? [] : from.greeting.tablesFor(wantedTables);
+      if (await session.streams.promise(epoch)) from.stream.say({ promise: { epoch, tables } });
       else leave();
     } else if ("delta" in message) session.intake.takeDelta(message.delta, answersOn(from));
     else session.intake.take(message.snapshot, answersOn(from));
@@ -139,11 +147,12 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       if (link !== undefined || !alive) return;
       const { enforcer, intake, streams } = session;
       const stream = await streams.next();
-      const opened: Link = { manager: to, stream: to.open() };
-      link = opened;
       const version = enforcer.current?.snapshot.version ?? 0;
-      const hello = helloOf({ pod, proxyVersion: "", stream, epoch: streams.epoch, version, held: intake.held });
-      opened.stream.say({ hello });
+      const facts = { pod, proxyVersion: "", stream, epoch: streams.epoch, version, held: intake.held };
+      const greeting = greetingOf(facts, tableBytes);
+      const opened: Link = { manager: to, stream: to.open(), greeting };
+      link = opened;
+      opened.stream.say({ hello: greeting.hello });
       if (leader) this.report(leader);
     },
     report(isLeader: boolean) {
@@ -167,7 +176,8 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const before = session.enforcer.current?.snapshot;
       await take(from, message);
       const now = session.enforcer.current?.snapshot;
-      if (before?.subset === now?.subset && before && !showsNothing(before) && now && showsNothing(now))
+      const isSame = before?.subset === now?.subset && !hasForgotten;
+      if (isSame && before && !showsNothing(before) && now && showsNothing(now))
         throw new Error(`${pod.name} is to show nothing of what it had`);
       if (before === undefined && now !== undefined) onState();
       if (before !== now && writes.length > 0) writes = writes.map(shared);
@@ -216,6 +226,10 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       if (now !== undefined && !had.has(now.digest))
         throw new Error(`${pod.name} has something after its restart that it had not before`);
       onState();
+    },
+    /** It promises, and does not tell the tables that it was asked for. */
+    set forgetsTables(is: boolean) {
+      isForgetful = is;
     },
     /** While the disk does not work, what is to be stored waits. */
     async setDisk(state: DiskState) {

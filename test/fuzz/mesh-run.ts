@@ -95,6 +95,11 @@ export async function perform(run: Run, step: Step): Promise<void> {
       return proxy?.setDisk(step.state);
     case "writes end":
       return proxy?.endWrites();
+    case "forgets tables":
+      if (proxy === undefined) return;
+      promises.release(step.pod);
+      proxy.forgetsTables = step.is;
+      return;
     case "leads":
       return proxy?.report(step.is);
     default:

@@ -60,6 +60,7 @@ const managerRestarts = fc.record({
   kind: fc.constant("manager restarts"),
   ...{ fate: fc.constantFrom("gone", "deposed", "deluded"), isFollowed: is },
 });
+const forgetsTables = fc.record({ kind: fc.constant("forgets tables"), pod, is: fc.constantFrom(true, true, true, false) });
 /** As far as routes of the one that led before may come. */
 const goToOlder = fc.record({
   kind: fc.constant("come back"),
@@ -85,6 +86,7 @@ const disturbances = [
   writes,
   ofPod("writes end"),
   fc.record({ kind: fc.constant("leads"), pod, is }),
+  forgetsTables,
   managerRestarts,
   plain("older reconciles"),
   fc.record({ kind: fc.constant("status lost"), is }),
@@ -112,6 +114,8 @@ const focuses = [
   // two that believe they lead, and proxies that go to and fro between them
   weigh(2, [managerSleeps, goToOlder, comeBack]),
   weigh(2, [managerSleeps, goToOlder, plain("older reconciles")]),
+  // a manager that knows no tables, and proxies that promise and do not tell theirs
+  weigh(4, [forgetsTables, managerRestarts]),
 ];
 const few = fc.subarray(disturbances, { minLength: 1, maxLength: 8 }).map((chosen) => weigh(2, chosen));
 const focused = fc

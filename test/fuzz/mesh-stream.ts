@@ -2,14 +2,16 @@
 // Invariant: messages of one direction keep their order; what is not yet delivered can be lost with the stream, never changed.
 import { EventEmitter } from "node:events";
 import type { MeshStream } from "../../src/manager/snapshot-server/proxy-stream.ts";
-import { loadMeshService } from "../../src/wire/load-proto.ts";
+import { loadMeshContract } from "../../src/wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 
-const METHOD = methodOf();
+const { method: METHOD, routeTable } = contractOf();
+
+/** The contract's codec of tables alone. */
+export { routeTable };
 
 /** Bytes of what a manager says, as its encoder wants them. */
 export const serialize = (message: ManagerMessage): Buffer => METHOD.responseSerialize(message);
-export const decodeUp = (bytes: Buffer): ProxyMessage => METHOD.requestDeserialize(bytes) as ProxyMessage;
 
 interface Down {
   /** Undefined: the manager has ended the stream. */
@@ -21,12 +23,10 @@ export class ModelStream extends EventEmitter {
   readonly down: Down[] = [];
   /** Undefined: the proxy has ended the stream. */
   readonly up: (Buffer | undefined)[] = [];
-  readonly #decode: (bytes: Buffer) => ProxyMessage;
   #isClosed = false;
 
-  constructor(decode: (bytes: Buffer) => ProxyMessage) {
+  constructor() {
     super();
-    this.#decode = decode;
     this.setMaxListeners(0);
     this.on("error", () => this.down.push({ bytes: undefined, written: () => undefined }));
   }
@@ -65,7 +65,7 @@ export class ModelStream extends EventEmitter {
     const bytes = again ? this.up[0] : this.up.shift();
     if (this.#isClosed) return;
     if (bytes === undefined) this.close();
-    else this.emit("data", this.#decode(bytes));
+    else this.emit("data", METHOD.requestDeserialize(bytes) as ProxyMessage);
   }
 
   /** The oldest of what the manager has said; "end" if it has ended the stream. @param again it will be there once more */
@@ -93,8 +93,8 @@ export class ModelStream extends EventEmitter {
   }
 }
 
-function methodOf() {
-  const { Connect } = loadMeshService();
-  if (Connect === undefined) throw new Error("the contract has no method Connect");
-  return Connect;
+function contractOf() {
+  const { service, routeTable } = loadMeshContract();
+  if (service.Connect === undefined) throw new Error("the contract has no method Connect");
+  return { method: service.Connect, routeTable };
 }

@@ -1,5 +1,5 @@
-// Just enough of the protobuf wire format to take a message apart and put it together without decoding it: for what is sent to many,
-// or comes from many, unchanged. Pure. Used by snapshot-encoder.ts and hello-decoder.ts.
+// Just enough of the protobuf wire format to take a message apart and put it together without decoding it: for what is sent to many
+// unchanged. Pure. Used by snapshot-encoder.ts.
 
 /** Wire type of lengths: strings, bytes and messages. */
 export const LENGTH_DELIMITED = 2;

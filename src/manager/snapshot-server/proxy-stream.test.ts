@@ -2,7 +2,11 @@ import { EventEmitter } from "node:events";
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import { loadMeshContract } from "../../wire/load-proto.ts";
 import type { HelloMessage } from "../../wire/messages.ts";
+import { snapshotToWire } from "../../wire/snapshot-codec.ts";
+import { createHelloTables } from "./hello-tables.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
 import { type MeshStream, serveProxyStream } from "./proxy-stream.ts";
 import { createSnapshotEncoder } from "./snapshot-encoder.ts";
@@ -24,6 +28,7 @@ it("a hello whose names are no names is refused before they go anywhere", () => 
     leadership: { epoch: 1, sawEpoch: () => undefined },
     encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     hellos: { allow: (pod) => asked.push(pod) > 0 },
+    tables: createHelloTables({ codec: loadMeshContract().routeTable, clock }),
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
@@ -31,6 +36,33 @@ it("a hello whose names are no names is refused before they go anywhere", () => 
   stream.emit("data", { hello: { ...HELLO, pod: { namespace: "ops", name: "d".repeat(1_000_000), uid: "1" } } });
   expect(errors).toEqual([{ code: 3, details: "the first message must be a hello that names the pod" }]);
   expect(asked).toEqual([]);
+});
+
+it("a hello that tells far more than a proxy can have in doubt is refused", () => {
+  const clock = createFakeClock();
+  const errors: { readonly code: number }[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: () => undefined,
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry,
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    hellos: { allow: () => true },
+    tables: createHelloTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  const one = { ...snapshotToWire(snapshot(table([], {})), 0), table: null, tableHash: Buffer.alloc(32) };
+  stream.emit("data", { hello: { ...HELLO, inDoubt: Array.from({ length: 10_000 }, () => one) } });
+  expect(errors).toMatchObject([{ code: 3 }]);
+  expect([...registry.pods]).toEqual([]);
 });
 
 it("a proxy that reads nothing is cut off, and the log says which pod's it is", async () => {
@@ -50,6 +82,7 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
     leadership: { epoch: 1, sawEpoch: () => undefined },
     encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     hellos: { allow: () => true },
+    tables: createHelloTables({ codec: loadMeshContract().routeTable, clock }),
     cut: (peer) => void cut.push(peer),
     clock,
     log,

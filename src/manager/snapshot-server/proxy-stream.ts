@@ -9,6 +9,7 @@ import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import { podKey } from "../translate/app-pods.ts";
 import type { HelloLimit } from "./hello-limit.ts";
+import type { HelloTables } from "./hello-tables.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import type { SnapshotEncoder } from "./snapshot-encoder.ts";
@@ -44,6 +45,7 @@ export interface ProxyStreamDeps {
   readonly leadership: Leadership;
   readonly encoder: SnapshotEncoder;
   readonly hellos: HelloLimit;
+  readonly tables: HelloTables;
   /** Ends the connection of a proxy that reads nothing. */
   readonly cut: (peer: string) => void;
   readonly clock: Clock;
@@ -62,12 +64,14 @@ const MAX_MESSAGES = 500;
 const MESSAGES_WINDOW_MS = 1_000;
 // It goes into lines of the log, into answers and into a map.
 const MAX_NAME_CHARS = 253;
+// A proxy tells five at most. Tables are named by hash: a short hello could tell a million, and each is a claim to be planned with.
+const MAX_IN_DOUBT = 15;
 
 type Phase =
   /** Said nothing yet. */
   | { readonly kind: "hello-due" }
-  /** It cannot be judged yet. */
-  | { readonly kind: "waits" }
+  /** It cannot be judged yet, or a table of its hello is being told by another proxy. */
+  | { readonly kind: "waits"; readonly hello: HelloMessage }
   /** Welcomed. */
   | { readonly kind: "promise-due"; readonly hello: HelloMessage; readonly epoch: number }
   | { readonly kind: "served"; readonly pod: string; readonly epoch: number }
@@ -79,6 +83,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   let phase: Phase = { kind: "hello-due" };
   /** As its hello says; "" before. */
   let pod = "";
+  let greetedMs = 0;
   const unread = new Set<Timer>();
   let parked: Timer | undefined;
   let caller: PodIdentity | undefined;
@@ -86,6 +91,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   let report: ReportMessage | undefined;
   const isOver = () => phase.kind === "over";
   const isFlood = floodGuard(clock);
+  const tables = deps.tables.open(() => enter(() => (phase.kind === "waits" ? welcome(phase.hello) : phase)));
   const due = clock.after(HELLO_TIMEOUT_MS, () => fail(stream, status.DEADLINE_EXCEEDED, "no hello or promise came"));
 
   const proxy: ProxyStream = {
@@ -114,18 +120,28 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     const key = podOf(hello);
     if (key === undefined) return refuse(status.INVALID_ARGUMENT, "the first message must be a hello that names the pod");
     pod = key;
+    if (hello.inDoubt.length > MAX_IN_DOUBT)
+      return refuse(
+        status.INVALID_ARGUMENT,
+        `a hello tells at most ${MAX_IN_DOUBT} snapshots in doubt, not ${hello.inDoubt.length}`,
+      );
     // By who calls, where that is proved: else whoever names another's pod uses up that pod's hellos.
     if (!deps.hellos.allow(caller === undefined ? key : podKey(caller)))
       return refuse(status.RESOURCE_EXHAUSTED, `pod ${key} says hello too often`);
-    return welcome(hello, 0);
+    greetedMs = clock.monotonicMs();
+    return welcome(hello);
   }
 
-  function welcome(hello: HelloMessage, waitedMs: number): Phase {
+  function park(hello: HelloMessage): Phase {
+    parked?.cancel();
+    parked = clock.after(LOOK_MS, () => enter(() => welcome(hello)));
+    return { kind: "waits", hello };
+  }
+
+  function welcome(hello: HelloMessage): Phase {
+    const mayWait = clock.monotonicMs() - greetedMs < PARK_MS;
     const admission = deps.admit(hello, caller);
-    if (admission.kind === "wait" && waitedMs < PARK_MS) {
-      parked = clock.after(LOOK_MS, () => enter(() => welcome(hello, waitedMs + LOOK_MS)));
-      return { kind: "waits" };
-    }
+    if (admission.kind === "wait" && mayWait) return park(hello);
     if (admission.kind !== "serve") return turnAway(admission);
     const { epoch } = leadership;
     if (epoch === undefined) return refuse(status.UNAVAILABLE, "this replica leads no more");
@@ -134,14 +150,19 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
       leadership.sawEpoch(promised);
       return refuse(status.UNAVAILABLE, `the proxy follows a newer leader: epoch ${promised}, not ${epoch}`);
     }
+    const wantedTables = takesEpochs ? tables.ask(hello, mayWait) : [];
+    if (wantedTables === undefined) return park(hello);
+    parked?.cancel();
     stream.sendMetadata(new Metadata()); // tells the proxy that it is served, also when there is nothing to send it
     if (!takesEpochs) return serve(hello, epoch);
-    write({ welcome: { epoch } });
+    write({ welcome: { epoch, wantedTables } });
     return { kind: "promise-due", hello, epoch };
   }
 
-  function serve(hello: HelloMessage, epoch: number): Phase {
+  function serve(told: HelloMessage, epoch: number): Phase {
     due.cancel();
+    const hello = tables.resolve(told);
+    tables.close();
     log.info({ pod, version: hello.version, epoch }, "proxy connected");
     phase = { kind: "served", pod, epoch };
     registry.connected(pod, hello, proxy, epoch);
@@ -171,7 +192,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
       case "hello-due":
         if (!("hello" in message)) return refuse(status.INVALID_ARGUMENT, "the first message must be a hello that names the pod");
         return greet(message.hello);
-      // Waits => as from Hello due, by time and by no message
+      // Waits => as from Hello due, by time, or by what others tell, and by no message
       case "waits":
         if ("report" in message) report = message.report;
         return now;
@@ -184,6 +205,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
         if (message.promise.epoch !== now.epoch || leadership.epoch !== now.epoch) {
           return refuse(status.UNAVAILABLE, "this replica leads no more");
         }
+        tables.take(message.promise.tables ?? []);
         return serve(now.hello, now.epoch);
       }
       case "served":
@@ -207,6 +229,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     parked?.cancel();
     const last = phase;
     phase = { kind: "over" };
+    tables.close();
     if (last.kind === "served") registry.disconnected(last.pod, proxy);
   };
   stream.on("error", close);

@@ -7,15 +7,15 @@ import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import { loadMeshService, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
-import type { HelloMessage, ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
+import { loadMeshContract, MAX_MESSAGE_BYTES, type MeshContract } from "../../wire/load-proto.ts";
+import type { HelloMessage, ManagerMessage } from "../../wire/messages.ts";
 import type { Certifier } from "../identity/certifier.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
-import { createHelloDecoder } from "./hello-decoder.ts";
 import { createHelloLimit } from "./hello-limit.ts";
+import { createHelloTables } from "./hello-tables.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import { type Admission, type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
@@ -52,7 +52,7 @@ export interface SnapshotServer extends Runnable {
 }
 
 const CHANNEL_OPTIONS = {
-  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a hello carries the enforced snapshot
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
   // A proxy has one stream; while it comes back, two.
   "grpc.max_concurrent_streams": 4,
@@ -68,7 +68,8 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
   const { registry, clock, security, listen } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
   const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
-  const { service, serialize } = meshService();
+  const contract = loadMeshContract();
+  const { service, serialize } = meshService(contract);
   const identify: Identify | undefined =
     security &&
     (async (metadata, peer) => {
@@ -81,6 +82,7 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
     ...options,
     encoder: createSnapshotEncoder(serialize),
     hellos: createHelloLimit(clock),
+    tables: createHelloTables({ codec: contract.routeTable, clock }),
     cut: listener.cut,
     ...(identify && { identify }),
   };
@@ -109,17 +111,19 @@ function tlsOf({ identity, rejections }: ServerSecurity) {
   return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
 }
 
-/** The contract's service, but for what is encoded already and for tables that come many times. */
-function meshService(): { service: ServiceDefinition; serialize: (message: ManagerMessage) => Buffer } {
-  const { Connect: connect, Certify: certify } = loadMeshService();
+/** The contract's service, but for what is encoded already. */
+function meshService({ service }: MeshContract): {
+  service: ServiceDefinition;
+  serialize: (message: ManagerMessage) => Buffer;
+} {
+  const { Connect: connect, Certify: certify } = service;
   if (connect === undefined || certify === undefined)
     throw new MeshError("PROTO_INVALID", "serving proxies: the service lacks a method");
   const serialize = (message: ManagerMessage): Buffer => connect.responseSerialize(message);
-  const decode = (bytes: Buffer): ProxyMessage => connect.requestDeserialize(bytes) as ProxyMessage;
   const responseSerialize = (message: ManagerMessage | Buffer) => (Buffer.isBuffer(message) ? message : serialize(message));
   return {
     service: {
-      Connect: { ...connect, responseSerialize, requestDeserialize: createHelloDecoder(decode) },
+      Connect: { ...connect, responseSerialize },
       // The same bytes on the wire; but gRPC then reads nothing, however large, before it is known who asks.
       Certify: { ...certify, requestStream: true },
     },

@@ -19,7 +19,7 @@ const FIRST_SWEEP = 64;
 
 export function createTableInterner(): TableInterner {
   const byDigest = new Map<string, WeakRef<RouteTable>>();
-  // The decoder gives equal bytes as the same message (hello-decoder.ts).
+  // Tables that hellos name by equal hashes are the same message (hello-tables.ts).
   const byMessage = new WeakMap<RouteTableMessage, RouteTable>();
   let sweepAt = FIRST_SWEEP;
 

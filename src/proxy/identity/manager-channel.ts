@@ -1,6 +1,7 @@
 // One gRPC connection to one manager replica. Used by the session's stream and for certificates.
-import { type ChannelOptions, Client } from "@grpc/grpc-js";
+import { type ChannelOptions, Client, connectivityState, type Deadline } from "@grpc/grpc-js";
 import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import { EndingCredentials } from "./ending-credentials.ts";
 import type { ManagerPass } from "./manager-access.ts";
 
 /**
@@ -28,5 +29,35 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 export type ManagerChannel = Pick<Client, "close" | "waitForReady" | "makeBidiStreamRequest" | "makeUnaryRequest">;
 
 export function openManagerChannel(endpoint: string, { credentials, channelOptions }: ManagerPass): ManagerChannel {
-  return new Client(endpoint, credentials, { ...CHANNEL_OPTIONS, ...channelOptions });
+  return new ManagerClient(endpoint, new EndingCredentials(credentials), { ...CHANNEL_OPTIONS, ...channelOptions });
+}
+
+/** What gRPC's own leaves when it is closed while it connects: a connection that is being made, and the beginning of another one. */
+class ManagerClient extends Client {
+  readonly #credentials: EndingCredentials;
+  #isClosed = false;
+
+  constructor(endpoint: string, credentials: EndingCredentials, options: ChannelOptions) {
+    super(endpoint, credentials, options);
+    this.#credentials = credentials;
+  }
+
+  // As gRPC's, but that a closed channel is not asked any more: it would connect again, and for good.
+  override waitForReady(deadline: Deadline, callback: (error?: Error) => void): void {
+    const channel = this.getChannel();
+    const look = (error?: Error) => {
+      if (this.#isClosed) return;
+      if (error !== undefined) return callback(error);
+      const state = channel.getConnectivityState(true);
+      if (state === connectivityState.READY) callback();
+      else channel.watchConnectivityState(state, deadline, look);
+    };
+    setImmediate(look);
+  }
+
+  override close(): void {
+    this.#isClosed = true;
+    super.close();
+    this.#credentials.end();
+  }
 }

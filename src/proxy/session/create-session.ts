@@ -2,18 +2,17 @@
 // process runs (Runnable). It is ready at once: with the stored snapshot, or without one until the manager sends it.
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { BackoffOptions } from "../../base/backoff.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
-import { loadMeshService } from "../../wire/load-proto.ts";
+import { loadMeshContract, type MeshContract } from "../../wire/load-proto.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { helloOf } from "./hello.ts";
+import { greetingOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createReporter } from "./reporter.ts";
 import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
@@ -21,6 +20,7 @@ import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
 import { createSnapshotIntake } from "./snapshot-intake.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
+import { createTableBytes } from "./table-bytes.ts";
 
 export interface SessionConfig {
   /** host:port of the manager's gRPC service. */
@@ -42,7 +42,7 @@ export interface SessionDeps {
   /** How to trust the manager and prove who we are; default plain text, for the loopback only. */
   readonly access?: ManagerAccess;
   /** Default: loaded. */
-  readonly service?: ServiceDefinition;
+  readonly contract?: MeshContract;
   readonly proxyVersion?: string;
   readonly backoff?: BackoffOptions;
 }
@@ -70,15 +70,18 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     unstored: metrics.promiseUnstored,
   });
   const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
+  const { service, routeTable } = deps.contract ?? loadMeshContract();
+  const tableBytes = createTableBytes(routeTable);
   const client = createMeshClient({
     manager: config.manager,
     access: deps.access ?? createPlainAccess(),
-    service: deps.service ?? loadMeshService(),
+    service,
     intake,
     async hello() {
       const stream = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
-      return helloOf({ pod, proxyVersion: deps.proxyVersion ?? "", stream, epoch: streams.epoch, version, held: intake.held });
+      const proxyVersion = deps.proxyVersion ?? "";
+      return greetingOf({ pod, proxyVersion, stream, epoch: streams.epoch, version, held: intake.held }, tableBytes);
     },
     promise: streams.promise,
     metrics,

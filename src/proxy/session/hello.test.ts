@@ -1,24 +1,33 @@
+import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import { loadMeshContract } from "../../wire/load-proto.ts";
 import type { SnapshotMessage } from "../../wire/messages.ts";
 import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
-import { helloOf } from "./hello.ts";
+import { greetingOf } from "./hello.ts";
 import { type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
+import { createTableBytes } from "./table-bytes.ts";
 
+const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });
 
-/** Versions of what a hello says is held, the acknowledged first; "anything" for what no manager can read. */
+const { routeTable } = loadMeshContract();
+const bytes = createTableBytes(routeTable);
+const greet = (held: Held) =>
+  greetingOf({ pod: { namespace: "shop", name: "shop-0", uid: "" }, proxyVersion: "", version: 9, held }, bytes);
+
+/** Versions of what a manager that is told all tables takes for held, the acknowledged first; "anything" for what it cannot read. */
 function toldOf(held: Held): (number | "anything")[] {
-  const { enforced, inDoubt } = helloOf({
-    pod: { namespace: "shop", name: "shop-0", uid: "" },
-    proxyVersion: "",
-    version: 9,
-    held,
-  });
+  const { hello, tablesFor } = greet(held);
+  const { enforced, inDoubt } = hello;
+  const hashes = [enforced, ...inDoubt].flatMap((message) => message?.tableHash ?? []);
+  const tables = new Map(tablesFor(hashes).map((encoded) => [hashOf(encoded), routeTable.decode(Buffer.from(encoded))]));
   const read = (message: SnapshotMessage) => {
+    expect(message.table).toBeNull();
+    const table = tables.get(Buffer.from(message.tableHash ?? []).toString("hex")) ?? null;
     try {
-      return snapshotFromWire(message).version;
+      return snapshotFromWire({ ...message, table }).version;
     } catch {
       return "anything";
     }
@@ -39,4 +48,24 @@ it("tells that it may hold anything besides what it knows of, which stays told: 
 it("tells many in doubt as the newest and anything, so that a hello stays short", () => {
   const inDoubt = Array.from({ length: MAX_IN_DOUBT + 1 }, (_, index) => version(index + 2));
   expect(toldOf({ acknowledged: version(1), inDoubt, mayHoldMore: false })).toEqual([1, MAX_IN_DOUBT + 2, "anything"]);
+});
+
+it("tells the tables that are asked for, and no others, as bytes of their hashes", () => {
+  const { hello, tablesFor } = greet({ acknowledged: version(1), inDoubt: [version(2), version(3)], mayHoldMore: true });
+  const [, second] = hello.inDoubt;
+  expect(tablesFor([])).toEqual([]);
+  expect(tablesFor([Buffer.alloc(32)])).toEqual([]);
+  const told = tablesFor([second?.tableHash ?? Buffer.alloc(0), Buffer.alloc(32)]);
+  expect(told.map(hashOf)).toEqual([Buffer.from(second?.tableHash ?? []).toString("hex")]);
+});
+
+it("names equal tables by one hash, however they number their classes", () => {
+  const one = routes(1, { blue: ["a"], rest: ["b"] });
+  const [first = [], second = [], ...others] = one.table.classes;
+  const swapped = new Map([...one.table.classOf].map(([name, index]) => [name, index < 2 ? 1 - index : index]));
+  const classes = [second, first, ...others, [0]]; // and one of which no namespace is left
+  const two = { ...one, table: { ...one.table, classes, classOf: swapped } };
+  expect(one.table.classes).toHaveLength(2);
+  expect(bytes.hashOf(two.table)).toEqual(bytes.hashOf(one.table));
+  expect(bytes.hashOf(version(2).table)).not.toEqual(bytes.hashOf(one.table));
 });

@@ -1,8 +1,11 @@
-// What a proxy says first on a stream: who it is and all that it may hold. Pure. Invariant: the manager grants by it, so it
-// never tells less than the proxy may hold. Asked by mesh-client, anew for each stream.
+// What a proxy says first on a stream: who it is and all that it may hold, its tables by hash; and the tables themselves, of which the
+// manager asks for those that it does not know. Pure. Invariant: the manager grants by it, so it never tells less than the proxy may
+// hold; and what is told later is what the hello has named, whatever is held by then. Asked by mesh-client, anew for each stream.
+import type { Snapshot } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
 import type { HelloMessage, PodRef, SnapshotMessage } from "../../wire/messages.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
 import { type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
+import type { TableBytes } from "./table-bytes.ts";
 
 export interface HelloFacts {
   readonly pod: PodRef;
@@ -16,18 +19,38 @@ export interface HelloFacts {
   readonly held: Held;
 }
 
-export function helloOf({ pod, proxyVersion, stream = 0, epoch, version, held }: HelloFacts): HelloMessage {
+export interface Greeting {
+  readonly hello: HelloMessage;
+  /** The bytes of those tables of the hello whose hashes these are. */
+  tablesFor(hashes: readonly Uint8Array[]): Uint8Array[];
+}
+
+export function greetingOf(facts: HelloFacts, bytes: TableBytes): Greeting {
+  const { acknowledged, inDoubt } = facts.held;
+  const tables = [...new Set([...(acknowledged === undefined ? [] : [acknowledged]), ...inDoubt].map(({ table }) => table))];
+  return {
+    hello: helloOf(facts, bytes.hashOf),
+    tablesFor: (hashes) =>
+      tables.filter((table) => hashes.some((hash) => bytes.hashOf(table).equals(hash))).map((table) => bytes.encode(table)),
+  };
+}
+
+function helloOf(
+  { pod, proxyVersion, stream = 0, epoch, version, held }: HelloFacts,
+  hashOf: (table: RouteTable) => Uint8Array,
+): HelloMessage {
   const { acknowledged, inDoubt } = held;
   const newest = inDoubt.at(-1);
   const isMany = inDoubt.length > MAX_IN_DOUBT;
   const told = isMany && newest !== undefined ? [newest] : inDoubt;
+  const named = ({ table, ...rest }: Snapshot): SnapshotMessage => ({ ...rest, nonce: 0, table: null, tableHash: hashOf(table) });
   return {
     pod,
     version,
     digest: acknowledged?.digest ?? "",
     proxyVersion,
-    enforced: acknowledged === undefined ? null : snapshotToWire(acknowledged, 0),
-    inDoubt: [...told.map((snapshot) => snapshotToWire(snapshot, 0)), ...(isMany || held.mayHoldMore ? [ANYTHING] : [])],
+    enforced: acknowledged === undefined ? null : named(acknowledged),
+    inDoubt: [...told.map(named), ...(isMany || held.mayHoldMore ? [ANYTHING] : [])],
     stream,
     takesDeltas: true,
     epoch: epoch ?? 0,

@@ -91,7 +91,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     access: { pass: () => identity.access.pass() },
     service: {},
     intake: { take: ({ version }: SnapshotMessage) => taken.push(version) } as never,
-    hello: async () => said.hello,
+    hello: async () => ({ hello: said.hello, tablesFor: () => [] }),
     promise: async () => said.canPromise,
     metrics: createSessionMetrics(new Registry()),
     clock,

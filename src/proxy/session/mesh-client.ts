@@ -7,10 +7,11 @@ import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { HelloMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
 import { isRefusal, isUnbelieved } from "../identity/refusal.ts";
+import type { Greeting } from "./hello.ts";
 import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
@@ -27,7 +28,7 @@ export interface MeshClientDeps {
   readonly service: ServiceDefinition;
   readonly intake: SnapshotIntake;
   /** What to say first, asked anew for each stream. */
-  hello(): Promise<HelloMessage>;
+  hello(): Promise<Greeting>;
   /** Promises to follow no leader of a lower epoch, also after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
   readonly metrics: SessionMetrics;
@@ -58,7 +59,7 @@ const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most
 /** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
 const SERVED_MS = 1_000;
 /**
- * A leader that takes the hello, which carries a whole snapshot, and then fails each stream is come back to this many times more
+ * A leader that takes the hello and then fails each stream is come back to this many times more
  * slowly than others in the end: it is alive, and what is wrong with it hardly goes away in a second.
  */
 const FAILED_STREAM_FACTOR = 10;
@@ -83,10 +84,15 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   let report: ReportMessage | undefined;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
+  // By itself, so that nothing here keeps the tables of a hello as long as its stream lasts.
+  const begin = async (endpoint: string) => {
+    const greeting = await deps.hello();
+    return { hello: greeting.hello, dialog: createMeshDialog({ ...deps, endpoint, greeting }) };
+  };
+
   const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
     const pass = await deps.access.pass();
-    const hello = await deps.hello();
-    const dialog = createMeshDialog({ ...deps, endpoint, promised: hello.epoch ?? 0 });
+    const { hello, dialog } = await begin(endpoint);
     let isReached = false;
     let connectedMs: number | undefined;
     const opened = open({

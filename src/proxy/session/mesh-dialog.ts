@@ -3,14 +3,15 @@
 // replica to which it has given its promise on this very stream. One for each stream; made by mesh-client.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { ManagerMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, WelcomeMessage } from "../../wire/messages.ts";
+import type { Greeting } from "./hello.ts";
 import type { MeshStream } from "./mesh-stream.ts";
 import type { DeltaAnswers, SnapshotIntake } from "./snapshot-intake.ts";
 
 export interface MeshDialogDeps {
   readonly endpoint: string;
-  /** The highest epoch that the hello says is promised; 0 if none. */
-  readonly promised: number;
+  /** What was said first. */
+  readonly greeting: Greeting;
   /** Promises to follow no leader of a lower epoch; false if this one may not be followed. */
   promise(epoch: number): Promise<boolean>;
   readonly intake: Pick<SnapshotIntake, "take" | "takeDelta">;
@@ -25,18 +26,24 @@ export interface MeshDialog {
   readonly hasBroughtRoutes: boolean;
 }
 
-export function createMeshDialog({ endpoint, promised, promise, intake, log }: MeshDialogDeps): MeshDialog {
+export function createMeshDialog({ endpoint, greeting, promise, intake, log }: MeshDialogDeps): MeshDialog {
+  /** The highest epoch that the hello says is promised; 0 if none. */
+  const promised = greeting.hello.epoch ?? 0;
+  /** Forgotten once it has been asked: a stream lasts for days, and the tables of its hello are large. */
+  let toldAtFirst: Pick<Greeting, "tablesFor"> | undefined = greeting;
   // A manager from before there were epochs asks for no promise; it is followed by whoever has given none.
   let isFollowing = promised === 0;
   let hasWarned = false;
   let redirect: string | undefined;
   let hasBroughtRoutes = false;
 
-  const follow = async (epoch: number, stream: MeshStream) => {
+  const follow = async ({ epoch, wantedTables = [] }: WelcomeMessage, stream: MeshStream) => {
     isFollowing = false;
     if (await promise(epoch)) {
       isFollowing = true;
-      stream.send({ promise: { epoch } });
+      const tables = toldAtFirst?.tablesFor(wantedTables) ?? [];
+      toldAtFirst = undefined;
+      stream.send({ promise: { epoch, tables } });
     } else {
       stream.close(new MeshError("PROMISE_REFUSED", `following ${endpoint}: a leader after epoch ${epoch} was followed already`));
     }
@@ -55,7 +62,7 @@ export function createMeshDialog({ endpoint, promised, promise, intake, log }: M
       } else if ("delta" in message && message.delta) {
         if (mayTakeRoutes()) intake.takeDelta(message.delta, answersOn(stream));
       } else if ("welcome" in message && message.welcome) {
-        void follow(message.welcome.epoch, stream);
+        void follow(message.welcome, stream);
       } else if ("redirect" in message && message.redirect) {
         redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
         stream.close();

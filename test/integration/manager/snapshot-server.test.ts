@@ -12,8 +12,12 @@ import {
   type SnapshotServer,
 } from "../../../src/manager/snapshot-server/snapshot-server.ts";
 import { rulesOf } from "../../../src/manager/translate/snapshots.ts";
+import { greetingOf } from "../../../src/proxy/session/hello.ts";
+import { createTableBytes } from "../../../src/proxy/session/table-bytes.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
+import { loadMeshContract } from "../../../src/wire/load-proto.ts";
 import type { ManagerMessage } from "../../../src/wire/messages.ts";
+import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
@@ -129,7 +133,7 @@ describe("epochs", () => {
     proxy.send(helloOf("p", { takesEpochs: true }));
     proxy.send({ report: { leader: true, lock: null } });
     await eventually(() => kinds(proxy).includes("welcome"));
-    expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3 } }]);
+    expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3, wantedTables: [] } }]);
     expect(registry.facts("shop/p")).toBeUndefined();
     proxy.send({ promise: { epoch: 3 } });
     await eventually(() => registry.facts("shop/p")?.connected === true);
@@ -167,6 +171,101 @@ describe("epochs", () => {
       await eventually(() => proxy.ended !== undefined);
       expect(registry.facts("shop/p")).toBeUndefined();
     }
+  });
+});
+
+describe("tables that hellos name by hash", () => {
+  const tables = createTableBytes(loadMeshContract().routeTable);
+  const held = wide(7);
+  const greeting = (name: string, snapshots: readonly Snapshot[] = [held]) => {
+    const [acknowledged, ...inDoubt] = snapshots;
+    const pod = { namespace: "shop", name, uid: "uid-1" };
+    const facts = { pod, proxyVersion: "test", stream: 1, epoch: 2, version: 7 };
+    return greetingOf({ ...facts, held: { acknowledged, inDoubt, mayHoldMore: false } }, tables);
+  };
+  const greet = (name: string, snapshots?: readonly Snapshot[]) => {
+    const { hello, tablesFor } = greeting(name, snapshots);
+    const proxy = open();
+    proxy.send({ hello });
+    const welcome = () =>
+      proxy.received.flatMap((message) => ("welcome" in message && message.welcome ? [message.welcome] : []))[0];
+    return {
+      proxy,
+      facts: () => registry.facts(`shop/${name}`),
+      wanted: () => welcome()?.wantedTables,
+      promise: (told = tablesFor(welcome()?.wantedTables ?? [])) => proxy.send({ promise: { epoch: 3, tables: told } }),
+    };
+  };
+
+  it("are asked of one proxy, and known for all", async () => {
+    await start();
+    const all = Array.from({ length: 20 }, (_, index) => greet(`p${index}`));
+    await eventually(() => asked.size === 20 && all.some(({ wanted }) => wanted() !== undefined));
+    const welcomed = all.filter(({ wanted }) => wanted() !== undefined);
+    expect(welcomed.map(({ wanted }) => wanted())).toEqual([[tables.hashOf(held.table)]]);
+    welcomed[0]?.promise();
+    await eventually(() => all.every(({ wanted }) => wanted() !== undefined));
+    for (const row of all) if (row !== welcomed[0]) row.promise();
+    await eventually(() => all.every(({ facts }) => facts()?.connected));
+    expect(all.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(1);
+    const known = all.map(({ facts }) => facts());
+    expect(new Set(known.map((facts) => facts?.enforced?.table)).size).toBe(1);
+    expect(known[5]).toMatchObject({ unresolved: false, inDoubt: [], version: 7, enforced: { digest: held.digest } });
+    expect(known[5]?.enforced?.table.classOf.size).toBe(names.length);
+  });
+
+  it("are asked for what is in doubt, too; what does not come is held to be anything, of that proxy alone", async () => {
+    await start();
+    const snapshots = [held, wide(8, 1), wide(9, 2)];
+    const forgetful = greet("forgetful", snapshots);
+    await eventually(() => forgetful.wanted()?.length === 3);
+    const honest = greet("honest", snapshots);
+    await eventually(() => asked.has("honest"));
+    forgetful.promise([tables.encode(held.table), Buffer.from("no table")]);
+    await eventually(() => honest.wanted()?.length === 2); // one of three is known
+    honest.promise();
+    await eventually(() => honest.facts()?.connected === true && forgetful.facts()?.connected === true);
+    expect(forgetful.facts()).toMatchObject({ unresolved: true, enforced: { version: 7 }, inDoubt: [] });
+    expect(honest.facts()).toMatchObject({ unresolved: false, inDoubt: [{ version: 8 }, { version: 9 }] });
+    expect(honest.facts()?.enforced?.table).toBe(forgetful.facts()?.enforced?.table);
+  });
+
+  it("are asked of others when a proxy does not tell: it delays them for half a second, and is ended", async () => {
+    await start(createFakeClock());
+    const silent = greet("silent");
+    await eventually(() => silent.wanted()?.length === 1);
+    const others = ["p", "q"].map((name) => greet(name));
+    await eventually(() => asked.has("p") && asked.has("q"));
+    await clock?.advance(499);
+    expect(others.map(({ wanted }) => wanted())).toEqual([undefined, undefined]);
+    await clock?.advance(251); // when it looks again
+    await eventually(() => others.filter(({ wanted }) => wanted()?.length === 1).length === 1);
+    others.find(({ wanted }) => wanted()?.length === 1)?.promise();
+    await eventually(() => others.every(({ wanted }) => wanted() !== undefined));
+    expect(others.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(1);
+    await clock?.advance(10_000);
+    await eventually(() => silent.proxy.ended?.code === status.DEADLINE_EXCEEDED);
+    expect(silent.facts()).toBeUndefined();
+  });
+
+  it("are asked of whoever has waited for five seconds, whatever others do", async () => {
+    await start(createFakeClock());
+    const all = Array.from({ length: 3 }, (_, index) => greet(`p${index}`));
+    await eventually(() => asked.size === 3);
+    admission = { kind: "wait", message: "not listed" }; // nobody is looked at until then
+    await clock?.advance(4_900);
+    expect(all.filter(({ wanted }) => wanted() !== undefined).length).toBeLessThan(3);
+    admission = { kind: "serve" };
+    await clock?.advance(300);
+    await eventually(() => all.every(({ wanted }) => wanted()?.length === 1));
+  });
+
+  it("that stand in the hello itself, as those of older proxies, are understood", async () => {
+    await start();
+    const proxy = open();
+    proxy.send(helloOf("old", { version: 7, digest: held.digest, enforced: snapshotToWire(held, 0) }));
+    await eventually(() => registry.facts("shop/old")?.connected === true);
+    expect(registry.facts("shop/old")).toMatchObject({ unresolved: false, enforced: { version: 7 } });
   });
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes.ts";
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
+import { loadMeshContract } from "../../../src/wire/load-proto.ts";
 import type { SnapshotMessage } from "../../../src/wire/messages.ts";
 import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
 import { diffSnapshots } from "../../../src/wire/snapshot-delta.ts";
@@ -66,6 +68,8 @@ const nacks = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("nack" in message && message.nack ? [message.nack] : []));
 const hellos = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("hello" in message && message.hello ? [message.hello] : []));
+const promises = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report.leader] : []));
 
@@ -202,9 +206,9 @@ describe("a proxy's session", () => {
     boss.streams.at(-1)?.end();
     await eventually(() => hellos(boss).length === 2);
     const { inDoubt = [] } = hellos(boss)[1] ?? {};
-    expect(inDoubt.map(({ version, table }) => [version, table === null])).toEqual([
-      [5, false],
-      [0, true],
+    expect(inDoubt.map(({ version, table, tableHash }) => [version, table, tableHash?.length])).toEqual([
+      [5, null, 32],
+      [0, null, 0],
     ]);
   });
 
@@ -309,7 +313,21 @@ describe("a proxy's session", () => {
     boss.streams.at(-1)?.end();
     await eventually(() => hellos(boss).length === 2);
     expect(hellos(boss)[1]).toMatchObject({ takesDeltas: true, version: 2, enforced: { digest: "digest-2" }, inDoubt: [] });
-    expect(hellos(boss)[1]?.enforced?.table?.classes.flatMap((row) => row.namespaces)).toHaveLength(52);
+    const { tableHash = Buffer.alloc(0) } = hellos(boss)[1]?.enforced ?? {};
+    boss.send({ welcome: { epoch: 1, wantedTables: [tableHash, Buffer.alloc(32)] } });
+    await eventually(() => promises(boss).length === 1);
+    const [told, ...others] = promises(boss)[0]?.tables ?? [];
+    expect([
+      createHash("sha256")
+        .update(told ?? "")
+        .digest(),
+      others,
+    ]).toEqual([tableHash, []]);
+    const table = loadMeshContract().routeTable.decode(Buffer.from(told ?? []));
+    expect(table.classes.flatMap((row) => row.namespaces)).toHaveLength(52);
+    boss.send({ welcome: { epoch: 2, wantedTables: [tableHash] } }); // out of order: nothing is kept for it
+    await eventually(() => promises(boss).length === 2);
+    expect(promises(boss)[1]).toMatchObject({ epoch: 2, tables: [] });
     await first.stop();
     boss.stop();
     const second = await proxy(boss.endpoint);
@@ -320,13 +338,11 @@ describe("a proxy's session", () => {
 
   it("promises to follow a leader that welcomes it, and no older one, over a restart as well", async () => {
     const boss = await manager();
-    const promises = () =>
-      boss.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise.epoch] : []));
     const first = await proxy(boss.endpoint);
     await eventually(() => hellos(boss).length === 1);
     expect(hellos(boss)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
     boss.send({ welcome: { epoch: 5 } });
-    await eventually(() => promises().length === 1);
+    await eventually(() => promises(boss).length === 1);
     await first.stop();
     await proxy(boss.endpoint);
     await eventually(() => hellos(boss).length === 2);
@@ -334,8 +350,8 @@ describe("a proxy's session", () => {
     boss.send({ welcome: { epoch: 4 } });
     await eventually(() => hellos(boss).length === 3); // it has left
     boss.send({ welcome: { epoch: 6 } });
-    await eventually(() => promises().length === 2);
-    expect(promises()).toEqual([5, 6]);
+    await eventually(() => promises(boss).length === 2);
+    expect(promises(boss).map(({ epoch }) => epoch)).toEqual([5, 6]);
   });
 
   it("follows a leader although it cannot write its folder, and says so", async () => {

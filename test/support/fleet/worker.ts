@@ -3,7 +3,9 @@
 import { credentials, Metadata } from "@grpc/grpc-js";
 import { ownersOf } from "../../../src/route/table.ts";
 import type { PodRef } from "../../../src/wire/messages.ts";
-import { type SharedSnapshots, type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
+import { createSharedWire } from "./shared-wire.ts";
+import { type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
+import { createSlots } from "./slots.ts";
 
 export interface FleetPod extends PodRef {
   /** For the manager; undefined where it asks for none. */
@@ -31,18 +33,21 @@ export interface FromWorker {
   readonly snapshotsOf: Readonly<Record<number, number>>;
 }
 
+/** Under way at a time in one process. */
+const HANDSHAKES = 32;
 const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
 
-const shared: SharedSnapshots = new Map();
+const wire = createSharedWire();
+const handshakes = createSlots(HANDSHAKES);
 const proxies: SimulatedProxy[] = [];
 const conditions = new Map<number, (proxy: SimulatedProxy) => boolean>();
 const unmet = new Map<number, Set<SimulatedProxy>>();
 let endpoints: readonly string[] = [];
 
 function answer(id: number): void {
-  const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0 };
+  const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0, bytesSaid: 0 };
   for (const proxy of proxies) {
-    for (const name of ["wholes", "deltas", "hellos", "bytes"] as const) counts[name] += proxy.counts[name];
+    for (const name of ["wholes", "deltas", "hellos", "bytes", "bytesSaid"] as const) counts[name] += proxy.counts[name];
   }
   const epoch = Math.max(0, ...proxies.map((proxy) => proxy.epoch));
   const snapshotsOf: Record<number, number> = {};
@@ -79,7 +84,7 @@ process.on("message", (message: ToWorker) => {
     case "start": {
       const { pods, trustPem } = message;
       const how = trustPem === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(trustPem));
-      const common = { endpoints: () => endpoints, shared, onChange: check };
+      const common = { endpoints: () => endpoints, wire, handshakes, onChange: check };
       for (const { token, ...pod } of pods) {
         const metadata = new Metadata();
         if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);

@@ -1,0 +1,57 @@
+// Credentials of one channel that end with it. gRPC leaves a connection open whose channel is closed in the middle of the TLS handshake:
+// it is never used, and holds a place of the manager's for as long as that waits for a first call; when a thousand proxies give a busy
+// manager up, nobody else is let in. Invariant: after `end` no connection of the channel is in a handshake. Used by manager-channel.ts.
+import type { Socket } from "node:net";
+import { ChannelCredentials, type experimental } from "@grpc/grpc-js";
+
+type Connector = experimental.SecureConnector;
+
+export class EndingCredentials extends ChannelCredentials {
+  readonly #inner: ChannelCredentials;
+  readonly #handshakes = new Set<Socket>();
+  #isOver = false;
+
+  constructor(inner: ChannelCredentials) {
+    super();
+    this.#inner = inner;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const socket of this.#handshakes) socket.destroy();
+  }
+
+  override _isSecure(): boolean {
+    return this.#inner._isSecure();
+  }
+
+  override _equals(other: ChannelCredentials): boolean {
+    return this === other;
+  }
+
+  override _createSecureConnector(...how: Parameters<ChannelCredentials["_createSecureConnector"]>): Connector {
+    const inner = this.#inner._createSecureConnector(...how);
+    return {
+      connect: (socket) => this.#connect(inner, socket),
+      waitForReady: () => inner.waitForReady(),
+      getCallCredentials: () => inner.getCallCredentials(),
+      destroy: () => inner.destroy(),
+    };
+  }
+
+  // Once it is over there is no answer: after an error gRPC would try again for some seconds.
+  #connect(inner: Connector, socket: Socket): ReturnType<Connector["connect"]> {
+    if (this.#isOver) socket.destroy();
+    else this.#handshakes.add(socket);
+    return new Promise((resolve, reject) => {
+      if (this.#isOver) return;
+      inner
+        .connect(socket)
+        .finally(() => this.#handshakes.delete(socket))
+        .then(
+          (result) => this.#isOver || resolve(result),
+          (error: unknown) => this.#isOver || reject(error),
+        );
+    });
+  }
+}

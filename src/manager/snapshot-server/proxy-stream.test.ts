@@ -92,3 +92,39 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
   expect(cut).toEqual(["127.0.0.1:9"]);
   expect(lines.find(({ msg }) => msg.startsWith("proxy reads nothing"))).toMatchObject({ pod: "ops/d0", peer: "127.0.0.1:9" });
 });
+
+it("a proxy that had to wait for the manager has as long for its promise as any other", async () => {
+  const clock = createFakeClock();
+  const errors: { readonly code: number }[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: (_message: unknown, done: () => void) => done(),
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
+  let [elsewhere, hasListed]: [string | undefined, boolean] = ["", false];
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry,
+    leaderElsewhere: () => elsewhere,
+    admit: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    hellos: { allow: () => true },
+    tables: createHelloTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  await clock.advance(4_700); // nobody leads
+  elsewhere = undefined;
+  await clock.advance(50);
+  stream.emit("data", { hello: HELLO });
+  await clock.advance(4_900);
+  hasListed = true;
+  await clock.advance(200); // it is welcomed
+  await clock.advance(1_000);
+  stream.emit("data", { promise: { epoch: 1, tables: [] } });
+  expect(errors).toEqual([]);
+  expect(registry.facts("ops/d0")?.connected).toBe(true);
+});

@@ -92,7 +92,8 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   const isOver = () => phase.kind === "over";
   const isFlood = floodGuard(clock);
   const tables = deps.tables.open(() => enter(() => (phase.kind === "waits" ? welcome(phase.hello) : phase)));
-  const due = clock.after(HELLO_TIMEOUT_MS, () => fail(stream, status.DEADLINE_EXCEEDED, "no hello or promise came"));
+  const expectIt = () => clock.after(HELLO_TIMEOUT_MS, () => fail(stream, status.DEADLINE_EXCEEDED, "no hello or promise came"));
+  let due = expectIt();
 
   const proxy: ProxyStream = {
     send(snapshot, nonce, delta) {
@@ -155,6 +156,8 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     parked?.cancel();
     stream.sendMetadata(new Metadata()); // tells the proxy that it is served, also when there is nothing to send it
     if (!takesEpochs) return serve(hello, epoch);
+    due.cancel(); // it may have waited for us until now, and a promise with tables is long
+    due = expectIt();
     write({ welcome: { epoch, wantedTables } });
     return { kind: "promise-due", hello, epoch };
   }

@@ -1,6 +1,7 @@
 // Credentials of one channel that end with it. gRPC leaves a connection open whose channel is closed in the middle of the TLS handshake:
 // it is never used, and holds a place of the manager's for as long as that waits for a first call; when a thousand proxies give a busy
-// manager up, nobody else is let in. Invariant: after `end` no connection of the channel is in a handshake. Used by manager-channel.ts.
+// manager up, nobody else is let in. Invariant: after `end` no connection of the channel is in a handshake, TLS' or HTTP/2's: nobody here
+// sees that one end, but a channel that is not up has no connection that is worth anything. Used by manager-channel.ts.
 import type { Socket } from "node:net";
 import { ChannelCredentials, type experimental } from "@grpc/grpc-js";
 
@@ -9,6 +10,7 @@ type Connector = experimental.SecureConnector;
 export class EndingCredentials extends ChannelCredentials {
   readonly #inner: ChannelCredentials;
   readonly #handshakes = new Set<Socket>();
+  readonly #sockets = new Set<Socket>();
   #isOver = false;
 
   constructor(inner: ChannelCredentials) {
@@ -16,9 +18,10 @@ export class EndingCredentials extends ChannelCredentials {
     this.#inner = inner;
   }
 
-  end(): void {
+  /** @param isUp one of the connections may have something to say still: gRPC ends it */
+  end(isUp: boolean): void {
     this.#isOver = true;
-    for (const socket of this.#handshakes) socket.destroy();
+    for (const socket of isUp ? this.#handshakes : this.#sockets) socket.destroy();
   }
 
   override _isSecure(): boolean {
@@ -42,7 +45,7 @@ export class EndingCredentials extends ChannelCredentials {
   // Once it is over there is no answer: after an error gRPC would try again for some seconds.
   #connect(inner: Connector, socket: Socket): ReturnType<Connector["connect"]> {
     if (this.#isOver) socket.destroy();
-    else this.#handshakes.add(socket);
+    else this.#keep(socket);
     return new Promise((resolve, reject) => {
       if (this.#isOver) return;
       inner
@@ -53,5 +56,11 @@ export class EndingCredentials extends ChannelCredentials {
           (error: unknown) => this.#isOver || reject(error),
         );
     });
+  }
+
+  #keep(socket: Socket): void {
+    this.#handshakes.add(socket);
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
   }
 }

@@ -56,8 +56,10 @@ class ManagerClient extends Client {
   }
 
   override close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
+    const isUp = this.getChannel().getConnectivityState(false) === connectivityState.READY;
     super.close();
-    this.#credentials.end();
+    this.#credentials.end(isUp);
   }
 }

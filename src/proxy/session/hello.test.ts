@@ -69,3 +69,11 @@ it("names equal tables by one hash, however they number their classes", () => {
   expect(bytes.hashOf(two.table)).toEqual(bytes.hashOf(one.table));
   expect(bytes.hashOf(version(2).table)).not.toEqual(bytes.hashOf(one.table));
 });
+
+it("tells equal tables once: a manager reads as many as it has asked for", () => {
+  const [acknowledged, other, again, newest] = [routes(1, { blue: ["a"] }), version(2), routes(3, { blue: ["a"] }), version(4)];
+  const { hello, tablesFor } = greet({ acknowledged, inDoubt: [other, again, newest], mayHoldMore: false });
+  const hashes = [hello.enforced, ...hello.inDoubt].map((message) => Buffer.from(message?.tableHash ?? []));
+  expect(hashes.map(String)[0]).toBe(hashes.map(String)[2]);
+  expect(tablesFor(hashes).map(hashOf)).toEqual([...new Set(hashes.map((hash) => hash.toString("hex")))]);
+});

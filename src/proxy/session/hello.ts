@@ -27,7 +27,12 @@ export interface Greeting {
 
 export function greetingOf(facts: HelloFacts, bytes: TableBytes): Greeting {
   const { acknowledged, inDoubt } = facts.held;
-  const tables = [...new Set([...(acknowledged === undefined ? [] : [acknowledged]), ...inDoubt].map(({ table }) => table))];
+  // Equal ones once: a table can come back under a newer version, and a manager reads no more of them than it has asked for.
+  const byHash = new Map<string, RouteTable>();
+  for (const { table } of [...(acknowledged === undefined ? [] : [acknowledged]), ...inDoubt]) {
+    byHash.set(bytes.hashOf(table).toString("base64"), table);
+  }
+  const tables = [...byHash.values()];
   return {
     hello: helloOf(facts, bytes.hashOf),
     tablesFor: (hashes) =>

@@ -337,6 +337,11 @@ describe("a new certificate authority", () => {
     let answered = 0;
     const certificatesOf = (pem = "") => splitPem(pem).length;
     const steps = new Set<string>();
+    const look = () =>
+      steps.add(`${certificatesOf(mesh.identity.trustPem)} trusted, ${certificatesOf(mesh.identity.serving?.certPem)} served`);
+    look();
+    // A step may last for a moment only, in which nobody asks.
+    const endLooking = mesh.identity.onChange(look);
     const asking = [oldTrust, undefined].map(async (trustPem, index) => {
       const { token } = await addPod(`asker-${index}`);
       while (!isOver) {
@@ -345,7 +350,6 @@ describe("a new certificate authority", () => {
         // An operator that was started long ago, and one that is started now.
         for (const loaded of [oldTrust, trusted]) expect(await handshake(served, loaded, "localhost")).toBe("ok");
         answered++;
-        steps.add(`${certificatesOf(mesh.identity.trustPem)} trusted, ${certificatesOf(mesh.identity.serving?.certPem)} served`);
         await clock.advance(500); // what it may ask for in a second is bounded; a new CA settles in two such steps
       }
     });
@@ -360,6 +364,7 @@ describe("a new certificate authority", () => {
     await answers(4);
     isOver = true;
     await Promise.all(asking);
+    endLooking();
     expect([...steps]).toEqual(["1 trusted, 1 served", "2 trusted, 1 served", "2 trusted, 2 served"]);
     registry.publish("shop/p", snapshot(table([], {}), { version: 1, digest: "d" }));
     await eventually(() => stream.received.some((message) => "snapshot" in message));

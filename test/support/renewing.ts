@@ -17,8 +17,15 @@ export const event = (namespace: string, name: string, version: number, type = "
 export const bookmark = (version: number) =>
   `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
 
-/** @param answer to a list of one namespace; default: one pod x of version 5 */
-export async function startRenewing(first: Routes, answer?: (call: Call, namespace: string) => Reply | Promise<Reply>) {
+/**
+ * @param answer to a list of one namespace; default: one pod x of version 5
+ * @param record what is known of the callers
+ */
+export async function startRenewing(
+  first: Routes,
+  answer?: (call: Call, namespace: string) => Reply | Promise<Reply>,
+  record: Partial<Call["record"]> = {},
+) {
   const clock = createFakeClock();
   const session = createEnforcer();
   let version = 1;
@@ -52,7 +59,10 @@ export async function startRenewing(first: Routes, answer?: (call: Call, namespa
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
   const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(upstream);
-  const send = (target: string) => handler(callOf("GET", target));
+  const send = (target: string) => {
+    const call = callOf("GET", target);
+    return handler({ ...call, record: { ...call.record, ...record } });
+  };
   await send("/api/v1/pods");
   const open = async (query = "resourceVersion=10", resource = "pods") => {
     if (resource !== "pods") await send(`/api/v1/${resource}`);

@@ -58,6 +58,19 @@ describe("the user agent that the API server is told", () => {
   });
 });
 
+it("a watch of kopf is marked, since it takes what it lists otherwise than what it is told", async () => {
+  const { handler } = setup({ userAgent: "mesh" });
+  const marks = async (target: string, agent: string) => {
+    const call = callOf("GET", target, from(agent));
+    await handler(call);
+    return call.record.tellsListsApart;
+  };
+  expect(await marks("/api/v1/pods?watch=1", "kopf/1.45.2")).toBe(true);
+  expect(await marks("/api/v1/pods?watch=1", "foo-operator kopf/1.45.2")).toBe(true);
+  expect(await marks("/api/v1/pods?watch=1", "operator/v1 (linux/amd64) kubernetes/abc")).toBeUndefined();
+  expect(await marks("/api/v1/pods", "kopf/1.45.2")).toBeUndefined();
+});
+
 describe("a caller that is served in the default subset only", () => {
   it("is marked with the entry that says so, by what it sent and not by what the API server is told", async () => {
     const { handler } = setup({ userAgent: "other", defaultOnlyUserAgents: ["foo/*"] });

@@ -10,6 +10,12 @@ import { isLongRunning } from "../upstream/pools.ts";
 import { endReply } from "./end-reply.ts";
 import type { Call, Layer } from "./handler.ts";
 
+/**
+ * In the user agent of clients that take what a list brings otherwise than what a watch does: kopf calls its resume handlers for objects
+ * that it has listed, and does nothing about an ADDED event of one that was handled before (`noticed_by_listing`, kopf 1.45).
+ */
+const TELLS_LISTS_APART = "kopf/";
+
 /** Makes the layer. */
 export function caller({ session }: { readonly session: Session }): Layer {
   return (next) => (call) => {
@@ -18,6 +24,7 @@ export function caller({ session }: { readonly session: Session }): Layer {
     const userAgent = call.headers["user-agent"] ?? "";
     const rule = keptOutBy(snapshot, userAgent);
     if (rule !== undefined) call.record.keptOutBy = rule;
+    if (isWatch(call) && userAgent.includes(TELLS_LISTS_APART)) call.record.tellsListsApart = true;
     const { userAgent: asked } = snapshot.callers;
     const named = asked === "" ? call : withUserAgent(call, userAgentFor(asked, userAgent));
     return hasNoEnd(call) ? untilKeptOut(next(named), userAgent, snapshot, session) : next(named);
@@ -31,6 +38,10 @@ function userAgentFor(asked: string, sent: string): string {
 
 function withUserAgent(call: Call, userAgent: string): Call {
   return { ...call, headers: { ...call.headers, "user-agent": userAgent } };
+}
+
+function isWatch({ info }: Call): boolean {
+  return info.kind === "resource" && info.verb === "watch";
 }
 
 // Watches end by themselves, with a 410, when the list changes.

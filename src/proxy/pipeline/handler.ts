@@ -15,6 +15,8 @@ export interface CallRecord {
   reason?: DecisionReason;
   /** The entry of subsetDefaultOnlyUserAgents that keeps the caller out of this subset: it owns nothing here. */
   keptOutBy?: string;
+  /** The caller takes what a list brings otherwise than what a watch does: nothing may come to it by a watch that it would have listed. */
+  tellsListsApart?: true;
   /** Only on the few calls whose time is measured layer by layer. */
   timing?: LayerTiming;
   plan?: PlanName;

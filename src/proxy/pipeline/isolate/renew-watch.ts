@@ -54,6 +54,7 @@ export function createRenew(
       // The record is that of the caller's request, which has been answered long since.
       const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
       if (!isResourceCall(call)) throw refused("it is no watch");
+      if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list what is new to it");
       if (plan.namespaces === undefined && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
       const frames: Uint8Array[] = [];
       let room = MAX_LISTED_BYTES;

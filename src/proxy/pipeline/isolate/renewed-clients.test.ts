@@ -158,3 +158,17 @@ describe("a client that was between two watches when a namespace of its subset w
     }
   });
 });
+
+describe("a client that takes what it lists otherwise than what it is told, as kopf does", () => {
+  it("lists again what comes to it, and is told what goes", async () => {
+    const { open, enforce, settle, clock, asked } = await setup(ONE, undefined, { tellsListsApart: true });
+    const { sink } = await open();
+    enforce({ blue: ["a"], rest: ["b", "n", "m"] });
+    await settle();
+    expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
+    enforce({ blue: ["a", "n"], rest: ["b", "m"] });
+    await clock.advance(1_000);
+    expect(sink.text).toMatch(/"code":410/);
+    expect(asked).toEqual(["watch from 10", "list b at 10 Exact", "watch from 10"]);
+  });
+});

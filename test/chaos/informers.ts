@@ -3,7 +3,7 @@
 // minutes after it began (k8s.io/client-go/tools/cache, NewReflectorWithOptions). Each watch that is made to list again is such a time, and
 // each connection that is refused. Invariant: nothing else than such a wait is an excuse. Called by until-as-asked.ts and run-chaos.ts.
 import type { AuditEvent } from "../support/kube.ts";
-import { microTimeMs, podOf } from "../support/mesh/pod-writes.ts";
+import { isRead, microTimeMs, podOf } from "../support/mesh/pod-writes.ts";
 
 /** What an operator works on, and has an informer each for. */
 export const KINDS = ["foos", "configmaps"] as const;
@@ -31,7 +31,7 @@ export function askingsOf(events: readonly AuditEvent[], serverSinceMs: number):
   const askings = new Map<string, Asking>();
   for (const event of events) {
     const pod = podOf(event);
-    if (pod === undefined) continue;
+    if (pod === undefined || !isRead(event)) continue;
     const askedMs = microTimeMs(event.requestReceivedTimestamp);
     // An API server that is killed writes no ends.
     const lastsMs = askedMs < serverSinceMs ? serverSinceMs : Number.POSITIVE_INFINITY;

@@ -97,7 +97,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 
 /** How long of the wait the leader's informer that asked last had asked nothing. */
 function sleptIn({ kube }: ChaosWorld, { leaders, fromMs, toMs }: Outcome): number {
-  const askings = askingsOf(kube.auditOfInformers(), kube.startedAtMs);
+  const askings = askingsOf(kube.audit(), kube.startedAtMs);
   return Math.round(longestSleepMs(askings, leaders, fromMs, toMs));
 }
 

@@ -66,7 +66,7 @@ async function overdue(
 ): Promise<string[]> {
   if (owned === undefined) return [...mesh, ...wordsOf(work)];
   if (work.length === 0) return [];
-  const askings = askingsOf(world.kube.auditOfInformers(), world.kube.startedAtMs);
+  const askings = askingsOf(world.kube.audit(), world.kube.startedAtMs);
   const refusals = await refusalsSince(world, owned);
   const reasons = [...new Set(work.map((lag) => lag.owner))].flatMap((owner) => {
     const leader = leaders.get(owner);

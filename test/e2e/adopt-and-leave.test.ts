@@ -8,6 +8,7 @@ import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { faultText, judge, type Wish } from "../chaos/judge.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
+import { untilGrown } from "../support/grown-namespace.ts";
 import { clientOfPod, type InformerProbe, startInformerProbe } from "../support/informer-probe.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -248,6 +249,7 @@ describeWithKube("an operator that runs already", () => {
       expect((await condition("TrafficIntercepted"))?.message).toContain(`pod ${pod} carries no proxy and may write everything`);
       expect(await condition("Converged")).toMatchObject({ status: "False", reason: "PodsWithoutProxy" });
     }, 20_000);
+    await untilGrown(mesh.client, "late");
     await mesh.labelNamespace("late", LABEL);
     await eventually(async () => {
       expect((await status())?.handover).toMatchObject({

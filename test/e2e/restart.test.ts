@@ -1,10 +1,11 @@
 // The restart in order on the real control plane: pods that a Deployment makes, evicted by the eviction API, PodDisruptionBudgets
 // in force. Judged by the pods that there are, by watches through the proxies, and by the API server's audit log.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { EVENTS, LEASES, NAMESPACES, PODS } from "../../src/kube/client/resources.ts";
+import { EVENTS, LEASES, PODS } from "../../src/kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
+import { untilGrown } from "../support/grown-namespace.ts";
 import { type InformerProbe, startInformerProbe } from "../support/informer-probe.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -45,10 +46,7 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     await eventually(async () => expect(await readyPods()).toHaveLength(5), 60_000);
     await eventually(async () => expect(await leaderOf("v1")).toBeDefined(), 20_000);
     await eventually(async () => expect(await leaderOf("v2")).toBeDefined(), 20_000);
-    // What moves just after its birth is not shown, and restarts nobody.
-    const { metadata } = await mesh.client.get(NAMESPACES, { name: MOVER });
-    const born = Date.parse(metadata.creationTimestamp ?? "");
-    await eventually(() => expect(Date.now() - born).toBeGreaterThan(11_000), 20_000);
+    await untilGrown(mesh.client, MOVER);
   }, 180_000);
   afterAll(async () => {
     for (const probe of probes) await probe.stop();

@@ -58,10 +58,8 @@ export interface Kube {
   readonly startupMs: number;
   /** When the process that runs was started: milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** What was written so far, oldest first. */
+  /** What was written so far, oldest first, and how the test operator has listed and watched what it works on. */
   audit(): AuditEvent[];
-  /** How the test operator's informers have asked so far: its lists and watches of what it works on, in the same log. */
-  auditOfInformers(): AuditEvent[];
   /** kill -9, as in an outage. */
   crash(): Promise<void>;
   /** Starts again on the same ports with the same data; with other feature gates if they are given ("" for none). */
@@ -118,8 +116,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     get pid() {
       return child.pid;
     },
-    audit: () => readAudit(ready.auditLog).filter((event) => !isRead(event)),
-    auditOfInformers: () => readAudit(ready.auditLog).filter(isRead),
+    audit: () => readAudit(ready.auditLog),
     async crash() {
       child.kill("SIGKILL");
       await child.stop();
@@ -152,10 +149,6 @@ function readAudit(file: string): AuditEvent[] {
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line) as AuditEvent);
-}
-
-function isRead({ verb }: AuditEvent): boolean {
-  return verb === "list" || verb === "watch";
 }
 
 function endOfLog(dir: string): string {

@@ -23,7 +23,7 @@ export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
     const pod = podOf(event);
     const { objectRef } = event;
     // A review is a question: it changes nothing.
-    if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io") return [];
+    if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io" || isRead(event)) return [];
     const { resource, namespace = "", name = "", subresource } = objectRef;
     return [
       {
@@ -38,6 +38,11 @@ export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
       },
     ];
   });
+}
+
+/** A list or a watch. */
+export function isRead({ verb }: AuditEvent): boolean {
+  return verb === "list" || verb === "watch";
 }
 
 /** The pod whose token the request had. */

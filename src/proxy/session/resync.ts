@@ -12,7 +12,8 @@
 //   than the refused one: it comes from a client that never lists, and takes versions from objects.
 //
 // Where it is known in which few namespaces all lies that was gained or lost, a live watch goes on instead of ending: it asks itself
-// for what they hold, or held (renewing-watch.ts). Its client has then read all of it if it has read anything newer.
+// for what they hold, or held (renewing-watch.ts). That is no list: once that watch is over, its client lists, since nobody knows how
+// much of it it has read.
 //
 // All of this goes by what the pod may read (`readingOf`): "mine" below is also what it goes on showing until it is restarted.
 //
@@ -36,11 +37,10 @@
 // may be anything; and what was excluded by name, of which only what goes and is born again matters. A list that is on its way
 // counts as touched by the change (`listing`), what was listed before is forgotten (listed-shapes), and a live watch is told.
 import type { Clock } from "../../base/clock.ts";
-import type { ShardRange } from "../../route/shard-ranges.ts";
 import { readingOf } from "../../route/snapshot.ts";
 import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
-import { createListedShapes, type Renewal } from "./listed-shapes.ts";
+import { createListedShapes } from "./listed-shapes.ts";
 import { createRelistPace } from "./relist-pace.ts";
 import type { Enforced, GroupResource, Session } from "./session.ts";
 import { changeBetween, MAX_MOVED, type MovedNamespaces, type ViewChange } from "./view-change.ts";
@@ -70,13 +70,6 @@ export interface Resync {
   endedEarly(collection: Collection): void;
   /** Milliseconds after which a watch may end that an event has made doubtful: longer each time. */
   relistDelayMs(collection: Collection): number;
-  /**
-   * A watch is about to send what its collection has gained and lost, as it was at the version, so that its client need not list again.
-   * To be called in the tick in which no route change had touched the collection since that was asked for.
-   */
-  renewed(collection: Collection, renewal: Renewal): void;
-  /** What watches of the shape have to go on noting, see Renewal; undefined: nothing. */
-  shownSince(collection: Collection): readonly ShardRange[] | undefined;
   close(): void;
 }
 
@@ -107,11 +100,7 @@ export function createResync(session: Session, clock: Clock): Resync {
     // Its last events are hidden from who watches later. A watch that is open shows them, or says that it could not (endedEarly).
     const hasGone = (collection: Collection) => hasLostOneOf(change.removed, collection, before);
     shapes.forget((collection, isWatched) => !isWatched && hasGone(collection));
-    for (const list of listing) {
-      if (!touches(list.collection) && !hasGone(list.collection)) continue;
-      list.touched = true;
-      shapes.touch(list.collection);
-    }
+    for (const list of listing) list.touched ||= touches(list.collection) || hasGone(list.collection);
     for (const [listener, collection] of [...live]) {
       if (live.has(listener)) listener(of(collection), change.removed, before, change.born);
     }
@@ -141,8 +130,6 @@ export function createResync(session: Session, clock: Clock): Resync {
     },
     endedEarly: ({ shape }) => shapes.forget((other) => other.shape === shape),
     relistDelayMs: ({ shape }) => pace.next(shape),
-    renewed: shapes.renewed,
-    shownSince: shapes.shownSince,
     close,
   };
 }

@@ -27,7 +27,7 @@ export interface Renewed {
 /** Asks the API server. Rejects if it does not give what is asked for; then everything that was asked for has been given up. */
 export type Renew = (version: bigint, moved: MovedNamespaces, signal: CallSignal) => Promise<Renewed>;
 
-/** For both questions; a client that lists again has its answer sooner than it would notice. */
+/** For all questions and the wait for a turn; the client is told nothing meanwhile. */
 const PATIENCE_MS = 5_000;
 /** Moves that follow each other closely are asked for together; where they do without end, the client lists again. */
 const MAX_TRIES = 5;
@@ -58,7 +58,10 @@ class RenewingWatch implements ByteSink, SourceControl {
   /** Undefined while it is renewed. */
   #stream: SourceControl | undefined;
   #asking: CallAbort | undefined;
-  /** As Renewal has it: the rest was asked to be left out. */
+  /**
+   * Of namespaces that nobody had heard of, only those that hash into these ranges were shown by all that the client was sent: the rest
+   * was asked to be left out. Undefined: all were.
+   */
   #shown: readonly ShardRange[] | undefined;
   #unreadBytes = 0;
   #over = false;
@@ -69,7 +72,6 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#scope = scope;
     this.#deps = deps;
     this.#renew = renew;
-    if (scope.continues) this.#shown = deps.resync.shownSince(scope.collection);
     this.#open(source, scope);
   }
 
@@ -151,45 +153,36 @@ class RenewingWatch implements ByteSink, SourceControl {
       moved = moved && next && !hasGone ? together(moved, next) : undefined;
     };
     const unfollow = resync.watching(collection, follow);
-    try {
-      for (let tries = 0; tries < MAX_TRIES && isTouched && moved !== undefined; tries++) {
-        isTouched = false;
-        const renewed = await this.#ask(version, moved);
-        if (renewed === undefined) return false;
-        if (isTouched || this.#over) renewed.source.cancel(GIVEN_UP);
-        else this.#send(renewed, version);
-        if (this.#over) return false;
-      }
-    } finally {
-      unfollow();
-    }
-    return !isTouched;
-  }
-
-  #send({ frames, source, scope }: Renewed, version: bigint): void {
-    const { resync, metrics } = this.#deps;
-    resync.renewed(scope.collection, { version, shown: this.#shown });
-    metrics.eventsOf(scope.collection).forwarded.value += frames.length;
-    // The client may go with any of them.
-    for (const frame of frames) if (!this.#over && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
-    if (this.#over) source.cancel(GIVEN_UP);
-    else this.#open(source, scope);
-  }
-
-  async #ask(version: bigint, moved: MovedNamespaces): Promise<Renewed | undefined> {
     const asking = new CallAbort();
     const timer = this.#deps.clock.after(PATIENCE_MS, () =>
       asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")),
     );
     this.#asking = asking;
     try {
-      return await this.#renew(version, moved, asking);
+      for (let tries = 0; tries < MAX_TRIES && isTouched && moved !== undefined; tries++) {
+        isTouched = false;
+        const renewed = await this.#renew(version, moved, asking);
+        if (isTouched || this.#over) renewed.source.cancel(GIVEN_UP);
+        else this.#send(renewed);
+        if (this.#over) return false;
+      }
     } catch {
-      return undefined; // why does not matter: the client lists again
+      return false; // why does not matter: the client lists again
     } finally {
       timer.cancel();
       this.#asking = undefined;
+      unfollow();
     }
+    return !isTouched;
+  }
+
+  #send({ frames, source, scope }: Renewed): void {
+    const { metrics } = this.#deps;
+    metrics.eventsOf(scope.collection).forwarded.value += frames.length;
+    // The client may go with any of them.
+    for (const frame of frames) if (!this.#over && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
+    if (this.#over) source.cancel(GIVEN_UP);
+    else this.#open(source, scope);
   }
 }
 

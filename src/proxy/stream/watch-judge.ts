@@ -36,7 +36,7 @@ export class WatchJudge {
   readonly #served: PlanCounters | undefined;
   /** What was asked to be left out may come all the same, where the API server does not know the parameter. */
   #suspect: (() => void) | undefined;
-  /** Namespaces that were ours when they vanished from the table, and when: their last events are still the client's. */
+  /** Namespaces that were ours when they vanished from the table, and when, later by what it was held up: their last events are the client's. */
   readonly #departed = new Map<string, number>();
   /** No event has been dealt with yet. */
   #isFirst = true;
@@ -72,6 +72,12 @@ export class WatchJudge {
     if (isHeldUp) return this.#departed.size > 0;
     const nowMs = this.#deps.clock.monotonicMs();
     return this.#departed.values().some((sinceMs) => nowMs - sinceMs < LAST_EVENTS_MS);
+  }
+
+  /** It was held up for so long and goes on: what it may owe has waited as well. */
+  goesOn(heldUpMs: number): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [namespace, sinceMs] of this.#departed) this.#departed.set(namespace, Math.min(nowMs, sinceMs + heldUpMs));
   }
 
   /** Bytes have come from the API server. */

@@ -83,7 +83,7 @@ class WatchStream implements ByteSink, SourceControl {
   #expiry: Timer | undefined;
   #relist: Timer | undefined;
   #sinkFull = false;
-  #paused = false;
+  #pausedSinceMs: number | undefined;
   #over = false;
 
   constructor(
@@ -123,8 +123,9 @@ class WatchStream implements ByteSink, SourceControl {
     } catch (error) {
       this.#fail(asError(error));
     }
-    this.#paused = !this.#wantsMore();
-    return !this.#paused;
+    if (this.#wantsMore()) this.#endPause();
+    else this.#pausedSinceMs ??= this.#deps.clock.monotonicMs();
+    return this.#pausedSinceMs === undefined;
   }
 
   // What is held or incomplete is not lost: the client goes on from the last event that it saw.
@@ -272,9 +273,15 @@ class WatchStream implements ByteSink, SourceControl {
   }
 
   #continue(): void {
-    if (!this.#paused || !this.#wantsMore()) return;
-    this.#paused = false;
+    if (this.#pausedSinceMs === undefined || !this.#wantsMore()) return;
+    this.#endPause();
     this.#upstream.resume();
+  }
+
+  #endPause(): void {
+    if (this.#pausedSinceMs === undefined) return;
+    this.#judge.goesOn(this.#deps.clock.monotonicMs() - this.#pausedSinceMs);
+    this.#pausedSinceMs = undefined;
   }
 
   #flush(): void {

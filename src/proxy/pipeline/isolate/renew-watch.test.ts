@@ -180,15 +180,16 @@ describe("a watch of namespaces", () => {
 });
 
 describe("after that its client", () => {
-  it("may go on from something newer, and lists again from anything older: it may have read only a part", async () => {
-    const { open, enforce, settle, watchCodeOf, sources } = await setup(ONE);
+  it("lists again once that watch is over: nobody knows how much of it it has read", async () => {
+    const { open, enforce, settle, watchCodeOf, sources, send } = await setup(ONE);
     await open();
-    sources[0]?.write(event("a", "one", 12));
     enforce(MORE);
     await settle();
-    expect(await watchCodeOf(13)).toBe(200);
-    expect(await watchCodeOf(12)).toBe(410);
-    expect(await watchCodeOf(5)).toBe(410);
+    sources[1]?.write(event("n", "y", 20));
+    sources[1]?.end();
+    expect(await watchCodeOf(20)).toBe(410);
+    await send("/api/v1/pods");
+    expect(await watchCodeOf(20)).toBe(200);
   });
 });
 

@@ -96,10 +96,9 @@ export function createResync(session: Session, clock: Clock): Resync {
     };
     // What a change means is asked here once and for all: nothing of the snapshot before is kept.
     const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
-    shapes.forget((collection) => touches(collection));
     // Its last events are hidden from who watches later. A watch that is open shows them, or says that it could not (endedEarly).
     const hasGone = (collection: Collection) => hasLostOneOf(change.removed, collection, before);
-    shapes.forget((collection, isWatched) => !isWatched && hasGone(collection));
+    shapes.forget((collection, isWatched) => touches(collection) || (!isWatched && hasGone(collection)));
     for (const list of listing) list.touched ||= touches(list.collection) || hasGone(list.collection);
     for (const [listener, collection] of [...live]) {
       if (live.has(listener)) listener(of(collection), change.removed, before, change.born);
@@ -134,8 +133,8 @@ export function createResync(session: Session, clock: Clock): Resync {
   };
 }
 
-/** True if a namespace that the table knows no more was shown. */
-function hasLostOneOf(removed: readonly string[], { group, resource, namespace }: Collection, before: Enforced): boolean {
+/** True if one of the namespaces that the table knows no more was shown by the collection. */
+export function hasLostOneOf(removed: readonly string[], { group, resource, namespace }: Collection, before: Enforced): boolean {
   if (removed.length === 0) return false;
   const view = readingOf(before.view(group, resource));
   return removed.some((name) => (namespace === "" || namespace === name) && view.standing(name) === "mine");

@@ -7,10 +7,9 @@
 import { MeshError } from "../../base/errors.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { intersectRanges, type ShardRange } from "../../route/shard-ranges.ts";
-import { readingOf } from "../../route/snapshot.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../pipeline/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../pipeline/call-signal.ts";
-import type { WatchListener } from "../session/resync.ts";
+import { hasLostOneOf, type WatchListener } from "../session/resync.ts";
 import { MAX_MOVED, type MovedNamespaces } from "../session/view-change.ts";
 import type { WatchScope } from "./watch-scope.ts";
 import { expiredFrame, type WatchDeps, watchStream } from "./watch-stream.ts";
@@ -144,9 +143,8 @@ class RenewingWatch implements ByteSink, SourceControl {
     let isTouched = true;
     const { collection } = this.#scope;
     const follow: WatchListener = ({ gained, lost, moved: next }, removed, before) => {
-      const old = readingOf(before.view(collection.group, collection.resource));
       // Its last events are to be shown, which only a watch knows that has seen it.
-      const hasGone = removed.some((namespace) => old.standing(namespace) === "mine");
+      const hasGone = hasLostOneOf(removed, collection, before);
       if (!gained && !lost && !hasGone) return;
       this.#noteHidden();
       isTouched = true;

@@ -76,7 +76,7 @@ try {
   Object.assign(facts, {
     "snapshots sent whole": counts.wholes,
     "sent as deltas": counts.deltas,
-    hellos: counts.hellos,
+    registrations: counts.registrations,
     "MB to the proxies": Math.round(counts.bytes / 1e6),
     "MB from the proxies": Math.round(counts.bytesSaid / 1e6),
   });

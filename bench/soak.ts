@@ -43,7 +43,7 @@ try {
   process.stdout.write(
     values.json
       ? `${JSON.stringify({ ...report, problems, seed, rate })}\n`
-      : `${report.visits} visits (${report.perSecond}/s of ${rate} wished, seed ${seed}): ${memory}, sockets ${report.vitals[0]?.sockets} -> ${last?.sockets}; ${gets}; ${problems.length === 0 ? "nothing has grown" : problems.join("; ")}\n`,
+      : `${report.visits} visits (${report.perSecond}/s of ${rate} desired, seed ${seed}): ${memory}, sockets ${report.vitals[0]?.sockets} -> ${last?.sockets}; ${gets}; ${problems.length === 0 ? "nothing has grown" : problems.join("; ")}\n`,
   );
   if (problems.length > 0) process.exitCode = 1;
 } finally {

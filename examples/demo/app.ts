@@ -2,8 +2,8 @@
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import type { Namespace } from "../../src/kube/client/resources.ts";
-import { compileRoute } from "../../src/manager/translate/compile-route.ts";
-import { subsetOfPod } from "../../src/manager/translate/subsets.ts";
+import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
+import { subsetOfPod } from "../../src/manager/sources/virtual-app/subsets.ts";
 import { ownersOf } from "../../src/route/table.ts";
 import { FOOS, readManifests } from "./manifests.ts";
 

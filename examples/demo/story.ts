@@ -63,7 +63,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
   step(2, `The VirtualApp gives subset ${CANARY} the namespaces labelled ${LABEL_TEXT} or named canary*`);
   note(`${APP_FILE}; everything else stays with the default subset. Each namespace gets a Foo to reconcile.`);
   const namespaces = [...OWNERS.keys()].filter((name) => name !== LATE);
-  for (const namespace of namespaces) await world.createFoo(namespace, `hello ${namespace}`);
+  for (const namespace of namespaces) await world.createFoo(namespace, `registration ${namespace}`);
   const { locks } = await watcher.until((facts) => {
     const wrong = namespaces.map((name) => wrongReconciler(facts, name, podsOf(world, firstOwner(name))));
     return wrong.find((problem) => problem !== undefined) ?? wrongApp(facts);
@@ -82,7 +82,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
 async function addNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
   step(3, `Namespace ${LATE} is new: its name matches ^canary, so it is ${CANARY}'s from its first moment`);
   await world.createNamespace(LATE);
-  await world.createFoo(LATE, `hello ${LATE}`);
+  await world.createFoo(LATE, `registration ${LATE}`);
   await watcher.until((facts) => wrongReconciler(facts, LATE, podsOf(world, CANARY)));
   const writers = await writersIn(world, LATE);
   check(writers.join() === CANARY, `only ${CANARY} should have written in ${LATE}, not ${writers.join(" and ")}`);
@@ -97,7 +97,7 @@ async function moveNamespace({ world, watcher }: StoryContext, { step, note }: T
   await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 1) ?? wrongApp(facts));
   note(`Fenced at default, acknowledged by both of its pods, granted to ${CANARY}, reconciled there: ${since(startedAt)}.`);
   note("Its Foo gets a new message: only the new owner works on it.");
-  const { metadata } = await world.sayFoo(MOVED, `hello again ${MOVED}`);
+  const { metadata } = await world.sayFoo(MOVED, `registration again ${MOVED}`);
   await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 2));
   const { status } = await world.foo(MOVED);
   check(status?.observedGeneration === metadata.generation, `the Foo of ${MOVED} should be reconciled at its new generation`);
@@ -116,11 +116,11 @@ async function refuseWrite({ world }: StoryContext, { step, note }: Teller): Pro
 async function refusalOf(world: World, pod: DemoPod): Promise<string> {
   const ref = { namespace: FOREIGN, name: `${FOO_NAME}-data` };
   try {
-    await world.clientOf(pod).patch(CONFIG_MAPS, ref, { type: "merge", body: { data: { message: "mine" } } });
+    await world.clientOf(pod).patch(CONFIG_MAPS, ref, { type: "merge", body: { data: { message: "own" } } });
   } catch (error) {
     if (!isStatus(error, "Forbidden")) throw error;
     const { data } = await world.client.get(CONFIG_MAPS, ref);
-    check(data?.message !== "mine", `the refused write should not be in ${FOREIGN}`);
+    check(data?.message !== "own", `the refused write should not be in ${FOREIGN}`);
     return `${error.status.code} ${error.status.reason}: ${error.status.message}`;
   }
   throw new MeshError("NOT_AS_TOLD", `the write of ${pod.name} in ${FOREIGN} should have been refused`);

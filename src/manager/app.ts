@@ -14,22 +14,22 @@ import { createControllerMetrics } from "../runtime/controller-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
-import { measureAcks } from "./ack-times.ts";
-import { createAdmission } from "./admission.ts";
+import { addWebhooks } from "./admission/add.ts";
+import { injectionSettings } from "./admission/injection-settings.ts";
 import type { ManagerConfig } from "./config.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
 import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
-import { createGonePods } from "./gone-pods.ts";
+import { createGonePods } from "./facts/gone-pods.ts";
+import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
 import { createReplicaLeadership, type ReplicaLeadership } from "./leadership.ts";
 import { createManagerMetrics } from "./metrics.ts";
-import { createPodWatch } from "./pod-watch.ts";
+import { measureAcks } from "./proxies/ack-times.ts";
+import { createAdmission } from "./proxies/admit-proxy.ts";
+import { createProxyRegistry } from "./proxies/proxy-registry.ts";
+import { createSnapshotServer } from "./proxies/snapshot-server.ts";
 import { VIRTUAL_APPS } from "./resources.ts";
-import { createProxyRegistry } from "./snapshot-server/proxy-registry.ts";
-import { createSnapshotServer } from "./snapshot-server/snapshot-server.ts";
-import { addWebhooks } from "./webhooks/add.ts";
-import { injectionSettings } from "./webhooks/injection-settings.ts";
 
 /** What a supervisor wants to know. */
 export interface ManagerReady {

@@ -5,7 +5,7 @@ import type { VirtualApp } from "../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { createManagerMetrics } from "./metrics.ts";
-import type { ProxyFacts } from "./snapshot-server/proxy-registry.ts";
+import type { ProxyFacts } from "./proxies/proxy-registry.ts";
 
 const facts = (more: Partial<ProxyFacts>) => proxyFacts({ enforced: snapshot(table([], {}), { subset: "canary" }), ...more });
 const proxies: Record<string, ProxyFacts> = {

@@ -3,7 +3,7 @@
 import type { VirtualApp } from "../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
-import type { ProxyFacts, ProxyRegistry } from "./snapshot-server/proxy-registry.ts";
+import type { ProxyFacts, ProxyRegistry } from "./proxies/proxy-registry.ts";
 
 export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */

@@ -15,10 +15,11 @@ function setup() {
 it("counts decisions by reason", async () => {
   const { registry, metrics } = setup();
   const info = parseRequestInfo("PUT", "/api/v1/namespaces/a/pods/b");
-  for (let times = 0; times < 3; times++) metrics.replied({ info, decision: "refused", reason: "foreign", lock: false }, 403, 0);
+  for (let times = 0; times < 3; times++)
+    metrics.replied({ info, decision: "refused", reason: "other-subset", lock: false }, 403, 0);
   metrics.replied({ info, decision: "forwarded", lock: false }, 200, 0);
   const text = await registry.getSingleMetricAsString("ctrlmesh_proxy_decisions_total");
-  expect(text).toContain('{decision="refused",verb="update",reason="foreign"} 3');
+  expect(text).toContain('{decision="refused",verb="update",reason="other-subset"} 3');
   expect(text).toContain('{decision="forwarded",verb="update",reason=""} 1');
 });
 

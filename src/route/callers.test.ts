@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { snapshot, subset, table } from "../../test/support/route-table.ts";
-import { keptOutBy, matchesAgent, nothingOf, servesAlike } from "./callers.ts";
+import { excludedBy, matchesAgent, nothingOf, servesAlike } from "./callers.ts";
 import { NO_CALLER_POLICY, viewOf } from "./snapshot.ts";
 
 const routes = table([subset("v2")], { prod: [], pilot: [0] });
@@ -44,9 +44,9 @@ describe("matchesAgent", () => {
 
 describe("keptOutBy", () => {
   it("names the entry, and keeps nobody out of the default subset", () => {
-    expect(keptOutBy(of("v2", "other", "foo/*"), "foo/1")).toBe("foo/*");
-    expect(keptOutBy(of("v2", "other", "foo/*"), "bar/1")).toBeUndefined();
-    expect(keptOutBy(of("", "foo/*"), "foo/1")).toBeUndefined();
+    expect(excludedBy(of("v2", "other", "foo/*"), "foo/1")).toBe("foo/*");
+    expect(excludedBy(of("v2", "other", "foo/*"), "bar/1")).toBeUndefined();
+    expect(excludedBy(of("", "foo/*"), "foo/1")).toBeUndefined();
   });
 });
 
@@ -63,10 +63,10 @@ describe("servesAlike", () => {
 describe("nothingOf", () => {
   it("owns no namespace, no cluster-scoped object, and none that is yet to come", () => {
     const view = nothingOf(viewOf(of("v2"), "", "pods"));
-    for (const namespace of ["", "prod", "pilot", "not-known"]) expect(view.standing(namespace)).toBe("foreign");
-    expect(view).toMatchObject({ whole: false, undivided: false });
+    for (const namespace of ["", "prod", "pilot", "not-known"]) expect(view.ownershipOf(namespace)).toBe("other-subset");
+    expect(view).toMatchObject({ ownsAll: false, hasNoRules: false });
     expect([...view.namespaces().others].sort()).toEqual(["pilot", "prod"]);
-    expect(view.namespaces().mine).toEqual([]);
-    expect(view.objects?.matches({})).toBe(false);
+    expect(view.namespaces().own).toEqual([]);
+    expect(view.labelFilter?.matches({})).toBe(false);
   });
 });

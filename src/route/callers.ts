@@ -1,11 +1,11 @@
 // Which callers a subset serves: the answer to "may this user agent have anything here?". Pure. Invariant: a caller that is
 // kept out of a subset owns nothing there, and nobody owns it in its stead; in the default subset everybody is served. So a
 // change of the list moves nothing from one subset to another. Called by the proxy's caller layer.
-import type { ObjectFilter, ResourceView, Snapshot } from "./snapshot.ts";
+import type { LabelFilter, ResourceView, Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET, type Owner } from "./table.ts";
 
 /** The entry of the list that keeps a user agent out of the snapshot's subset; undefined if it is served. */
-export function keptOutBy(snapshot: Snapshot, userAgent: string): string | undefined {
+export function excludedBy(snapshot: Snapshot, userAgent: string): string | undefined {
   const agents = defaultOnly(snapshot);
   return agents.length === 0 ? undefined : agents.find((pattern) => matchesAgent(pattern, userAgent));
 }
@@ -37,15 +37,15 @@ export function nothingOf({ group, resource, namespaces }: ResourceView): Resour
   return {
     group,
     resource,
-    whole: false,
-    undivided: false,
+    ownsAll: false,
+    hasNoRules: false,
     byLabelsOnly: false,
-    objects: NO_OBJECT,
-    standing: () => "foreign",
+    labelFilter: NO_OBJECT,
+    ownershipOf: () => "other-subset",
     ownerOf: () => DEFAULT_OWNER,
     namespaces() {
-      const { mine, others } = namespaces();
-      return { mine: [], others: [...mine, ...others] };
+      const { own, others } = namespaces();
+      return { own: [], others: [...own, ...others] };
     },
   };
 }
@@ -57,7 +57,7 @@ function defaultOnly({ subset, callers }: Snapshot): readonly string[] {
 const DEFAULT_OWNER: Owner = { kind: "subset", subset: DEFAULT_SUBSET };
 
 // No object has a label and has it not. So the API server sends nothing that would only be dropped here.
-const NO_OBJECT: ObjectFilter = {
+const NO_OBJECT: LabelFilter = {
   labelSelector: "ctrlmesh.kruise.io/nothing,!ctrlmesh.kruise.io/nothing",
   matches: () => false,
 };

@@ -23,7 +23,11 @@ describe("a request for one object", () => {
   it("is refused in a foreign namespace, with the owner's name, reads too", () => {
     for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
       const decision = ask("", method, "/api/v1/namespaces/pilot/pods/x");
-      expect(decision).toMatchObject({ kind: "refuse", why: "foreign", message: expect.stringContaining('subset "canary"') });
+      expect(decision).toMatchObject({
+        kind: "refuse",
+        why: "other-subset",
+        message: expect.stringContaining('subset "canary"'),
+      });
     }
     expect(ask("canary", "POST", "/api/v1/namespaces/prod/pods")).toMatchObject({
       message: expect.stringContaining("the default subset"),

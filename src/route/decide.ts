@@ -3,17 +3,17 @@
 // owned. Called by the proxy's isolate layer; the rules are in docs/design.md, "Who owns what".
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type Scope } from "./plan-query.ts";
-import { governingNamespace, isNamespaces, type ObjectFilter, type ResourceView, readingOf } from "./snapshot.ts";
+import { governingNamespace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
 
 export type Decision =
   | { readonly kind: "allow" }
   /** `moving` is a refusal that a retry may overcome. */
-  | { readonly kind: "refuse"; readonly why: "foreign" | "moving" | "not-narrowable"; readonly message: string }
+  | { readonly kind: "refuse"; readonly why: "other-subset" | "moving" | "not-narrowable"; readonly message: string }
   /** Nobody has said yet who owns the namespace: wait, then decide again. */
   | { readonly kind: "hold"; readonly namespace: string }
   /** The namespace is the subset's and labels decide: the object has to be looked at, `deletecollection` to be narrowed by them. */
-  | { readonly kind: "judge"; readonly objects: ObjectFilter }
+  | { readonly kind: "judge"; readonly objects: LabelFilter }
   /** Pass with the plan's query, and filter the answer by the view. */
   | { readonly kind: "narrow"; readonly plan: QueryPlan };
 
@@ -32,12 +32,12 @@ const READ_SUBRESOURCES = new Set(["", "status", "scale", "log", "approval", "ep
 
 /** Decides about a request for a resource. `scope` is only asked for collections over all namespaces; `plan` may remember. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: Scope, plan: Planner = planQuery): Decision {
-  if (isReview(info) || (view.whole && (view.undivided || !isNodeProxy(info)))) return ALLOW;
-  if (info.verb === "list" || info.verb === "watch") return decideRead(readingOf(view), info, scope, plan);
+  if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
+  if (info.verb === "list" || info.verb === "watch") return decideRead(readViewOf(view), info, scope, plan);
   const reach = reachOf(info, scope);
   switch (reach) {
     case "place":
-      return decideObject(isAct(info) ? view : readingOf(view), info);
+      return decideObject(isAct(info) ? view : readViewOf(view), info);
     case "all-namespaces":
       return decideDeleteAll(view, info);
     case "everything": {
@@ -71,11 +71,11 @@ export function reachOf(info: ResourceInfo, scope: Scope): Reach {
 export function isWithin(view: ResourceView, reach: Reach, namespace: string): boolean {
   switch (reach) {
     case "place":
-      return view.standing(namespace) === "mine";
+      return view.ownershipOf(namespace) === "own";
     case "all-namespaces": // known or not, which no query can name
-      return view.whole || view.byLabelsOnly === true;
+      return view.ownsAll || view.byLabelsOnly === true;
     case "everything":
-      return view.whole && view.undivided;
+      return view.ownsAll && view.hasNoRules;
     default:
       return reach satisfies never;
   }
@@ -92,15 +92,15 @@ export function isReview({ group }: ResourceInfo): boolean {
 
 function decideObject(view: ResourceView, info: ResourceInfo): Decision {
   const namespace = governingNamespace(info.group, info.resource, info);
-  const standing = view.standing(namespace);
+  const standing = view.ownershipOf(namespace);
   switch (standing) {
-    case "mine":
-      return view.objects === undefined ? ALLOW : { kind: "judge", objects: view.objects };
+    case "own":
+      return view.labelFilter === undefined ? ALLOW : { kind: "judge", objects: view.labelFilter };
     case "unknown":
       return { kind: "hold", namespace };
     case "moving":
       return refuseMoving(view, info, namespace);
-    case "foreign": {
+    case "other-subset": {
       const owner = view.ownerOf(namespace);
       const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner)}${shownText(view, namespace)}`;
       return { kind: "refuse", why: standing, message };
@@ -112,7 +112,7 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
 
 // The proxy is not told from whom: whoever has it is waited for by the manager.
 function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string): Decision {
-  const heir = view.isMoving ? undefined : view.heirOf?.(namespace);
+  const heir = view.isMoving ? undefined : view.nextOwnerOf?.(namespace);
   const what =
     heir === undefined
       ? RESOURCE_MOVES
@@ -126,15 +126,17 @@ function placeText(owner: Owner, namespace: string, verb: string): string {
 }
 
 function shownText(view: ResourceView, namespace: string): string {
-  return readingOf(view).standing(namespace) === "mine" ? "; this pod goes on showing it, read only, until it is restarted" : "";
+  return readViewOf(view).ownershipOf(namespace) === "own"
+    ? "; this pod goes on showing it, read only, until it is restarted"
+    : "";
 }
 
 function decideRead(view: ResourceView, info: ResourceInfo, scope: Scope, planner: Planner): Decision {
   // An empty list would tell an informer that everything has been deleted, most of which stays where it was.
   if (view.isMoving) return refuseMoving(view, info, "");
   if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", plan: planner(view, scope) };
-  const standing = view.standing(info.namespace);
-  if (standing === "mine") return view.objects === undefined ? ALLOW : { kind: "narrow", plan: planner(view, "unknown") };
+  const standing = view.ownershipOf(info.namespace);
+  if (standing === "own") return view.labelFilter === undefined ? ALLOW : { kind: "narrow", plan: planner(view, "unknown") };
   if (standing === "unknown") return { kind: "hold", namespace: info.namespace };
   if (standing === "moving") return refuseMoving(view, info, info.namespace);
   return { kind: "narrow", plan: planNothing(info.namespace) };
@@ -142,7 +144,7 @@ function decideRead(view: ResourceView, info: ResourceInfo, scope: Scope, planne
 
 function decideDeleteAll(view: ResourceView, info: ResourceInfo): Decision {
   // In every namespace, known or not, labels alone decide.
-  if (view.byLabelsOnly && view.objects !== undefined) return { kind: "judge", objects: view.objects };
+  if (view.byLabelsOnly && view.labelFilter !== undefined) return { kind: "judge", objects: view.labelFilter };
   const message = `${describe(info)}: the query cannot say which namespaces this subset owns; delete by namespace instead`;
   return { kind: "refuse", why: "not-narrowable", message };
 }
@@ -152,7 +154,7 @@ function isNodeProxy(info: ResourceInfo): boolean {
 }
 
 /** The refusal of one object by its labels. `how` says which one is meant where a request has two, the old and the new. */
-export function foreignObject(info: ResourceInfo, owner: Owner, how: string): string {
+export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }
 

@@ -12,7 +12,7 @@ function view(blue: readonly string[], rest: readonly string[], own = "blue"): R
 
 const labelled = (of: ResourceView): ResourceView => ({
   ...of,
-  objects: { labelSelector: "team=blue", matches: ({ team }) => team === "blue" },
+  labelFilter: { labelSelector: "team=blue", matches: ({ team }) => team === "blue" },
 });
 
 describe("the plan for a list over all namespaces", () => {

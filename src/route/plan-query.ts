@@ -65,7 +65,7 @@ const UNHEARD_OF = "/";
 /** Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels divide. */
 export function planQuery(view: ResourceView, scope: Scope, capabilities: Capabilities = {}): QueryPlan {
   const plan = scope === "namespaced" ? planNamespaces(view, capabilities) : NO_PLAN;
-  return view.objects === undefined ? plan : { ...plan, labelSelector: view.objects.labelSelector };
+  return view.labelFilter === undefined ? plan : { ...plan, labelSelector: view.labelFilter.labelSelector };
 }
 
 /** The planner with a memory: views are compiled once a snapshot, and so are their plans. */
@@ -103,7 +103,7 @@ export function excludedBy({ fieldSelector }: QueryPlan): string[] {
 
 /** True if namespaces that nobody has heard of are the subset's as much as known ones: no plan may hide them. */
 export function ownsUnknown(view: ResourceView): boolean {
-  return view.standing(UNHEARD_OF) === "mine";
+  return view.ownershipOf(UNHEARD_OF) === "own";
 }
 
 // Owns no namespace: the terms contradict each other, and the first one makes the API server look into one namespace only. It
@@ -118,13 +118,13 @@ const NOWHERE: QueryPlan = {
 export const NO_PLAN: QueryPlan = { plan: "none", fieldSelector: "", only: undefined };
 
 function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): QueryPlan {
-  if (view.whole) return NO_PLAN;
-  const { mine, others } = view.namespaces();
-  const namespaces = { own: mine.length, foreign: others.length };
+  if (view.ownsAll) return NO_PLAN;
+  const { own, others } = view.namespaces();
+  const namespaces = { own: own.length, foreign: others.length };
   const isOpen = ownsUnknown(view);
-  const [first] = mine;
+  const [first] = own;
   if (!isOpen && first === undefined) return { ...NOWHERE, namespaces };
-  if (oneNamespace && !isOpen && mine.length === 1 && first !== undefined) {
+  if (oneNamespace && !isOpen && own.length === 1 && first !== undefined) {
     return { plan: "one-namespace", fieldSelector: term(first, "="), only: first, namespaces };
   }
   if (others.length > 0 && others.length <= MAX_EXCLUDED_NAMESPACES) {
@@ -132,7 +132,7 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
     return { plan: "without-namespaces", fieldSelector, only: undefined, namespaces };
   }
   const maxRanges = Math.floor(shardBytes / SHARD_TERM_BYTES);
-  const cut = maxRanges < 1 ? undefined : cutShards(mine, others, { maxRanges, mayHideUnknown: !isOpen });
+  const cut = maxRanges < 1 ? undefined : cutShards(own, others, { maxRanges, mayHideUnknown: !isOpen });
   if (cut === undefined) return { ...NO_PLAN, namespaces };
   const { ranges, hidesUnknown } = cut;
   const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };

@@ -2,7 +2,7 @@
 // by the session, which makes a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
-import { indexShown, type ShownIndex, shownOf } from "./shown.ts";
+import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
 import { isOwnedBy, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
 export interface AppRef {
@@ -40,10 +40,10 @@ export interface Snapshot {
 }
 
 /** How a namespace of one resource stands towards this proxy's subset. */
-export type Standing = "mine" | "foreign" | "moving" | "unknown";
+export type Ownership = "own" | "other-subset" | "moving" | "unknown";
 
 /** Which objects of a resource are the subset's by their labels; their namespaces are judged apart from that. */
-export interface ObjectFilter {
+export interface LabelFilter {
   /** For the API server's query; an exact translation of `matches`. */
   readonly labelSelector: string;
   matches(labels: Labels): boolean;
@@ -57,110 +57,110 @@ export interface ResourceView {
   readonly group: string;
   readonly resource: string;
   /** Every namespace, known or not, is this subset's: nothing needs filtering. */
-  readonly whole: boolean;
+  readonly ownsAll: boolean;
   /** As `whole`, but for labels: in every namespace, known or not, they alone decide. Absent is false. */
   readonly byLabelsOnly?: boolean;
   /** All of the resource moves between subsets: what a list would show is not what there is. Absent is false. */
   readonly isMoving?: boolean;
   /** The app has no rules and nothing moves: whatever there is, also of other resources, is one subset's. */
-  readonly undivided: boolean;
+  readonly hasNoRules: boolean;
   /**
-   * Undefined if labels say nothing about this resource. Otherwise an object is the subset's if its namespace is "mine" and its
+   * Undefined if labels say nothing about this resource. Otherwise an object is the subset's if its namespace is "own" and its
    * labels match: see `isMine`.
    */
-  readonly objects: ObjectFilter | undefined;
+  readonly labelFilter: LabelFilter | undefined;
   /** "" asks for cluster-scoped objects. */
-  standing(namespace: string): Standing;
+  ownershipOf(namespace: string): Ownership;
   /** With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
   /** Whose a namespace that moves will be. Absent where nothing can. */
-  heirOf?(namespace: string): Owner;
+  nextOwnerOf?(namespace: string): Owner;
   /** Known namespaces by standing. Cost grows with their number: for planning, not for each object. */
-  namespaces(): NamespacesByStanding;
-  /** The view for reads: what is shown until the pod is restarted counts as "mine" there. Absent where nothing is. */
-  readonly reading?: ResourceView;
+  namespaces(): NamespacesByOwnership;
+  /** The view for reads: what is shown until the pod is restarted counts as "own" there. Absent where nothing is. */
+  readonly readView?: ResourceView;
 }
 
-interface NamespacesByStanding {
-  readonly mine: readonly string[];
+interface NamespacesByOwnership {
+  readonly own: readonly string[];
   readonly others: readonly string[];
 }
 
 /** What the pod may read of a resource: all that is the subset's, and what this pod goes on showing. Never to be asked for writes. */
-export function readingOf(view: ResourceView): ResourceView {
-  return view.reading ?? view;
+export function readViewOf(view: ResourceView): ResourceView {
+  return view.readView ?? view;
 }
 
 /**
  * Compiles the view of one resource.
- * @param shown of the snapshot's table; who compiles many views makes it once
+ * @param retained of the snapshot's table; who compiles many views makes it once
  */
 export function viewOf(
   snapshot: Snapshot,
   group: string,
   resource: string,
-  shown: ShownIndex | undefined = indexShown(snapshot.table),
+  retained: RetainedIndex | undefined = indexRetained(snapshot.table),
 ): ResourceView {
   const owners = ownersOf(snapshot.table, group, resource);
   const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
-  const objects = filterOf(owners.termsOf(snapshot.subset));
-  const standing = (namespace: string): Standing => {
+  const labelFilter = filterOf(owners.termsOf(snapshot.subset));
+  const ownershipOf = (namespace: string): Ownership => {
     const owner = owners.ownerOf(namespace);
     if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
-    return isOwnedBy(owner, snapshot.subset) ? "mine" : "foreign";
+    return isOwnedBy(owner, snapshot.subset) ? "own" : "other-subset";
   };
   const view: ResourceView = {
     group,
     resource,
-    whole: objects === undefined && isSoleOwner,
+    ownsAll: labelFilter === undefined && isSoleOwner,
     isMoving: owners.isMoving,
-    byLabelsOnly: objects !== undefined && isSoleOwner,
-    undivided: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
-    objects,
-    standing,
+    byLabelsOnly: labelFilter !== undefined && isSoleOwner,
+    hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
+    labelFilter,
+    ownershipOf,
     ownerOf: owners.ownerOf,
-    heirOf: owners.heirOf,
-    namespaces: namespacesBy(standing, snapshot.table),
+    nextOwnerOf: owners.nextOwnerOf,
+    namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
   // What is public or divided by labels is listed anew wherever it moves, in every pod alike.
-  const isShowable = !view.whole && owners.isByNamespace && !owners.isMoving;
-  const isShown = shown !== undefined && isShowable ? shownOf(shown, group, resource) : undefined;
-  return isShown === undefined ? view : { ...view, reading: readingFace(view, isShown, snapshot.table) };
+  const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
+  const isRetained = retained !== undefined && canBeRetained ? retainedIn(retained, group, resource) : undefined;
+  return isRetained === undefined ? view : { ...view, readView: readViewFor(view, isRetained, snapshot.table) };
 }
 
-function readingFace(view: ResourceView, isShown: (namespace: string) => boolean, table: RouteTable): ResourceView {
-  const standing = (namespace: string): Standing => (isShown(namespace) ? "mine" : view.standing(namespace));
-  return { ...view, standing, namespaces: namespacesBy(standing, table) };
+function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
+  const ownershipOf = (namespace: string): Ownership => (isRetained(namespace) ? "own" : view.ownershipOf(namespace));
+  return { ...view, ownershipOf, namespaces: namespacesBy(ownershipOf, table) };
 }
 
 // Planning asks with every list. The answer cannot change, and a view is compiled once a snapshot.
-function namespacesBy(standing: (namespace: string) => Standing, { classOf }: RouteTable): () => NamespacesByStanding {
-  let names: NamespacesByStanding | undefined;
+function namespacesBy(ownershipOf: (namespace: string) => Ownership, { classOf }: RouteTable): () => NamespacesByOwnership {
+  let names: NamespacesByOwnership | undefined;
   return () => {
     if (names === undefined) {
       const known = [...classOf.keys()];
       names = {
-        mine: known.filter((name) => standing(name) === "mine"),
-        others: known.filter((name) => standing(name) !== "mine"),
+        own: known.filter((name) => ownershipOf(name) === "own"),
+        others: known.filter((name) => ownershipOf(name) !== "own"),
       };
     }
     return names;
   };
 }
 
-function filterOf(terms: ReturnType<ReturnType<typeof ownersOf>["termsOf"]>): ObjectFilter | undefined {
+function filterOf(terms: ReturnType<ReturnType<typeof ownersOf>["termsOf"]>): LabelFilter | undefined {
   if (terms.length === 0) return undefined;
   return { labelSelector: formatTerms(terms), matches: (labels) => matchesTerms(terms, labels) };
 }
 
 /** True if labels do not matter for the resource, or are known and are the subset's. */
-export function hasOwnLabels({ objects }: ResourceView, labels: Labels | undefined): boolean {
-  return objects === undefined || (labels !== undefined && objects.matches(labels));
+export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | undefined): boolean {
+  return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
 /** True if the object is the subset's: by its namespace and, where they matter, by its labels, which then must be known. */
-export function isMine(view: ResourceView, meta: ItemMeta): boolean {
-  if (view.standing(governingNamespace(view.group, view.resource, meta)) !== "mine") return false;
+export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
+  if (view.ownershipOf(governingNamespace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
 }
 

@@ -42,7 +42,7 @@ describe("ownersOf", () => {
 });
 
 describe("public resources", () => {
-  const open = { ...routes, publicResources: [group("", "secrets")] };
+  const open = { ...routes, sharedResources: [group("", "secrets")] };
 
   it("belong to every subset, cluster-scoped and in every namespace", () => {
     const secrets = ownersOf(open, "", "secrets");
@@ -55,7 +55,7 @@ describe("public resources", () => {
     expect([secrets.ownerOf("pilot"), secrets.sole]).toEqual(Array(2).fill({ kind: "everyone" }));
   });
   it("still obey a rule that names them", () => {
-    const named = { ...open, publicResources: [group("", "configmaps")] };
+    const named = { ...open, sharedResources: [group("", "configmaps")] };
     expect(ownersOf(named, "", "configmaps").ownerOf("data")).toEqual({ kind: "subset", subset: "db" });
     expect(ownersOf(named, "", "configmaps").ownerOf("pilot")).toEqual({ kind: "everyone" });
   });
@@ -117,7 +117,7 @@ describe("a resource that labels divide", () => {
     expect(ownersOf({ ...divided, fenced: new Set(["prod"]) }, "", "configmaps").ownerOf("prod", {})).toEqual({ kind: "moving" });
   });
   it("says that it moves by the fence's reason and not by its width; only what moves stops where it is public", () => {
-    const open = table([], {}, { publicResources: [group("", "secrets")] });
+    const open = table([], {}, { sharedResources: [group("", "secrets")] });
     const fenced = (rule: RouteRule, resource: string) => {
       const of = ownersOf({ ...open, rules: [rule] }, "", resource);
       return [of.isMoving, of.ownerOf("prod").kind, of.sole?.kind];
@@ -128,7 +128,7 @@ describe("a resource that labels divide", () => {
     expect(fenced(unreportedFence(), "secrets")).toEqual([false, "everyone", "everyone"]);
   });
   it("is not public any more, and rules on namespaces have no say in it", () => {
-    const mixed = table([subset("canary"), ...rules], { pilot: [0] }, { publicResources: [group("*")] });
+    const mixed = table([subset("canary"), ...rules], { pilot: [0] }, { sharedResources: [group("*")] });
     expect(ownersOf(mixed, "", "configmaps").ownerOf("pilot", {})).toEqual({ kind: "subset", subset: "" });
     expect(ownersOf(mixed, "", "pods").ownerOf("pilot", {})).toEqual({ kind: "everyone" });
   });
@@ -142,9 +142,9 @@ describe("a resource that labels divide", () => {
 });
 
 it("a limit on labels takes objects away from everybody, public ones too", () => {
-  const limited = table([objectLimit("env=prod,!broken")], {}, { publicResources: [group("", "secrets")] });
+  const limited = table([objectLimit("env=prod,!broken")], {}, { sharedResources: [group("", "secrets")] });
   expect(ownersOf(limited, "", "secrets").termsOf("x")).toEqual([]); // a public resource has to be named
-  const named = table([objectLimit("env=prod,!broken", group("", "secrets"))], {}, { publicResources: [group("", "secrets")] });
+  const named = table([objectLimit("env=prod,!broken", group("", "secrets"))], {}, { sharedResources: [group("", "secrets")] });
   const secrets = ownersOf(named, "", "secrets");
   expect(secrets.ownerOf("a", { env: "prod" })).toEqual({ kind: "everyone" });
   expect(secrets.ownerOf("a", { env: "prod", broken: "" })).toEqual({ kind: "nobody", origin: "spec.route.globalLimits[0]" });

@@ -46,24 +46,24 @@ export interface RouteTable {
   /** The class of every known namespace. A namespace that is missing is unknown. */
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. */
-  readonly publicResources: readonly ResourceMatch[];
+  readonly sharedResources: readonly ResourceMatch[];
   /** Namespaces that move between subsets: nobody may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
   /** What is shown beside what is owned; absent: nothing. A namespace is in one class at most. */
-  readonly shown?: readonly ShownClass[];
+  readonly retained?: readonly RetainedClass[];
 }
 
 /**
  * Namespaces that the pod's subset has lost, which this one pod goes on showing until it is restarted. It may read there what it
  * could read, and write nothing.
  */
-export interface ShownClass {
+export interface RetainedClass {
   readonly namespaces: ReadonlySet<string>;
   /** The first that applies to a resource says whether it is shown; one without resources applies to all. None: not shown. */
-  readonly rules: readonly ShownRule[];
+  readonly rules: readonly RetainedRule[];
 }
 
-export interface ShownRule {
+export interface RetainedRule {
   readonly resources: readonly ResourceMatch[];
   readonly visible: boolean;
 }
@@ -92,7 +92,7 @@ export interface ResourceOwners {
   /** Namespaces alone say whose an object is: labels do not divide the resource between subsets, and it is not public. */
   readonly isByNamespace: boolean;
   /** Whose a namespace will be once what moves has moved; as `ownerOf` where nothing does. */
-  heirOf(namespace: string): Owner;
+  nextOwnerOf(namespace: string): Owner;
   /** What labels an object has to have to be the subset's, where its namespace is; none if labels say nothing. */
   termsOf(subset: string): readonly LabelTerm[];
 }
@@ -125,7 +125,7 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
   const division = divisionOf(table, names);
-  const isPublic = division.owner === undefined && matchesResource(table.publicResources, group, resource);
+  const isPublic = division.owner === undefined && matchesResource(table.sharedResources, group, resource);
   const applies = (rule: RouteRule) => (rule.resources.length === 0 ? !isPublic : names(rule));
   const fallback: Owner = division.owner ?? (isPublic ? EVERYONE : DEFAULT_OWNER);
   // The rules on namespaces that have a say; the others' places stay empty.
@@ -141,7 +141,7 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   // Where little is known, what everybody shares is left alone.
   const isFenced = isMoving || (fallback !== EVERYONE && isFencedBecause("unreported"));
 
-  const heirOf = (namespace: string): Owner => {
+  const nextOwnerOf = (namespace: string): Owner => {
     if (namespace === "") return fallback;
     const index = table.classOf.get(namespace);
     const ofUnknown = dependsOnNamespace ? UNKNOWN : fallback;
@@ -149,7 +149,7 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   };
   const ownerIn = (namespace: string): Owner => {
     if (isFenced) return MOVING;
-    const owner = heirOf(namespace);
+    const owner = nextOwnerOf(namespace);
     return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
   };
   return {
@@ -157,7 +157,7 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
     ownerOf: (namespace, labels) => (labels === undefined ? ownerIn(namespace) : division.narrow(ownerIn(namespace), labels)),
     isMoving,
     isByNamespace: fallback === DEFAULT_OWNER,
-    heirOf,
+    nextOwnerOf,
     termsOf: division.termsOf,
   };
 }

@@ -63,7 +63,7 @@ const LOOKS_A_PERIOD = 2;
 const LOOK_JITTER_FACTOR = 0.2;
 // A leader renews every period, and contenders look after half of one.
 const MISSED_RENEWALS = 3;
-// leaseTransitions is an int32, and a hello may say anything: half of the numbers are left for the leaders to come. With none left the
+// leaseTransitions is an int32, and a registration may say anything: half of the numbers are left for the leaders to come. With none left the
 // API server would refuse every leader after this one.
 const MAX_EPOCH = 2 ** 30;
 

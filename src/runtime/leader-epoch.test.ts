@@ -174,7 +174,7 @@ test("who has seen the lease before it was deleted leads by an epoch beyond it, 
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("a hello that names the highest epoch there is leaves room for the leaders to come", async () => {
+test("a registration that names the highest epoch there is leaves room for the leaders to come", async () => {
   const { clock, client } = setUp();
   const one = elector({ clock, client }, "one");
   await one.start(never);

@@ -7,7 +7,7 @@ export interface PodRef {
   readonly uid: string;
 }
 
-export interface HelloMessage {
+export interface RegistrationMessage {
   readonly pod: PodRef | null;
   readonly version: number;
   readonly digest: string;
@@ -54,7 +54,7 @@ export interface LockReviewMessage {
 
 /** From proxy to manager: exactly one of the fields. */
 export type ProxyMessage =
-  | { readonly message?: "hello"; readonly hello: HelloMessage }
+  | { readonly message?: "registration"; readonly registration: RegistrationMessage }
   | { readonly message?: "ack"; readonly ack: AckMessage }
   | { readonly message?: "nack"; readonly nack: NackMessage }
   | { readonly message?: "report"; readonly report: ReportMessage }
@@ -95,13 +95,13 @@ export interface NamespaceClassMessage {
 export interface RouteTableMessage {
   readonly rules: readonly RuleMessage[];
   readonly classes: readonly NamespaceClassMessage[];
-  readonly publicResources: readonly ResourceMatchMessage[];
+  readonly sharedResources: readonly ResourceMatchMessage[];
   readonly fenced: readonly string[];
   /** Absent in what an older version stored. */
-  readonly shown?: readonly ShownClassMessage[];
+  readonly retained?: readonly RetainedClassMessage[];
 }
 
-export interface ShownClassMessage {
+export interface RetainedClassMessage {
   readonly rules: readonly { readonly resources: readonly ResourceMatchMessage[]; readonly visible: boolean }[];
   readonly namespaces: readonly string[];
 }
@@ -129,7 +129,7 @@ export interface SnapshotMessage {
   readonly lockName: string;
   readonly table: RouteTableMessage | null;
   readonly callers: CallerPolicyMessage | null;
-  /** In a hello, instead of the table: SHA-256 of its bytes. */
+  /** In a registration, instead of the table: SHA-256 of its bytes. */
   readonly tableHash?: Uint8Array;
 }
 
@@ -148,7 +148,7 @@ export type ManagerMessage =
 
 export interface WelcomeMessage {
   readonly epoch: number;
-  /** Hashes of tables of the hello that the manager has to be told. */
+  /** Hashes of tables of the registration that the manager has to be told. */
   readonly wantedTables?: readonly Uint8Array[];
 }
 

@@ -25,7 +25,7 @@ const routes = table(
   ],
   { a: [0], b: [0, 1], c: [] },
   {
-    publicResources: [group("", "nodes")],
+    sharedResources: [group("", "nodes")],
     fenced: ["b"],
   },
 );
@@ -48,7 +48,7 @@ describe("snapshot codec", () => {
           { rules: [4], namespaces: ["a"] },
           { rules: [], namespaces: ["a"] },
         ],
-        publicResources: [],
+        sharedResources: [],
         fenced: [],
       },
     };

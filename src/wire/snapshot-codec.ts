@@ -3,7 +3,7 @@
 import { MeshError } from "../base/errors.ts";
 import { type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
-import type { ResourceMatchMessage, RouteTableMessage, ShownClassMessage, SnapshotMessage } from "./messages.ts";
+import type { ResourceMatchMessage, RetainedClassMessage, RouteTableMessage, SnapshotMessage } from "./messages.ts";
 import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
 
 /** The snapshot as a message; `nonce` names this sending of it. */
@@ -19,9 +19,9 @@ export function tableToWire(table: RouteTable): RouteTableMessage {
   return {
     rules: table.rules.map(ruleToWire),
     classes: table.classes.map((rules, index) => ({ rules, namespaces: members[index]?.sort() ?? [] })),
-    publicResources: table.publicResources,
+    sharedResources: table.sharedResources,
     fenced: [...table.fenced].sort(),
-    shown: (table.shown ?? []).map(({ rules, namespaces }) => ({ rules, namespaces: [...namespaces].sort() })),
+    retained: (table.retained ?? []).map(({ rules, namespaces }) => ({ rules, namespaces: [...namespaces].sort() })),
   };
 }
 
@@ -93,19 +93,19 @@ function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTab
     rules,
     classes: message.classes.map((row) => [...row.rules].sort((a, b) => a - b)),
     classOf,
-    publicResources: message.publicResources.map(matchFromWire),
+    sharedResources: message.sharedResources.map(matchFromWire),
     fenced: new Set(message.fenced),
-    ...shownFromWire(message.shown ?? [], problems),
+    ...retainedFromWire(message.retained ?? [], problems),
   };
 }
 
 // Absent if there is nothing, so that equal tables are equal.
-function shownFromWire(messages: readonly ShownClassMessage[], problems: string[]): Pick<RouteTable, "shown"> {
+function retainedFromWire(messages: readonly RetainedClassMessage[], problems: string[]): Pick<RouteTable, "retained"> {
   if (messages.length === 0) return {};
   const seen = new Set<string>();
-  const shown = messages.map(({ rules, namespaces }, index) => {
+  const retained = messages.map(({ rules, namespaces }, index) => {
     for (const namespace of namespaces) {
-      if (seen.has(namespace)) problems.push(`table.shown[${index}].namespaces: "${namespace}" is in two classes`);
+      if (seen.has(namespace)) problems.push(`table.retained[${index}].namespaces: "${namespace}" is in two classes`);
       seen.add(namespace);
     }
     return {
@@ -113,7 +113,7 @@ function shownFromWire(messages: readonly ShownClassMessage[], problems: string[
       rules: rules.map(({ resources, visible }) => ({ resources: resources.map(matchFromWire), visible })),
     };
   });
-  return { shown };
+  return { retained };
 }
 
 function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {

@@ -80,7 +80,7 @@ describe("the difference between two snapshots", () => {
     const after = applyDelta(base, delta);
     expect(after.table.rules).toBe(base.table.rules);
     expect(after.table.fenced).toBe(base.table.fenced);
-    expect(after.table.publicResources).toBe(base.table.publicResources);
+    expect(after.table.sharedResources).toBe(base.table.sharedResources);
     const fence = diffSnapshots(base, { ...base, version: 3, table: { ...base.table, fenced: new Set(["ns-1"]) } });
     expect(fence && applyDelta(base, fence).table.classOf).toBe(base.table.classOf);
   });
@@ -99,8 +99,8 @@ describe("the difference between two snapshots", () => {
     ["the lock", { lockName: "" }],
     ["the callers", { callers: { userAgent: "x", defaultOnlyUserAgents: [], stripManagedFields: false } }],
     ["the rules", { table: { ...of(2, many).table, rules: [...RULES].reverse() } }],
-    ["what is public", { table: { ...of(2, many).table, publicResources: [group("")] } }],
-    ["what is shown", { table: { ...of(2, many).table, shown: [{ namespaces: new Set(["x"]), rules: [] }] } }],
+    ["what is public", { table: { ...of(2, many).table, sharedResources: [group("")] } }],
+    ["what is shown", { table: { ...of(2, many).table, retained: [{ namespaces: new Set(["x"]), rules: [] }] } }],
   ])("cannot say that %s has changed", (_, change) => {
     expect(diffSnapshots(of(1, many), { ...of(2, many), ...change })).toBeUndefined();
   });

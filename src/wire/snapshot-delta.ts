@@ -41,7 +41,7 @@ export function applyDelta(base: Snapshot, delta: SnapshotDelta): Snapshot {
 
 function isDeltaEnough(base: Snapshot, next: Snapshot): boolean {
   const [a, b] = [base.table, next.table];
-  const sameTable = a.rules === b.rules && a.publicResources === b.publicResources && a.shown === b.shown;
+  const sameTable = a.rules === b.rules && a.sharedResources === b.sharedResources && a.retained === b.retained;
   const sameRest =
     base.app.namespace === next.app.namespace &&
     base.app.name === next.app.name &&
@@ -55,12 +55,12 @@ function isDeltaEnough(base: Snapshot, next: Snapshot): boolean {
 // What no delta can change, as text.
 function fixedParts({ table, callers }: Snapshot): string {
   const { userAgent, defaultOnlyUserAgents, stripManagedFields } = callers;
-  const matches = (of: RouteTable["publicResources"]) => of.map(({ apiGroups, resources }) => [apiGroups, resources]);
+  const matches = (of: RouteTable["sharedResources"]) => of.map(({ apiGroups, resources }) => [apiGroups, resources]);
   return JSON.stringify([
     [userAgent, defaultOnlyUserAgents, stripManagedFields],
     table.rules.map(ruleToWire),
-    matches(table.publicResources),
-    (table.shown ?? []).map(({ namespaces, rules }) => [
+    matches(table.sharedResources),
+    (table.retained ?? []).map(({ namespaces, rules }) => [
       [...namespaces].sort(),
       rules.map(({ resources, visible }) => [matches(resources), visible]),
     ]),

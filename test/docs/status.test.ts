@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { virtualAppKind } from "../../src/api/virtual-app.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
-import { EVENT_REASONS } from "../../src/manager/controllers/virtual-app/app-events.ts";
 import { createManagerMetrics } from "../../src/manager/metrics.ts";
-import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/translate/status/reasons.ts";
+import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
+import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { anchorsOf } from "../support/tree-map.ts";
 
 const TEXT = readFileSync(new URL("../../docs/status.md", import.meta.url), "utf8");

@@ -30,7 +30,7 @@ describeWithKube("a bad VirtualApp", () => {
     for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp());
     pod = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
-    await mesh.createFoo("canary-eu", "mine", "x");
+    await mesh.createFoo("canary-eu", "own", "x");
   });
   afterAll(async () => {
     await mesh?.stop();

@@ -44,7 +44,7 @@ describeWithKube("programs on other client libraries, divided in two", () => {
     await mesh.apply(await readFile(RBAC, "utf8"));
     for (const name of ["team-a", "team-b", "canary-eu"]) {
       await mesh.createNamespace(name);
-      for (const foo of ["one", "two"]) await mesh.createFoo(name, foo, "hello");
+      for (const foo of ["one", "two"]) await mesh.createFoo(name, foo, "registration");
     }
     for (const { app } of programs) await mesh.apply(demoVirtualApp({ name: app }));
     await Promise.all(
@@ -149,7 +149,7 @@ describeWithKube("programs on other client libraries, divided in two", () => {
     const before = await readsOfAll();
     await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
     canaryNamespaces.add("team-b");
-    await mesh.createFoo("team-b", "after", "hello");
+    await mesh.createFoo("team-b", "after", "registration");
     await Promise.all(programs.map((entry) => settled(entry)));
     // Each informer is told once to list again, and then watches; the Python client first tries its old version once more.
     await expectFewReads(4, before);
@@ -187,7 +187,7 @@ describeWithKube("programs on other client libraries, divided in two", () => {
 
   async function createFooEverywhere(name: string): Promise<void> {
     for (const namespace of ["team-a", "team-b", "canary-eu"]) {
-      await eventually(() => mesh.createFoo(namespace, name, "hello"), { withinMs: 30_000, everyMs: 200 });
+      await eventually(() => mesh.createFoo(namespace, name, "registration"), { withinMs: 30_000, everyMs: 200 });
     }
   }
   const readsOfAll = async () =>

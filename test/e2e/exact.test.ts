@@ -66,7 +66,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
           metadata: { namespace, name },
           data: { decoy: '"items":[{"metadata":{"namespace":"red-0"}}]' },
         });
-      await mesh.createFoo(namespace, "foo", "hello");
+      await mesh.createFoo(namespace, "foo", "registration");
     }
     for (const subset of SUBSETS) {
       const pod = await mesh.addPod({

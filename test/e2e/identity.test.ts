@@ -18,7 +18,7 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { FOOS, podObject, prepareCluster, ROOT, SERVICE_ACCOUNTS } from "../support/mesh/cluster.ts";
 import { describeWithKube } from "../support/requirements.ts";
-import { type Access, certify, helloOf, openProxy } from "../support/scripted-proxy.ts";
+import { type Access, certify, openProxy, registrationOf } from "../support/scripted-proxy.ts";
 import { handshake } from "../support/tls-handshake.ts";
 
 const NAMESPACE = "foo-system";
@@ -86,7 +86,7 @@ describeWithKube("the mesh's identity", () => {
   };
   const serve = async (at: string, pod: { namespace: string; name: string; uid: string }, given: Access) => {
     const proxy = openProxy(at, given);
-    proxy.send(helloOf(pod.name, { pod }));
+    proxy.send(registrationOf(pod.name, { pod }));
     await eventually(() => proxy.served || proxy.ended !== undefined, 20_000);
     return proxy;
   };

@@ -17,7 +17,7 @@ import {
 import { type InstalledMesh, startInstalledMesh } from "../support/install/world.ts";
 import { refusals } from "../support/rbac.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
-import { type Access, helloOf, openProxy } from "../support/scripted-proxy.ts";
+import { type Access, openProxy, registrationOf } from "../support/scripted-proxy.ts";
 
 const LEAF_MS = 20_000;
 const MANAGER_USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
@@ -158,7 +158,9 @@ describeWithTestNode("the installed mesh on bad days", () => {
     const access = { credentials: credentials.createSsl(Buffer.from(trust)), serverName: "ctrlmesh-manager.ctrlmesh-system.svc" };
     const answerTo = async (pod: { name: string; uid: string }, how: Access) => {
       const proxy = openProxy(endpoint, how);
-      proxy.send(helloOf(pod.name, { pod: { namespace: OPERATOR_NAMESPACE, name: pod.name, uid: pod.uid } }, OPERATOR_NAMESPACE));
+      proxy.send(
+        registrationOf(pod.name, { pod: { namespace: OPERATOR_NAMESPACE, name: pod.name, uid: pod.uid } }, OPERATOR_NAMESPACE),
+      );
       const ended = await eventually(() => proxy.ended ?? (proxy.received.length > 0 && { code: -1, details: "served" }), 15_000);
       proxy.close();
       return ended.code;

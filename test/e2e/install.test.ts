@@ -38,7 +38,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     apiVersion: "demo.ctrlmesh.io/v1",
     kind: "Foo",
     metadata: { name: "one", namespace },
-    spec: { message: "hello" },
+    spec: { message: "registration" },
   });
   /** The pod that has done the work for the newest spec. */
   const reconciledBy = (namespace: string) =>

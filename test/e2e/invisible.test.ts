@@ -58,7 +58,7 @@ spec:
 `);
     for (const name of ["cm-a", "cm-b", "cm-c"])
       await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "wide", name, labels: { [name]: "yes" } }, data: { name } });
-    await mesh.createFoo("wide", "foo", "hello");
+    await mesh.createFoo("wide", "foo", "registration");
     await createManyConfigMaps(mesh.client, { count: 300, namespaces: ["bulk"] });
     await mesh.apply(WORKLOADS);
     pod = await mesh.addPod({ name: "foo-0" });

@@ -24,7 +24,7 @@ describeWithKube("kubectl through a proxy", () => {
     return stdout;
   };
   const fooYaml = (namespace: string, name: string) =>
-    `{"apiVersion":"demo.ctrlmesh.io/v1","kind":"Foo","metadata":{"namespace":"${namespace}","name":"${name}"},"spec":{"message":"hello"}}`;
+    `{"apiVersion":"demo.ctrlmesh.io/v1","kind":"Foo","metadata":{"namespace":"${namespace}","name":"${name}"},"spec":{"message":"registration"}}`;
 
   beforeAll(async () => {
     kube = await startKube();
@@ -103,7 +103,7 @@ describeWithKube("kubectl through a proxy", () => {
     expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("unchanged");
     expect(await ok("apply --server-side -f -", fooYaml("canary-eu", "ssa"))).toContain("serverside-applied");
     expect(await ok("apply --dry-run=server -f -", fooYaml("canary-eu", "dry"))).toContain("server dry run");
-    expect(await ok("describe foo applied -n canary-eu")).toContain("Message:  hello");
+    expect(await ok("describe foo applied -n canary-eu")).toContain("Message:  registration");
     expect(await ok(`patch foo applied -n canary-eu --type merge -p {"spec":{"message":"bye"}}`)).toContain("patched");
     expect(await ok("delete foo applied ssa -n canary-eu")).toContain("deleted");
     await expect(mesh.foo("canary-eu", "applied")).rejects.toThrow(/not found/);

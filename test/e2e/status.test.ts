@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
-import { conditionOf } from "../../src/manager/translate/status/facts.ts";
+import { conditionOf } from "../../src/manager/status/facts.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -72,7 +72,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(await writers("canary-eu")).toEqual(["foo-canary-0"]);
   });
 
-  it("says Converged after an edit only when ownership is as wished, each time", async () => {
+  it("says Converged after an edit only when ownership is as desired, each time", async () => {
     for (const [regex, writer] of Array.from({ length: 4 }, () => [
       ["^(canary|extra)", "foo-canary-0"],
       ["^canary", "foo-0"],

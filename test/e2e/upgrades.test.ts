@@ -101,8 +101,8 @@ describeWithKube("upgrades", () => {
     });
 
     it("attach gives back what it is told", async () => {
-      const { stdout, stderr } = await run(websockets, inWorker("team-a", "attach", "-i"), Buffer.from("hello\n"));
-      expect(stdout.toString()).toBe("hello\n");
+      const { stdout, stderr } = await run(websockets, inWorker("team-a", "attach", "-i"), Buffer.from("registration\n"));
+      expect(stdout.toString()).toBe("registration\n");
       expect(stderr).toContain("attached to main");
     });
 
@@ -133,7 +133,7 @@ describeWithKube("upgrades", () => {
 
     it("a client that is killed leaves nothing open at the far end", async () => {
       const child = start(websockets, inWorker("team-a", "exec", "-i", "--", "cat"));
-      child.stdin.write("hello");
+      child.stdin.write("registration");
       await once(child.stdout, "data");
       expect((await kubelet.stats()).exec).toBe(1);
       child.kill("SIGKILL");
@@ -158,7 +158,7 @@ describeWithKube("upgrades", () => {
   it("raw WebSockets of every subprotocol get the bytes that they get directly", async () => {
     const direct = { url: kube.server, caPem: kube.caPem, token: kube.token };
     const proxied = { url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
-    const exec = "/api/v1/namespaces/team-a/pods/worker/exec?command=echo&command=hello&stdout=true&stderr=true";
+    const exec = "/api/v1/namespaces/team-a/pods/worker/exec?command=echo&command=registration&stdout=true&stderr=true";
     for (const protocol of ["v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "nonsense"]) {
       const answers = await Promise.all([direct, proxied].map((target) => webSocket(target, exec, protocol)));
       expect(answers[1], protocol).toEqual(answers[0]);
@@ -174,7 +174,7 @@ describeWithKube("upgrades", () => {
     await mesh.createNamespace("team-b");
     await kubelet.createPod("team-b", "worker");
     const child = start("true", inWorker("team-b", "exec", "-i", "--", "cat"));
-    child.stdin.write("hello");
+    child.stdin.write("registration");
     await once(child.stdout, "data");
     let closed = false;
     child.once("close", () => {

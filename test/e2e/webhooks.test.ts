@@ -12,8 +12,8 @@ import {
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/controllers/webhook-configuration/configurations.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/app-pods.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
-import { INJECTED_LABEL } from "../../src/manager/translate/app-pods.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

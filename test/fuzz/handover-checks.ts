@@ -1,9 +1,9 @@
 // What must hold at every step of the model of the handover: see handover.test.ts.
 import { expect } from "vitest";
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
-import type { Claim } from "../../src/manager/handover/claims.ts";
+import type { Claim } from "../../src/manager/plan/claims.ts";
 import { decide } from "../../src/route/decide.ts";
-import { readingOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
+import { readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import { matchesResource, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
@@ -32,14 +32,14 @@ export interface Pod {
 }
 
 // What is in force keeps its owner, and what is new has the one that the spec says.
-export function expectKept(bySpec: RouteTable, inForce: RouteTable | undefined, wished: RouteTable): void {
+export function expectKept(bySpec: RouteTable, inForce: RouteTable | undefined, desired: RouteTable): void {
   for (const resource of RESOURCES) {
-    const owners = [inForce ?? bySpec, bySpec, wished].map((table) => ownersOf(table, "", resource));
+    const owners = [inForce ?? bySpec, bySpec, desired].map((table) => ownersOf(table, "", resource));
     if (owners.some(({ isByNamespace }) => !isByNamespace)) continue;
     const [before, spec, now] = owners;
     for (const namespace of bySpec.classOf.keys()) {
-      const owner = inForce?.classOf.has(namespace) ? before?.heirOf(namespace) : spec?.heirOf(namespace);
-      expect(now?.heirOf(namespace)).toEqual(owner);
+      const owner = inForce?.classOf.has(namespace) ? before?.nextOwnerOf(namespace) : spec?.nextOwnerOf(namespace);
+      expect(now?.nextOwnerOf(namespace)).toEqual(owner);
     }
   }
 }
@@ -58,20 +58,20 @@ export function expectNothingLost(pod: Pod, next: Snapshot): void {
       return owners.isMoving || !owners.isByNamespace;
     });
     if (movesAsWhole) continue;
-    const [was, is] = [last, next].map((snapshot) => readingOf(viewOf(snapshot, "", resource)));
+    const [was, is] = [last, next].map((snapshot) => readViewOf(viewOf(snapshot, "", resource)));
     for (const namespace of ["", ...NAMESPACES.filter((name) => last.table.classOf.has(name))]) {
-      if (was?.standing(namespace) === "mine" && is?.standing(namespace) !== "mine")
+      if (was?.ownershipOf(namespace) === "own" && is?.ownershipOf(namespace) !== "own")
         throw new Error(`${pod.name} loses sight of ${resource} in "${namespace}"`);
     }
   }
 }
 
 export function expectShownIsNotWritten({ name, enforced }: Pod): void {
-  if (enforced?.table.shown === undefined) return;
+  if (enforced?.table.retained === undefined) return;
   for (const resource of RESOURCES) {
     const view = viewOf(enforced, "", resource);
     for (const namespace of ["", ...NAMESPACES]) {
-      if (view.standing(namespace) === "mine" || readingOf(view).standing(namespace) !== "mine") continue;
+      if (view.ownershipOf(namespace) === "own" || readViewOf(view).ownershipOf(namespace) !== "own") continue;
       const path = `/api/v1/${namespace === "" ? "" : `namespaces/${namespace}/`}${resource}/x`;
       const info = parseRequestInfo("PUT", path);
       if (info.kind !== "resource" || decide(view, info, "namespaced").kind !== "refuse")
@@ -82,8 +82,8 @@ export function expectShownIsNotWritten({ name, enforced }: Pod): void {
 
 // What no rule on labels names and what is not public has fences of namespaces alone; and who has something already is told that
 // it moves, and is not shown nothing.
-export function expectNoNeedlessStop(wished: RouteTable, next: RouteTable, subset: string, claims: readonly Claim[]): void {
-  const tables = [wished, ...claims.flatMap((claim) => (claim.kind === "table" ? [claim.table] : []))];
+export function expectNoNeedlessStop(desired: RouteTable, next: RouteTable, subset: string, claims: readonly Claim[]): void {
+  const tables = [desired, ...claims.flatMap((claim) => (claim.kind === "table" ? [claim.table] : []))];
   const own = claims.flatMap((claim) =>
     claim.kind === "table" && claim.enforced && claim.subset === subset && !hasUnreportedFence(claim.table) ? [claim.table] : [],
   );
@@ -91,8 +91,8 @@ export function expectNoNeedlessStop(wished: RouteTable, next: RouteTable, subse
   const sent = claims.flatMap((claim) => (claim.kind === "table" && claim.subset === subset ? [claim.table] : []));
   if (hasUnreportedFence(next)) throw new Error(`"${subset}" has something, and is to be shown nothing`);
   for (const resource of RESOURCES) {
-    const isNamed = ({ rules, publicResources }: RouteTable) =>
-      matchesResource(publicResources, "", resource) ||
+    const isNamed = ({ rules, sharedResources }: RouteTable) =>
+      matchesResource(sharedResources, "", resource) ||
       rules.some(({ kind, resources }) => kind === "objects" && matchesResource(resources, "", resource));
     const wasMoving = sent.some((table) => ownersOf(table, "", resource).isMoving);
     if (!tables.some(isNamed) && !wasMoving && ownersOf(next, "", resource).isMoving)

@@ -6,11 +6,11 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Issue } from "../../src/manager/controllers/virtual-app/issue.ts";
 import { nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
-import { podClaims, tableInForce } from "../../src/manager/handover/pod-claims.ts";
-import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import { type AppPod, podKey } from "../../src/manager/translate/app-pods.ts";
-import { type AppPlan, planRoute } from "../../src/manager/translate/plan-app.ts";
-import { isDissolved, planDissolution } from "../../src/manager/translate/plan-dissolution.ts";
+import { type AppPod, podKey } from "../../src/manager/facts/app-pods.ts";
+import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
+import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
+import { podClaims, tableInForce } from "../../src/manager/plan/pod-claims.ts";
+import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
 import type { RouteRule, RouteTable } from "../../src/route/table.ts";
 import { group, limit, objectLimit, objects, subset } from "../support/route-table.ts";
@@ -62,7 +62,7 @@ const rules = fc.array(
   { maxLength: 3 },
 );
 const publics = fc.constantFrom([], [], [], [MAPS], [SECRETS], [group("", "secrets", "configmaps")], [group("")]);
-const tables = fc.tuple(rules, publics).chain(([list, publicResources]) =>
+const tables = fc.tuple(rules, publics).chain(([list, sharedResources]) =>
   fc
     .array(fc.subarray(list.map((_, index) => index)), { minLength: NAMESPACES.length, maxLength: NAMESPACES.length })
     .chain((classes) =>
@@ -72,7 +72,7 @@ const tables = fc.tuple(rules, publics).chain(([list, publicResources]) =>
           // Rules on labels contain no namespace.
           classes: classes.map((row) => row.filter((index) => list[index]?.kind === "limit" || list[index]?.kind === "subset")),
           classOf: new Map(known.map((namespace) => [namespace, NAMESPACES.indexOf(namespace)])),
-          publicResources,
+          sharedResources,
           fenced: new Set(),
         }),
       ),
@@ -130,7 +130,7 @@ it("never lets two subsets hold the same resource in a namespace, shows and does
         take(world, step);
         reconcile(world);
         count++;
-        if ([...world.pods.values()].some(({ enforced }) => enforced?.table.shown !== undefined)) shown++;
+        if ([...world.pods.values()].some(({ enforced }) => enforced?.table.retained !== undefined)) shown++;
       }
       if (!world.isDeleting) world.pods.delete(BARE);
       expectRest(world, settle(world));
@@ -227,15 +227,15 @@ function expectRest(world: World, plan: AppPlan): void {
   for (const pod of world.pods.values()) {
     if (pod.bare) continue;
     const { table } = plan.rulesFor(appPod(pod));
-    expect({ ...table, shown: undefined }).toEqual({ ...plan.wished, shown: undefined });
+    expect({ ...table, retained: undefined }).toEqual({ ...plan.desired, retained: undefined });
     expect(pod.enforced).toMatchObject({ subset: world.isDeleting ? "" : pod.subset, digest: plan.rulesFor(appPod(pod)).digest });
-    if (!pod.controlled || world.onLoss === "Resync") expect(world.isDeleting ? undefined : table.shown).toBeUndefined();
+    if (!pod.controlled || world.onLoss === "Resync") expect(world.isDeleting ? undefined : table.retained).toBeUndefined();
   }
   if (world.isDeleting) {
     const [pods, factsOf] = read(world);
     expect(isDissolved(plan, pods, factsOf)).toBe(true);
     for (const pod of world.pods.values()) expectWhole(pod);
-    for (const pod of world.pods.values()) expect(pod.enforced?.table.shown).toBeUndefined();
+    for (const pod of world.pods.values()) expect(pod.enforced?.table.retained).toBeUndefined();
     return;
   }
   if (!world.isPaused) expect(plan.kept).toBe(0);
@@ -248,7 +248,7 @@ function expectRest(world: World, plan: AppPlan): void {
       table: { ...world.bySpec },
       subset: old.find(([at]) => at === index)?.[1].subset,
     });
-  for (const pod of anew === undefined ? [] : world.pods.values()) expect(pod.enforced?.table.shown).toBeUndefined();
+  for (const pod of anew === undefined ? [] : world.pods.values()) expect(pod.enforced?.table.retained).toBeUndefined();
 }
 
 // Namespaces are born and stay. (One that is deleted and made anew while a proxy is cut off: docs/design.md, limitations.)
@@ -320,10 +320,10 @@ function reconcile(world: World): AppPlan {
         subsets: SUBSETS,
         lockName: "lock",
         callers: NO_CALLER_POLICY,
-        showsLosses: world.onLoss === "Restart",
+        retainsLosses: world.onLoss === "Restart",
       });
   const claims = podClaims(APP, pods, factsOf);
-  for (const [of, { table }] of plan.rules) expectNoNeedlessStop(plan.wished, table, of, claims);
+  for (const [of, { table }] of plan.rules) expectNoNeedlessStop(plan.desired, table, of, claims);
   const issue = nextIssue(world.issue, world.statusVersion, plan, pods, { facts: factsOf });
   world.issue = issue;
   world.statusVersion = issue.version;
@@ -336,7 +336,7 @@ function reconcile(world: World): AppPlan {
     send(pod);
   }
   for (const pod of world.pods.values()) expectShownIsNotWritten(pod);
-  if (world.isPaused && !world.isDeleting) expectKept(bySpec, tableInForce(APP, pods, factsOf), plan.wished);
+  if (world.isPaused && !world.isDeleting) expectKept(bySpec, tableInForce(APP, pods, factsOf), plan.desired);
   // From here on nobody may bring anything back any more.
   if (world.isDeleting && isDissolved(plan, pods, factsOf)) for (const pod of world.pods.values()) expectWhole(pod);
   expectOneOwner(world.pods);

@@ -8,7 +8,7 @@ import type { ItemMeta } from "../../src/kube/codec/types.ts";
 import { cutAt, runFilter, tryFilter } from "../support/byte-chunks.ts";
 import { budget } from "../support/fuzz.ts";
 
-const keep = ({ namespace }: ItemMeta) => namespace === "mine" || namespace === "m\u00fc\ud83d\ude00";
+const keep = ({ namespace }: ItemMeta) => namespace === "own" || namespace === "m\u00fc\ud83d\ude00";
 
 type Members = readonly (readonly [string, unknown])[];
 
@@ -23,7 +23,7 @@ class Text {
 const KEYS = ["metadata", "items", "rows", "namespace", "name", "object", "kind", "Metadata", 'a"b\\', "\u00fc", ""];
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 8 }),
-  fc.constantFrom("mine", "foreign", '"}],{"metadata":{"namespace":"mine"}}', "\\", '\\"', "m\u00fc\ud83d\ude00"),
+  fc.constantFrom("own", "other-subset", '"}],{"metadata":{"namespace":"own"}}', "\\", '\\"', "m\u00fc\ud83d\ude00"),
   // Long enough that an item straddles chunks and windows.
   fc.constantFrom("x".repeat(1_500), '\\"}'.repeat(700), "\ud83d\ude00".repeat(900)),
 );
@@ -50,7 +50,7 @@ const others = fc.array(
   { maxLength: 3 },
 );
 const metadata = fc
-  .tuple(others, fc.constantFrom("mine", "foreign", "min", "mine2", "", "m\u00fc\ud83d\ude00"), text, fc.nat(2))
+  .tuple(others, fc.constantFrom("own", "other-subset", "min", "mine2", "", "m\u00fc\ud83d\ude00"), text, fc.nat(2))
   .map(([extra, namespace, name, sort]) => shuffled([...extra, ["namespace", namespace], ["name", name]], sort));
 const item = fc.oneof(
   {
@@ -227,7 +227,7 @@ test("labels are those that JSON.parse reads, and an object whose labels are the
     fc.property(fc.array(labelled, { maxLength: 4 }), style, fc.array(fc.nat(), { maxLength: 12 }), (objects, style, cuts) => {
       const items = objects.map(({ labels, twice, others, sort }) => {
         const own: Members = labels === null ? [] : [["labels", new Text(labels)]];
-        const meta = shuffled([...others, ...own, ["namespace", "mine"], ...(twice ? own : [])], sort);
+        const meta = shuffled([...others, ...own, ["namespace", "own"], ...(twice ? own : [])], sort);
         return new Text([
           ["spec", new Text([["labels", "decoy"]])],
           ["metadata", new Text(meta)],

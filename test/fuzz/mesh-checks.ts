@@ -1,7 +1,7 @@
 // What must hold at every step of the mesh tests, by what the proxies' real enforcers say and by writes under way.
 
 import type { Enforced } from "../../src/proxy/session/session.ts";
-import { readingOf } from "../../src/route/snapshot.ts";
+import { readViewOf } from "../../src/route/snapshot.ts";
 import { expectShownIsNotWritten } from "./handover-checks.ts";
 import { type LABELS, labelsFor } from "./mesh-objects.ts";
 import type { ModelProxy, Right } from "./mesh-proxy.ts";
@@ -85,7 +85,7 @@ function isSplit(all: readonly (readonly [string, Rights])[], at: number): boole
 /** What a pod only shows it does not write. */
 function expectShown(proxy: ModelProxy): void {
   const { enforced, current } = proxy;
-  if (enforced === undefined || current?.table.shown === undefined) return;
+  if (enforced === undefined || current?.table.retained === undefined) return;
   const rest = {
     bare: false,
     controlled: true,
@@ -102,6 +102,6 @@ function expectShown(proxy: ModelProxy): void {
 /** The namespaces of a resource that it may read. */
 export function readable(enforced: Enforced | undefined, resource: string): string[] {
   if (enforced === undefined) return [];
-  const view = readingOf(enforced.view("", resource));
-  return NAMESPACES.filter((namespace) => view.standing(namespace) === "mine");
+  const view = readViewOf(enforced.view("", resource));
+  return NAMESPACES.filter((namespace) => view.ownershipOf(namespace) === "own");
 }

@@ -8,14 +8,14 @@ import type { Resource } from "../../src/kube/client/resource.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { createAdmission } from "../../src/manager/admission.ts";
 import { createVirtualAppReconciler } from "../../src/manager/controllers/virtual-app/reconciler.ts";
-import { createOlderPods } from "../../src/manager/older-pods.ts";
-import { createPodWatch } from "../../src/manager/pod-watch.ts";
-import { createHelloTables } from "../../src/manager/snapshot-server/hello-tables.ts";
-import { createProxyRegistry } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import { serveProxyStream } from "../../src/manager/snapshot-server/proxy-stream.ts";
-import { createSnapshotEncoder } from "../../src/manager/snapshot-server/snapshot-encoder.ts";
+import { createOlderPods } from "../../src/manager/facts/older-pods.ts";
+import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
+import { createAdmission } from "../../src/manager/proxies/admit-proxy.ts";
+import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts";
+import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
+import { createRegistrationTables } from "../../src/manager/proxies/registration-tables.ts";
+import { createSnapshotEncoder } from "../../src/manager/proxies/snapshot-encoder.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
 import { ModelStream, routeTable, serialize } from "./mesh-stream.ts";
 
@@ -87,8 +87,8 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     clock,
     log,
     cut: () => undefined,
-    hellos: { allow: () => true },
-    tables: createHelloTables({ codec: routeTable, clock }),
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ codec: routeTable, clock }),
   };
   const encoder = createSnapshotEncoder(serialize);
 

@@ -4,7 +4,7 @@
 
 import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
-import { INJECTED_LABEL } from "../../src/manager/translate/app-pods.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/app-pods.ts";
 import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
 import { createModelClock } from "./mesh-clock.ts";
 import { createCluster, HOME } from "./mesh-cluster.ts";
@@ -62,7 +62,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
   const isWhole = ({ current }: ModelProxy): boolean => {
     if (current === undefined) return true;
     const { subset, table } = current;
-    return subset === "" && table.rules.length === 0 && table.fenced.size === 0 && table.shown === undefined;
+    return subset === "" && table.rules.length === 0 && table.fenced.size === 0 && table.retained === undefined;
   };
   // When the finalizer is off, every pod that was told something is told that everything is its own; but one that has lost the label
   // that says whose it is cannot be told.

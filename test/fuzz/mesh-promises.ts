@@ -3,11 +3,11 @@
 import { PLACES } from "./mesh-checks.ts";
 import type { MeshWorld } from "./mesh-model.ts";
 import { ownerOf, usedSubsets } from "./mesh-objects.ts";
-import type { Wished } from "./mesh-run.ts";
+import type { Desired } from "./mesh-run.ts";
 
 export type Promises = ReturnType<typeof createPromises>;
 
-export function createPromises(world: MeshWorld, wished: Wished) {
+export function createPromises(world: MeshWorld, desired: Desired) {
   /** By pod's uid: the places that it is to have. */
   const kept = new Map<string, { readonly name: string; readonly subset: string; readonly at: Set<number> }>();
   let ownersThen: readonly (string | undefined)[] = [];
@@ -17,13 +17,13 @@ export function createPromises(world: MeshWorld, wished: Wished) {
   const wishedOwner = (at: number): string | undefined => {
     const place = PLACES[at];
     if (place === undefined || !world.hasNamespace(place.namespace)) return undefined;
-    return ownerOf(wished.rules, world.cluster.teamOf(place.namespace), place.resource, place.labels);
+    return ownerOf(desired.rules, world.cluster.teamOf(place.namespace), place.resource, place.labels);
   };
   const hasShape = () =>
-    wished.rules.onlyConfigMaps || wished.rules.tiers !== undefined || (wished.rules.publics ?? []).length > 0;
+    desired.rules.onlyConfigMaps || desired.rules.tiers !== undefined || (desired.rules.publics ?? []).length > 0;
   const subsetOf = (name: string): string => {
     const { subset = "" } = world.cluster.wanted.get(name) ?? {};
-    return usedSubsets(wished.rules).includes(subset) ? subset : "";
+    return usedSubsets(desired.rules).includes(subset) ? subset : "";
   };
   const releaseAll = () => {
     kept.clear();
@@ -50,10 +50,10 @@ export function createPromises(world: MeshWorld, wished: Wished) {
   };
   const expectPaused = () => {
     if (owners === undefined) return;
-    const used = ["", ...usedSubsets(wished.rules)];
+    const used = ["", ...usedSubsets(desired.rules)];
     const proxies = [...world.proxies.values()];
     // With the last pod that has something, and with a subset, what the pause keeps is gone.
-    const isOver = !wished.rules.paused || !proxies.some((proxy) => hasOwn(proxy.current));
+    const isOver = !desired.rules.paused || !proxies.some((proxy) => hasOwn(proxy.current));
     if (isOver || owners.some((owner) => owner !== undefined && !used.includes(owner))) {
       owners = undefined;
       return;

@@ -4,8 +4,8 @@ import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { type Greeting, greetingOf } from "../../src/proxy/session/hello.ts";
 import { INHERITED_WRITES_MS } from "../../src/proxy/session/inherited-writes.ts";
+import { type Greeting, greetingOf } from "../../src/proxy/session/registration.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
 import { createSnapshotIntake, type DeltaAnswers } from "../../src/proxy/session/snapshot-intake.ts";
 import { createTableBytes } from "../../src/proxy/session/table-bytes.ts";
@@ -101,7 +101,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   };
   const isMine = (namespace: string, resource: string, labels: Readonly<Record<string, string>>) => {
     const view = session.enforcer.current?.view("", resource);
-    return view?.standing(namespace) === "mine" && hasOwnLabels(view, labels);
+    return view?.ownershipOf(namespace) === "own" && hasOwnLabels(view, labels);
   };
   const rightIn = (namespace: string, resource: string): Right =>
     session.enforcer.current?.view("", resource).ownerOf(namespace).kind === "everyone" ? "shared" : "alone";
@@ -142,7 +142,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     get isBusy() {
       return left.length > 0 || (link?.stream.up.length ?? 0) > 0 || (link?.stream.down.length ?? 0) > 0;
     },
-    /** Opens a stream and says hello; nothing if there is a stream. */
+    /** Opens a stream and registers; nothing if there is a stream. */
     async connect(to: ModelManager) {
       if (link !== undefined || !alive) return;
       const { enforcer, intake, streams } = session;
@@ -152,7 +152,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const greeting = greetingOf(facts, tableBytes);
       const opened: Link = { manager: to, stream: to.open(), greeting };
       link = opened;
-      opened.stream.say({ hello: greeting.hello });
+      opened.stream.say({ registration: greeting.registration });
       if (leader) this.report(leader);
     },
     report(isLeader: boolean) {

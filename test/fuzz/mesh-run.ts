@@ -1,12 +1,12 @@
 // Runs a script in the world of the mesh tests: makes its beginning, takes its steps, and at the end brings quiet. It keeps what is
-// wished, by which the end is judged, and what was promised: see mesh-promises.ts.
+// desired, by which the end is judged, and what was promised: see mesh-promises.ts.
 import { createMeshWorld, type MeshWorld, SHOP } from "./mesh-model.ts";
 import type { Rules } from "./mesh-objects.ts";
 import { createPromises, type Promises } from "./mesh-promises.ts";
 import { rulesOf, type Script, type Step } from "./mesh-script.ts";
 
 /** What the script has left of the app and the namespaces. Of pods the cluster knows. */
-export interface Wished {
+export interface Desired {
   rules: Rules;
   /** Names of namespaces that have died: none is made anew. (docs/design.md, limitations) */
   readonly dead: Set<string>;
@@ -14,7 +14,7 @@ export interface Wished {
 
 export interface Run {
   readonly world: MeshWorld;
-  readonly wished: Wished;
+  readonly desired: Desired;
   readonly promises: Promises;
   readonly script: Script;
 }
@@ -23,19 +23,19 @@ export interface Run {
 export async function begin(script: Script): Promise<Run> {
   const world = createMeshWorld(script.namespaces);
   const lock = script.lockName === undefined ? {} : { lockName: script.lockName };
-  const wished: Wished = { rules: { owners: script.rules[0] ?? {}, ...lock }, dead: new Set() };
-  const promises = createPromises(world, wished);
+  const desired: Desired = { rules: { owners: script.rules[0] ?? {}, ...lock }, dead: new Set() };
+  const promises = createPromises(world, desired);
   for (const [index, { subset, controlled, isBare }] of script.pods.entries()) {
     const name = `p${index}`;
     world.setPod(name, { subset, controlled, ...(isBare ? { injected: null } : {}) });
     if (isBare) startBare(world, name);
   }
-  world.setApp(wished.rules);
+  world.setApp(desired.rules);
   if (script.isQuietAtFirst) {
     await world.settle(6);
     promises.keepWhatIs();
   }
-  return { world, wished, promises, script };
+  return { world, desired, promises, script };
 }
 
 function startBare(world: MeshWorld, name: string): void {
@@ -108,12 +108,12 @@ export async function perform(run: Run, step: Step): Promise<void> {
 }
 
 async function performAround(run: Run, step: Exclude<Step, { readonly pod: string }>): Promise<void> {
-  const { world, wished, promises, script } = run;
+  const { world, desired, promises, script } = run;
   const { cluster } = world;
   switch (step.kind) {
     case "rules":
-      wished.rules = rulesOf(script, step, wished.rules.paused);
-      return world.setApp(wished.rules);
+      desired.rules = rulesOf(script, step, desired.rules.paused);
+      return world.setApp(desired.rules);
     case "pause":
       return pause(run, step);
     case "reconcile":
@@ -159,14 +159,14 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
       return manager.see();
     }
     case "namespace born":
-      if (!world.hasNamespace(step.namespace) && !wished.dead.has(step.namespace))
+      if (!world.hasNamespace(step.namespace) && !desired.dead.has(step.namespace))
         cluster.setNamespace(step.namespace, step.team);
       return;
     case "namespace relabelled":
       if (world.hasNamespace(step.namespace)) cluster.setNamespace(step.namespace, step.team);
       return;
     case "namespace dies":
-      wished.dead.add(step.namespace);
+      desired.dead.add(step.namespace);
       return cluster.removeNamespace(step.namespace);
     case "time":
       return world.pass(step.ms);
@@ -185,12 +185,12 @@ async function performAround(run: Run, step: Exclude<Step, { readonly pod: strin
   }
 }
 
-async function pause({ world, wished, promises }: Run, { is, isAtRest }: { readonly is: boolean; readonly isAtRest: boolean }) {
-  const canRest = is && isAtRest && !wished.rules.paused;
+async function pause({ world, desired, promises }: Run, { is, isAtRest }: { readonly is: boolean; readonly isAtRest: boolean }) {
+  const canRest = is && isAtRest && !desired.rules.paused;
   if (canRest) await world.settle(ROUNDS_TO_PAUSE, () => world.isAtRest());
   const isKept = canRest && world.hasApp() && world.isAtRest();
-  wished.rules = { ...wished.rules, paused: is };
-  world.setApp(wished.rules);
+  desired.rules = { ...desired.rules, paused: is };
+  world.setApp(desired.rules);
   if (isKept) promises.keepOwners();
 }
 
@@ -210,8 +210,8 @@ async function comeBack({ world }: Run, step: Extract<Step, { readonly kind: "co
   }
 }
 
-/** Everything that was broken is mended; then nothing goes wrong any more, until everything is as wished. */
-export async function calmDown({ world, wished }: Pick<Run, "world" | "wished">): Promise<void> {
+/** Everything that was broken is mended; then nothing goes wrong any more, until everything is as desired. */
+export async function calmDown({ world, desired }: Pick<Run, "world" | "desired">): Promise<void> {
   const { cluster } = world;
   cluster.isWriteLost = false;
   cluster.isBudgetSpent = false;
@@ -227,8 +227,8 @@ export async function calmDown({ world, wished }: Pick<Run, "world" | "wished">)
   }
   await settleFully(world);
   if (cluster.app(SHOP)?.metadata.deletionTimestamp !== undefined) throw new Error("the app is being deleted for ever");
-  const { paused: _, ...rules } = wished.rules;
-  wished.rules = rules;
+  const { paused: _, ...rules } = desired.rules;
+  desired.rules = rules;
   world.setAppIfOther(rules);
   await settleFully(world);
 }

@@ -81,7 +81,7 @@ describe("one owner", () => {
     expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
   });
 
-  it("a hello while a write is in flight in what the proxy has lost", async () => {
+  it("a registration while a write is in flight in what the proxy has lost", async () => {
     const world = await quietWorld("d0", "c0");
     const d0 = world.proxy("d0");
     d0.beginWrite("b", "configmaps");
@@ -96,7 +96,7 @@ describe("one owner", () => {
     expect(world.holders("b")).toEqual(new Map([["canary", ["c0"]]]));
   });
 
-  it("a hello after a gain that could not be acknowledged, since a write is in flight elsewhere", async () => {
+  it("a registration after a gain that could not be acknowledged, since a write is in flight elsewhere", async () => {
     const world = await quietWorld("d0", "c0");
     const d0 = world.proxy("d0");
     d0.beginWrite("b", "configmaps");
@@ -292,7 +292,7 @@ describe("two managers at once", () => {
     expect(holders(world)).toEqual(holdersBySubset(["d0"], ["c0"]));
   });
 
-  it("a hello that arrives late, over an older stream", async () => {
+  it("a registration that arrives late, over an older stream", async () => {
     const world = await quietWorld("d0", "c0");
     const d0 = world.proxy("d0");
     d0.cut();

@@ -107,7 +107,7 @@ type Value<A> = A extends fc.Arbitrary<infer T> ? T : never;
 
 /** Mistakes that take several disturbances of their own, and hardly show among others. */
 const focuses = [
-  // a hello while an ACK waits for a write: what was gained meanwhile is not acknowledged
+  // a registration while an ACK waits for a write: what was gained meanwhile is not acknowledged
   weigh(5, [writes, comeBack]),
   // writes of a process that was killed, also in what it had gained and not stored
   weigh(5, [writes, disk, restarts]),

@@ -59,14 +59,14 @@ async function take(made: Script, taken: (steps: number) => void): Promise<void>
 }
 
 // Judged by the wish alone: nothing of the manager's own planning says what is right.
-function expectConverged({ world, wished: { rules } }: Run): void {
+function expectConverged({ world, desired: { rules } }: Run): void {
   const used = new Set(usedSubsets(rules));
   const says: string[] = [];
   for (const proxy of world.proxies.values()) {
     if (proxy.manager !== world.leader) says.push(`${proxy.name} is not connected`);
     const label = world.cluster.wanted.get(proxy.name)?.subset ?? "";
     const subset = used.has(label) ? label : "";
-    if (proxy.current?.table.shown !== undefined) says.push(`${proxy.name} shows something still`);
+    if (proxy.current?.table.retained !== undefined) says.push(`${proxy.name} shows something still`);
     for (const { namespace, resource, labels: row, text } of PLACES.filter((place) => world.hasNamespace(place.namespace))) {
       const owner = ownerOf(rules, world.cluster.teamOf(namespace), resource, row);
       const expected = owner === "*" ? [[subset, "shared"]] : owner === subset ? [[subset, "alone"]] : [];

@@ -12,7 +12,7 @@ import type { Enforced } from "../../src/proxy/session/session.ts";
 import { changeBetween } from "../../src/proxy/session/view-change.ts";
 import { isPushdownStale } from "../../src/proxy/stream/watch-scope.ts";
 import { excludedBy, joinSelectors, planQuery, type QueryPlan } from "../../src/route/plan-query.ts";
-import { isMine, type ResourceView, viewOf } from "../../src/route/snapshot.ts";
+import { isOwned, type ResourceView, viewOf } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";
 import { callOf, fakeUpstream, textOf } from "../support/layer-call.ts";
@@ -74,7 +74,7 @@ function enforcedIn(of: World): Enforced {
 function withObjects(view: ResourceView, labels: string | undefined): ResourceView {
   if (labels === undefined) return view;
   const isGold = labels === "tier=gold";
-  return { ...view, whole: false, objects: { labelSelector: labels, matches: ({ tier }) => (tier === "gold") === isGold } };
+  return { ...view, ownsAll: false, labelFilter: { labelSelector: labels, matches: ({ tier }) => (tier === "gold") === isGold } };
 }
 
 function objectsIn({ blue, rest, unknown }: World): ServedObject[] {
@@ -106,9 +106,9 @@ describe("a plan", () => {
         const view = withObjects(viewIn(of), labels);
         const server = { objects: objectsIn(of), shards };
         const plan = planQuery(view, "namespaced", { shardBytes });
-        const wanted = select(server, new URLSearchParams(own)).filter((object) => isMine(view, object));
+        const wanted = select(server, new URLSearchParams(own)).filter((object) => isOwned(view, object));
         const served = select(server, queryWith(own, plan));
-        expect(served.filter((object) => isMine(view, object))).toEqual(wanted);
+        expect(served.filter((object) => isOwned(view, object))).toEqual(wanted);
         if (plan.shards !== undefined) expect(plan.shards.selector.replaceAll("|", "%7C").length).toBeLessThanOrEqual(shardBytes);
       }),
       budget(),
@@ -119,10 +119,10 @@ describe("a plan", () => {
     fc.assert(
       fc.property(world, (of) => {
         const view = viewIn(of);
-        if (view.whole) return;
+        if (view.ownsAll) return;
         const plan = planQuery(view, "namespaced", { shardBytes: 100_000 });
         const foreign = select({ objects: objectsIn(of) }, queryWith({}, plan)).filter(
-          ({ namespace }) => view.standing(namespace) !== "mine" && !of.unknown.includes(namespace),
+          ({ namespace }) => view.ownershipOf(namespace) !== "own" && !of.unknown.includes(namespace),
         );
         expect(foreign).toEqual([]);
       }),
@@ -139,9 +139,9 @@ describe("a plan", () => {
         const view = now.view("", "pods");
         const objects = objectsIn(next);
         const shown = new Set(select({ objects }, queryWith({}, plan)));
-        const hides = objects.some((object) => isMine(view, object) && !shown.has(object));
+        const hides = objects.some((object) => isOwned(view, object) && !shown.has(object));
         const change = changeBetween(before, now);
-        if (isPushdownStale(view, pushed, view.namespaces().mine) !== hides) expect(view.standing("/")).toBe("mine");
+        if (isPushdownStale(view, pushed, view.namespaces().own) !== hides) expect(view.ownershipOf("/")).toBe("own");
         if (!hides) return;
         const { gained } = change.of("", "pods", "");
         expect(gained || isPushdownStale(view, pushed, change.born)).toBe(true);
@@ -182,7 +182,7 @@ describe("a list through the proxy", () => {
         const server = { ...knows, refuses: own.fieldSelector === undefined ? knows.refuses : [], objects: objectsIn(of) };
         const { handler, upstream } = start(of, server);
         const view = viewIn(of);
-        const wanted = select(server, new URLSearchParams(own)).filter((object) => isMine(view, object));
+        const wanted = select(server, new URLSearchParams(own)).filter((object) => isOwned(view, object));
         const query = { ...own, labelSelector: joinSelectors(own.labelSelector ?? "", `!${"x".repeat(padding + 1)}`) };
         for (let time = 0; time < 2; time++) expect((await list(handler, query)).items.map((i) => i.metadata)).toEqual(wanted);
         for (const { target, info } of upstream.calls)
@@ -210,8 +210,8 @@ describe("a list through the proxy", () => {
           const current = { ...(sole ? alone : of), own: first.own, blue: sole ? alone.blue : of.blue };
           session.enforce(snapshotOf(current, ++version));
           const view = viewIn(current);
-          always = new Set([...always].filter((object) => isMine(view, object)));
-          sometimes = new Set([...sometimes, ...server.objects.filter((object) => isMine(view, object))]);
+          always = new Set([...always].filter((object) => isOwned(view, object)));
+          sometimes = new Set([...sometimes, ...server.objects.filter((object) => isOwned(view, object))]);
           try {
             const answer = await list(handler, { limit: String(limit), ...(token === "" ? {} : { continue: token }) });
             seen.push(...answer.items.map((item) => item.metadata));

@@ -20,7 +20,7 @@ import {
 } from "../support/kube-protobuf.ts";
 
 const SECRET = "foreign-secret";
-const keep = ({ namespace }: ItemMeta) => namespace === "mine";
+const keep = ({ namespace }: ItemMeta) => namespace === "own";
 
 const padding = fc.oneof(
   fc.nat(300),
@@ -38,7 +38,7 @@ type Item = typeof item extends fc.Arbitrary<infer T> ? T : never;
 
 function encodeItem({ mine, name, size, meta, metaLast }: Item): Buffer {
   const content = (mine ? "own " : SECRET).repeat(Math.ceil(size / 4)).slice(0, size);
-  const objectMeta: Field = [1, [[1, name], ...meta, [3, mine ? "mine" : SECRET]]];
+  const objectMeta: Field = [1, [[1, name], ...meta, [3, mine ? "own" : SECRET]]];
   const spec: Field = [2, content];
   return message(metaLast ? [spec, objectMeta] : [objectMeta, spec]);
 }
@@ -118,7 +118,7 @@ const wireField = (value: fc.Arbitrary<WireField["value"]>): fc.Arbitrary<WireFi
     padding: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) }),
   });
 const wireText = fc.oneof(
-  fc.constantFrom("mine", SECRET, "", "m\u00fc").map((each) => Buffer.from(each)),
+  fc.constantFrom("own", SECRET, "", "m\u00fc").map((each) => Buffer.from(each)),
   fc.uint8Array({ maxLength: 6 }),
   fc.nat(300),
 );
@@ -173,11 +173,11 @@ test("of a list with anything on the wire only own items come out, whoever reads
       }
       expect(emitted.equals(whole.emitted) || maxHeldBytes > 0).toBe(true);
       const { items } = decodeList(emitted);
-      for (const item of items) expect(namespaceOf(item)).toBe("mine");
+      for (const item of items) expect(namespaceOf(item)).toBe("own");
       const clean = decode(raw).flatMap(({ number, value }) =>
         number === 2 && value instanceof Buffer && isClean(value) ? [value] : [],
       );
-      expect(items).toEqual(clean.filter((item) => namespaceOf(item) === "mine"));
+      expect(items).toEqual(clean.filter((item) => namespaceOf(item) === "own"));
     }),
     budget(),
   );
@@ -191,7 +191,7 @@ test("labels are those that the reference decoder reads", () => {
       fc.array(fc.nat(), { maxLength: 8 }),
       (objects, cuts) => {
         const items = objects.map((labels) =>
-          message([[1, [...labels.map(([key, value]): Field => [11, [[1, key] as const, [2, value] as const]]), [3, "mine"]]]]),
+          message([[1, [...labels.map(([key, value]): Field => [11, [[1, key] as const, [2, value] as const]]), [3, "own"]]]]),
         );
         const seen: unknown[] = [];
         const filter = createListFilter("protobuf", ({ labels = {} }) => seen.push(new Map(Object.entries(labels))) > 0, {
@@ -221,7 +221,7 @@ test("a list with some bytes changed gives an error, or shows no object that say
           const namespaces = decodeList(result).items.map((each) =>
             bytesOf(decode(bytesOf(decode(each), 1) ?? Buffer.alloc(0)), 3)?.toString(),
           );
-          expect(namespaces).toEqual(Array.from({ length: filter.kept }, () => "mine"));
+          expect(namespaces).toEqual(Array.from({ length: filter.kept }, () => "own"));
         } catch (error) {
           if (!(error instanceof MeshError && error.code.startsWith("CODEC_"))) throw error;
         }

@@ -15,10 +15,10 @@ import { startReflector } from "../support/watch-model/reflector.ts";
 const NAMESPACES = ["n0", "n1", "n2", "n3", "n4"];
 /** Others that never move, so that the API server is asked by ranges of hashes: mine, and theirs. */
 const MORE = Array.from({ length: 40 }, (_, index) => `far-${index}`);
-type Place = "mine" | "theirs" | "mine, moves" | "theirs, moves" | "unknown";
+type Place = "own" | "theirs" | "mine, moves" | "theirs, moves" | "unknown";
 
 const place = fc.oneof(
-  { weight: 4, arbitrary: fc.constantFrom<Place>("mine", "theirs") },
+  { weight: 4, arbitrary: fc.constantFrom<Place>("own", "theirs") },
   { weight: 1, arbitrary: fc.constantFrom<Place>("mine, moves", "theirs, moves", "unknown") },
 );
 const namespace = fc.constantFrom(...NAMESPACES);
@@ -47,7 +47,7 @@ interface Client {
 function routesOf(places: ReadonlyMap<string, Place>): Routes {
   const where = (wanted: (place: Place) => boolean) => [...places].flatMap(([name, place]) => (wanted(place) ? [name] : []));
   return {
-    blue: where((place) => place.startsWith("mine")),
+    blue: where((place) => place.startsWith("own")),
     rest: where((place) => place.startsWith("theirs")),
     fenced: where((place) => place.endsWith("moves")),
   };
@@ -60,12 +60,12 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
   const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(history.handler);
-  const places = new Map(NAMESPACES.map((name, index) => [name, first[index] ?? "mine"]));
-  if (isLarge) for (const [index, name] of MORE.entries()) places.set(name, index % 2 === 0 ? "mine" : "theirs");
+  const places = new Map(NAMESPACES.map((name, index) => [name, first[index] ?? "own"]));
+  if (isLarge) for (const [index, name] of MORE.entries()) places.set(name, index % 2 === 0 ? "own" : "theirs");
   let version = 1;
   const enforce = () => session.enforce(routes(version++, routesOf(places)));
   const problems: string[] = [];
-  const isMine = (namespace: string) => places.get(namespace) === "mine";
+  const isMine = (namespace: string) => places.get(namespace) === "own";
   /** Whose a namespace was before it was deleted. */
   const placesBefore = new Map<string, Place>();
   enforce();
@@ -75,7 +75,7 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
     ({ type, key, namespace, version: of }, before) => {
       // What goes may be told of, as the client knows it already; and what went with its namespace, by whose that was.
       const isKnown = type === "DELETED" && (before.get(key) ?? 0) >= of;
-      const isLast = type === "DELETED" && places.get(namespace) === "unknown" && placesBefore.get(namespace) === "mine";
+      const isLast = type === "DELETED" && places.get(namespace) === "unknown" && placesBefore.get(namespace) === "own";
       if (!isMine(namespace) && !isKnown && !isLast)
         problems.push(`${type} ${key} of version ${of} shown, which is ${places.get(namespace)}`);
     },
@@ -112,7 +112,7 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
   return { problems, known: new Map([...client.state].sort()), slice: new Map(slice.sort()), history, client, registry };
 
   async function quiet() {
-    for (const [name, place] of places) places.set(name, place.startsWith("mine") ? "mine" : "theirs");
+    for (const [name, place] of places) places.set(name, place.startsWith("own") ? "own" : "theirs");
     enforce();
     history.setSlow(false);
     for (let round = 0; round < 12; round++) {

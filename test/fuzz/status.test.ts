@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { virtualAppStatusSchema } from "../../src/api/virtual-app-status.ts";
-import { nextLookMs } from "../../src/manager/translate/status/next-look.ts";
-import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/translate/status/reasons.ts";
+import { nextLookMs } from "../../src/manager/status/next-look.ts";
+import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { budget } from "../support/fuzz.ts";
 import { appPod } from "../support/pod-facts.ts";
 import { canarySpec, createStatusWorld, type StatusWorld } from "../support/status-world.ts";
@@ -16,7 +16,20 @@ const anyName = fc.constantFrom(...NAMES);
 /** Half of the time the specs before come back: an undone edit is the hardest one. */
 const owned = fc.oneof(fc.constant(["pilot"]), fc.subarray(["pilot", "extra", "prod"]));
 const onLoss = fc.constantFrom("Resync" as const, "Restart" as const);
-const kinds = ["ack", "ack", "ack", "remove", "add", "hello", "hello", "cut", "mend", "bare", "foreign", "write"] as const;
+const kinds = [
+  "ack",
+  "ack",
+  "ack",
+  "remove",
+  "add",
+  "registration",
+  "registration",
+  "cut",
+  "mend",
+  "bare",
+  "other-subset",
+  "write",
+] as const;
 const step = fc.oneof(
   {
     weight: 3,
@@ -45,11 +58,11 @@ function applyToPod(world: StatusWorld, kind: string, name: string): void {
   if (kind === "ack") world.ack(name);
   else if (kind === "remove") world.pods.delete(name);
   else if (kind === "add") add({});
-  else if (kind === "hello") world.hello(name);
+  else if (kind === "registration") world.registration(name);
   else if (kind === "cut") world.reports.set(name, { connected: false });
   else if (kind === "mend") world.reports.delete(name);
   else if (kind === "write") world.reports.set(name, { drainingWrites: 1, held: 2 });
-  else add({ proxy: kind === "bare" ? "none" : "foreign" });
+  else add({ proxy: kind === "bare" ? "none" : "other-app" });
 }
 
 function check(world: StatusWorld): void {

@@ -179,7 +179,7 @@ test("protobuf with longer varints than needed keeps them where nothing is cut",
             wireType: 2,
             padding: stripped && hasManaged ? 0 : outer,
             value: [
-              { number: 3, wireType: 2, value: Buffer.from("mine"), padding: inner },
+              { number: 3, wireType: 2, value: Buffer.from("own"), padding: inner },
               ...(hasManaged && !stripped ? [{ number: 17, wireType: 2, value: Buffer.from("m"), padding: inner }] : []),
             ],
           },

@@ -1,5 +1,5 @@
 // The pure parts of the demo: what it shows (golden: demo/NAME.txt) and how it judges the audit log.
-// After a wished change: npx vitest run --project unit test/golden -u, and read the difference.
+// After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { describe, expect, it } from "vitest";
 import { type AuditEvent, type Expectation, judge, parseAudit } from "../../examples/demo/judge.ts";
 import { type Facts, factLines, noteLines, type Paint, stepLines, summaryLines } from "../../examples/demo/view.ts";

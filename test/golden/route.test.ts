@@ -1,11 +1,11 @@
 // Golden tests of the translation VirtualApp + namespaces -> route table and owners: name.in.yaml -> name.out.yaml.
-// After a wished change: npx vitest run --project unit test/golden -u, and read the difference.
+// After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
-import { compileRoute, type NamespaceFacts } from "../../src/manager/translate/compile-route.ts";
+import { compileRoute, type NamespaceFacts } from "../../src/manager/sources/virtual-app/compile-route.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
 import { tableToWire } from "../../src/wire/snapshot-codec.ts";
 

@@ -83,21 +83,21 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     const world = await inNamespace("silent");
     await run("pod-0");
     await world.create("x", "Ada");
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
     await world.edit("x", { to: "Bob" });
-    await says(world, "x", "Hello, Bob!");
+    await says(world, "x", "Registration, Bob!");
     await eventually(async () => {
       const { items } = await server.client.list(EVENTS, { namespace: "silent" });
       expect(items.map(({ reason, message, count }) => `${reason} ${message} ${count}`).sort()).toEqual([
-        "Greeted Hello, Ada! 1",
-        "Greeted Hello, Bob! 1",
+        "Greeted Registration, Ada! 1",
+        "Greeted Registration, Bob! 1",
       ]);
     });
     const versions = async () =>
       [await world.read("x"), await world.child("x")].map((object) => object?.metadata.resourceVersion);
     const settled = await versions();
     await world.create("y", "Yves");
-    await says(world, "y", "Hello, Yves!");
+    await says(world, "y", "Registration, Yves!");
     expect(await versions()).toEqual(settled);
   });
 
@@ -105,10 +105,10 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     const world = await inNamespace("drift");
     await run("pod-0");
     await world.create("x", "Ada");
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
     const drift = (body: unknown) => server.client.patch(CONFIG_MAPS, world.childRef("x"), { type: "merge", body });
     await drift({ data: { text: "Bah!" } });
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
     await drift({ metadata: { labels: { "app.kubernetes.io/managed-by": null } } });
     await eventually(async () =>
       expect((await world.child("x"))?.metadata.labels).toEqual({ "app.kubernetes.io/managed-by": "greeting-operator" }),
@@ -116,10 +116,10 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     await drift({ metadata: { ownerReferences: null } });
     await eventually(async () => expect((await world.child("x"))?.metadata.ownerReferences).toMatchObject([{ name: "x" }]));
     await server.client.delete(CONFIG_MAPS, world.childRef("x"));
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
     const directory = { namespace: "default", name: "greetings" };
     await server.client.patch(CONFIG_MAPS, directory, { type: "merge", body: { data: { "drift.x": "Bah!" } } });
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
   });
 
   it("killed in the middle of a hundred, and with deletions while it is away: the next one finishes the work", async () => {
@@ -134,7 +134,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     const gone = names.slice(0, 10);
     for (const name of gone) await world.remove(name);
     await run("pod-1");
-    for (const name of names.slice(10)) await says(world, name, `Hello, ${name}!`);
+    for (const name of names.slice(10)) await says(world, name, `Registration, ${name}!`);
     await eventually(async () => {
       for (const name of gone) {
         expect([await world.read(name), await world.line(name), await world.child(name)]).toEqual([
@@ -156,12 +156,12 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     await eventually(async () => expect(await world.child("a0")).toBeDefined(), SLOW);
     expect(await first.stop()).toBe(0);
     await leaderIs("pod-1");
-    for (let index = 0; index < 20; index++) await says(world, `a${index}`, "Hello, Ada!");
+    for (let index = 0; index < 20; index++) await says(world, `a${index}`, "Registration, Ada!");
 
     await run("pod-2");
     second.kill("SIGKILL");
     await world.create("b", "Bob");
-    await says(world, "b", "Hello, Bob!");
+    await says(world, "b", "Registration, Bob!");
     expect((await world.read("b"))?.status?.writtenBy).toBe("pod-2");
 
     const writers = writesSince(before).map(({ pod }) => pod);
@@ -174,12 +174,12 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>): void 
     const first = await run("pod-0");
     await leaderIs("pod-0");
     await world.create("x", "Ada");
-    await says(world, "x", "Hello, Ada!");
+    await says(world, "x", "Registration, Ada!");
     await run("pod-1");
     first.kill("SIGSTOP");
     await leaderIs("pod-1");
     await world.edit("x", { to: "Bob" });
-    await says(world, "x", "Hello, Bob!");
+    await says(world, "x", "Registration, Bob!");
     const before = server.writes().length;
     first.kill("SIGCONT");
     await eventually(() => first.exited, SLOW);

@@ -37,10 +37,10 @@ function remove(value: unknown, before: unknown, kept: readonly unknown[]): unkn
 }
 
 function merge(value: unknown, applied: unknown): unknown {
-  const [fields, wished] = [fieldsOf(value), fieldsOf(applied)];
-  if (fields === undefined || wished === undefined) return applied;
+  const [fields, desired] = [fieldsOf(value), fieldsOf(applied)];
+  if (fields === undefined || desired === undefined) return applied;
   const all = new Map(fields);
-  for (const [key, child] of wished) all.set(key, all.has(key) ? merge(all.get(key), child) : child);
+  for (const [key, child] of desired) all.set(key, all.has(key) ? merge(all.get(key), child) : child);
   return build(applied, [...all]);
 }
 

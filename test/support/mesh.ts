@@ -1,5 +1,5 @@
 // A whole mesh on a control plane: CRDs, service accounts, the managers, and pods that are processes: a pod object, its
-// proxy, and, if wished, an operator behind it. The fixture plays the kubelet: it runs what the pod object stands for, gives
+// proxy, and, if desired, an operator behind it. The fixture plays the kubelet: it runs what the pod object stands for, gives
 // it a pod-bound token, and reports the pod's status. The audit log names the pod of every write by that token.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

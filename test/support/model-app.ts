@@ -1,11 +1,11 @@
 // One app for unit tests of the manager's decisions: pods as the API server has them, proxies as their registry knows them, and the
 // real plan and versions in between. Messages are delivered by hand, one at a time; nothing runs by itself.
 import { type Issue, nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
-import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import { type AppPod, podKey } from "../../src/manager/translate/app-pods.ts";
-import { type AppPlan, planRoute } from "../../src/manager/translate/plan-app.ts";
-import { isDissolved, planDissolution } from "../../src/manager/translate/plan-dissolution.ts";
-import { NO_CALLER_POLICY, readingOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
+import { type AppPod, podKey } from "../../src/manager/facts/app-pods.ts";
+import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
+import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
+import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
+import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import { subset as subsetRule, table } from "./route-table.ts";
 
@@ -60,7 +60,7 @@ export function modelApp(
       const lockName = deletion.specIsBad ? undefined : "lock";
       return planDissolution({ ...facts, lockName, namespaces: known });
     }
-    const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, showsLosses: onLoss === "Restart" };
+    const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, retainsLosses: onLoss === "Restart" };
     return planRoute({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
   };
   const send = (model: ModelPod) => {
@@ -185,12 +185,13 @@ export function modelApp(
     writers(namespace: string): string[] {
       const found = [...pods.values()].flatMap(({ pod, enforced }) => {
         if (pod.proxy === "none") return [""];
-        return enforced !== undefined && viewOf(enforced, "", "pods").standing(namespace) === "mine" ? [enforced.subset] : [];
+        return enforced !== undefined && viewOf(enforced, "", "pods").ownershipOf(namespace) === "own" ? [enforced.subset] : [];
       });
       return [...new Set(found)].sort();
     },
     /** The pod's operator sees what is there. */
-    reads: (name: string, namespace: string) => readingOf(viewOf(app.enforced(name), "", "pods")).standing(namespace) === "mine",
+    reads: (name: string, namespace: string) =>
+      readViewOf(viewOf(app.enforced(name), "", "pods")).ownershipOf(namespace) === "own",
   };
   return app;
 }

@@ -1,6 +1,7 @@
 // What the manager knows of a pod and of its proxy, for tests: a pod at rest that needs nothing, and what differs from that.
-import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../../src/manager/translate/app-pods.ts";
+
+import type { AppPod } from "../../src/manager/facts/app-pods.ts";
+import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
 
 /** A ready pod in the namespace "shop" that carries its app's proxy and that somebody makes anew. */
 export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {
@@ -19,7 +20,7 @@ export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): A
   };
 }
 
-/** A connected proxy that has said hello with nothing, leads nobody and holds nothing up. */
+/** A connected proxy that has registered with nothing, leads nobody and holds nothing up. */
 export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
   return {
     connected: true,

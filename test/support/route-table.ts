@@ -2,7 +2,7 @@
 
 import { isSetTerm, parseTerms, type SetTerm } from "../../src/kube/label-selector.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
-import type { ResourceMatch, RouteRule, RouteTable, ShownClass } from "../../src/route/table.ts";
+import type { ResourceMatch, RetainedClass, RouteRule, RouteTable } from "../../src/route/table.ts";
 
 /** All resources of one group. */
 export function group(apiGroup: string, ...resources: string[]): ResourceMatch {
@@ -47,9 +47,9 @@ export function table(
   rules: readonly RouteRule[],
   members: Readonly<Record<string, readonly number[]>>,
   more: {
-    readonly publicResources?: readonly ResourceMatch[];
+    readonly sharedResources?: readonly ResourceMatch[];
     readonly fenced?: readonly string[];
-    readonly shown?: readonly ShownClass[];
+    readonly retained?: readonly RetainedClass[];
   } = {},
 ): RouteTable {
   const classes = [...new Set(Object.values(members).map((row) => row.join()))];
@@ -57,14 +57,14 @@ export function table(
     rules,
     classes: classes.map((row) => (row === "" ? [] : row.split(",").map(Number))),
     classOf: new Map(Object.entries(members).map(([namespace, row]) => [namespace, classes.indexOf(row.join())])),
-    publicResources: more.publicResources ?? [],
+    sharedResources: more.sharedResources ?? [],
     fenced: new Set(more.fenced),
-    ...(more.shown === undefined ? {} : { shown: more.shown }),
+    ...(more.retained === undefined ? {} : { retained: more.retained }),
   };
 }
 
 /** Namespaces that a pod goes on showing, whole or as far as `resources` go. */
-export function shown(namespaces: readonly string[], ...resources: ResourceMatch[]): ShownClass {
+export function retained(namespaces: readonly string[], ...resources: ResourceMatch[]): RetainedClass {
   return { namespaces: new Set(namespaces), rules: [{ resources, visible: true }] };
 }
 

@@ -12,9 +12,9 @@ import { loadMeshService } from "../../src/wire/load-proto.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
-  HelloMessage,
   ManagerMessage,
   ProxyMessage,
+  RegistrationMessage,
 } from "../../src/wire/messages.ts";
 
 const { Connect: method, Certify: certifyMethod } = loadMeshService();
@@ -29,7 +29,7 @@ export interface Access {
 
 export interface ScriptedProxy {
   readonly received: readonly ManagerMessage[];
-  /** The manager has taken the hello. */
+  /** The manager has taken the registration. */
   readonly served: boolean;
   /** Undefined while the stream is open; `details` is "" when the manager ended it in order. */
   readonly ended: { readonly code: number; readonly details: string } | undefined;
@@ -123,8 +123,8 @@ export function openStuckProxy(endpoint: string, message: ProxyMessage): { close
   return { close: () => session.destroy() };
 }
 
-/** A hello of a pod of which nothing else is told. */
-export function helloOf(name: string, more: Partial<HelloMessage> = {}, namespace = "shop"): ProxyMessage {
+/** A registration of a pod of which nothing else is told. */
+export function registrationOf(name: string, more: Partial<RegistrationMessage> = {}, namespace = "shop"): ProxyMessage {
   const pod = { namespace, name, uid: "uid-1" };
-  return { hello: { pod, version: 0, digest: "", proxyVersion: "test", enforced: null, inDoubt: [], ...more } };
+  return { registration: { pod, version: 0, digest: "", proxyVersion: "test", enforced: null, inDoubt: [], ...more } };
 }

@@ -2,11 +2,11 @@
 // to. The plan is the real one; the clock is the test's. Each `look` is what one reconcile does.
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
-import type { ProxyFacts } from "../../src/manager/snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../../src/manager/translate/app-pods.ts";
-import { compileRoute } from "../../src/manager/translate/compile-route.ts";
-import { planApp } from "../../src/manager/translate/plan-app.ts";
-import { appStatus } from "../../src/manager/translate/status/app-status.ts";
+import type { AppPod } from "../../src/manager/facts/app-pods.ts";
+import { planApp } from "../../src/manager/plan/plan-app.ts";
+import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
+import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
+import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { proxyFacts } from "./pod-facts.ts";
 
@@ -42,10 +42,10 @@ export interface StatusWorld {
   settle(): VirtualAppStatus;
   /** Every proxy that is known enforces what it is to enforce, and nothing else is on its way to it. */
   isEnforced(): boolean;
-  /** A new manager: no proxy has said hello to it. */
+  /** A new manager: no proxy has registered to it. */
   forget(): void;
-  /** Proxies say hello again with what they enforce. */
-  hello(...pods: readonly string[]): void;
+  /** Proxies register again with what they enforce. */
+  registration(...pods: readonly string[]): void;
 }
 
 export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly string[], pods: readonly AppPod[]): StatusWorld {
@@ -133,7 +133,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
       known = new Set();
       outstanding.clear();
     },
-    hello(...names) {
+    registration(...names) {
       for (const name of names) known.add(name);
     },
   };

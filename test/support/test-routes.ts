@@ -1,6 +1,6 @@
 // Snapshots of one small app for the proxy's tests: subset "blue" owns what the test says, the default subset the rest.
 import type { Snapshot } from "../../src/route/snapshot.ts";
-import { shown as shownClass, snapshot, subset, table } from "./route-table.ts";
+import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
 
 export interface Routes {
   /** Namespaces of subset blue. */
@@ -9,13 +9,16 @@ export interface Routes {
   readonly rest?: readonly string[];
   readonly fenced?: readonly string[];
   /** Namespaces that the pod goes on showing; known by one of the above. */
-  readonly shown?: readonly string[];
+  readonly retained?: readonly string[];
 }
 
 /** A snapshot for a pod of `blue` (or of another subset). */
 export function routes(version: number, of: Routes, more: Partial<Snapshot> = {}): Snapshot {
-  const { blue = [], rest = [], fenced = [], shown = [] } = of;
+  const { blue = [], rest = [], fenced = [], retained = [] } = of;
   const members = Object.fromEntries([...blue.map((name) => [name, [0]] as const), ...rest.map((name) => [name, []] as const)]);
-  const routeTable = table([subset("blue")], members, { fenced, ...(shown.length === 0 ? {} : { shown: [shownClass(shown)] }) });
+  const routeTable = table([subset("blue")], members, {
+    fenced,
+    ...(retained.length === 0 ? {} : { retained: [retainedClass(retained)] }),
+  });
   return snapshot(routeTable, { version, digest: `digest-${version}`, subset: "blue", ...more });
 }

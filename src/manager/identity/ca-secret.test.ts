@@ -32,8 +32,8 @@ describe("the Secret of the mesh CA", () => {
     expect(parseCaSecret(formatCaSecret(first, { metadata: ref })).rotationWanted).toBe(false);
     const written = formatCaSecret(first, found);
     expect([written.metadata.labels?.a, written.metadata.annotations, written.data?.x]).toEqual(["b", { c: "d" }, "eA=="]);
-    const wished = { ...written, metadata: { ...written.metadata, annotations: { [ROTATE_ANNOTATION]: "" } } };
-    expect(parseCaSecret(wished).rotationWanted).toBe(true);
+    const desired = { ...written, metadata: { ...written.metadata, annotations: { [ROTATE_ANNOTATION]: "" } } };
+    expect(parseCaSecret(desired).rotationWanted).toBe(true);
   });
   it.each([
     ["without a certificate", { "tls.crt": undefined }, /ctrlmesh-system\/ctrlmesh-ca, key tls\.crt: no PEM certificate/],

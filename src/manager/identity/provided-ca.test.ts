@@ -41,7 +41,7 @@ beforeEach(() => {
 describe("a CA that somebody else keeps", () => {
   it("is waited for, and never written", async () => {
     await expect(source.refresh(signal)).rejects.toMatchObject({ code: "CA_MISSING" });
-    const ca = made("mine");
+    const ca = made("own");
     give(ca);
     expect(await source.refresh(signal)).toEqual({ signer: ca, chainPem: "", trustPem: ca.certPem });
     expect(new Set(client.calls.map(({ verb }) => verb))).toEqual(new Set(["get"]));

@@ -2,7 +2,7 @@
 // believed.
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
-import { INJECTED_LABEL } from "../translate/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/app-pods.ts";
 import { injectPod } from "./inject-pod.ts";
 import type { InjectionSettings } from "./injection.ts";
 import { hasNativeSidecars } from "./native-sidecars.ts";
@@ -51,7 +51,7 @@ describe("injecting a pod", () => {
     const pod = operatorPod();
     const liar = {
       ...pod,
-      spec: { ...pod.spec, initContainers: [{ name: "ctrlmesh-proxy", image: "mine", restartPolicy: "Always" }] },
+      spec: { ...pod.spec, initContainers: [{ name: "ctrlmesh-proxy", image: "own", restartPolicy: "Always" }] },
     };
     expect(inject(liar)).toMatchObject({ kind: "refused", reasons: ["NameTaken"] });
   });
@@ -101,8 +101,8 @@ describe("injecting a pod", () => {
     expect(inject(pod).warnings).toEqual([
       "container ctrlmesh-proxy has the image old.example/proxy:0 already, which is kept; the mesh's is ctrlmesh/proxy:0.1.0",
     ]);
-    const wished = { ...pod.metadata, annotations: { "ctrlmesh.kruise.io/proxy-image": "old.example/proxy:0" } };
-    expect(inject({ ...pod, metadata: wished }).warnings).toEqual([]);
+    const desired = { ...pod.metadata, annotations: { "ctrlmesh.kruise.io/proxy-image": "old.example/proxy:0" } };
+    expect(inject({ ...pod, metadata: desired }).warnings).toEqual([]);
   });
 
   it("keeps the hooks by which a plain container makes the operator wait for the proxy", () => {

@@ -1,6 +1,6 @@
 // The names, paths and ports that injection writes into pods: the same for every pod, and known to the proxy's image, the manager's
 // certificates and the chart.
-import { PROXY_CONTAINER } from "../translate/app-pods.ts";
+import { PROXY_CONTAINER } from "../facts/app-pods.ts";
 
 /** The container of iptables mode that redirects connections and ends. */
 export const IPTABLES_CONTAINER = "ctrlmesh-iptables";

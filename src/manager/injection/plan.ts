@@ -51,11 +51,11 @@ export function planInjection(
 
 function resourcesOf(options: PodOptions, defaults: Resources): Resources {
   const limits = withValues(defaults.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
-  const wished: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
+  const desired: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
   // A limit that is set alone may be below the default request, and the other way round.
-  const requests = withValues(defaults.requests, wished);
-  const lowered = Object.entries(requests).map(([name, value]) => [name, wished[name] ?? smaller(value, limits[name])]);
-  const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, wished[name])]);
+  const requests = withValues(defaults.requests, desired);
+  const lowered = Object.entries(requests).map(([name, value]) => [name, desired[name] ?? smaller(value, limits[name])]);
+  const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, desired[name])]);
   return { requests: Object.fromEntries(lowered), limits: Object.fromEntries(raised) };
 }
 

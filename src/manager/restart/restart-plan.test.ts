@@ -84,7 +84,7 @@ describe("planRestart chooses", () => {
     expect(line(plan(pods.slice(0, 4), { previous }))).toBe("evict c Evicting 4");
   });
   it("no pod that nobody makes anew, that has another app's proxy, that has ended or is ending", () => {
-    const pods = [loser("a", { controlled: false }), loser("b", { proxy: "foreign" }), loser("c", { ended: true })];
+    const pods = [loser("a", { controlled: false }), loser("b", { proxy: "other-app" }), loser("c", { ended: true })];
     expect(line(plan(pods))).toBe("none");
     expect(line(plan([loser("d", { terminating: true })]))).toBe("none");
   });

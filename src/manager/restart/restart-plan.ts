@@ -6,12 +6,12 @@
 // restart, no other is asked for, whatever the order says by now. One without it only says what is waited for, and has no weight.
 // So a manager that takes over goes on where the last one stopped. See standing.ts for the states.
 import { ownerText } from "../../route/table.ts";
-import { hindranceOf } from "./hindrance.ts";
+import { blockerOf } from "./blocker.ts";
 import { orderPods } from "./restart-order.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 import type { Refusal, RestartReason, RestartRecord } from "./restart-record.ts";
+import { countReady, type RollState, rollStateOf } from "./roll-state.ts";
 import { settleMs } from "./settling.ts";
-import { countReady, type Standing, standingOf } from "./standing.ts";
 
 export interface RestartFacts {
   readonly pods: readonly RestartPod[];
@@ -60,7 +60,7 @@ const LEADER_UNKNOWN_MS = 30_000;
 export function planRestart(facts: RestartFacts): RestartStep {
   if (facts.isDissolving) return { kind: "none" };
   const left = facts.pods.filter(needsRestart);
-  const standing = standingOf(facts);
+  const standing = rollStateOf(facts);
   switch (standing.kind) {
     case "leaving": {
       const { record } = standing;
@@ -92,7 +92,7 @@ function shortOf(facts: RestartFacts, previous: RestartRecord, left: number): Re
   return { kind: "wait", record, isShort: unready === undefined };
 }
 
-function planNext(facts: RestartFacts, standing: Standing, left: readonly RestartPod[]): RestartStep {
+function planNext(facts: RestartFacts, standing: RollState, left: readonly RestartPod[]): RestartStep {
   const { pods, subsets, previous, nowMs } = facts;
   const isAsked = standing.kind === "asked";
   const next = isAsked ? standing.pod : orderPods(left, subsets, previous?.subset)[0];
@@ -108,7 +108,7 @@ function planNext(facts: RestartFacts, standing: Standing, left: readonly Restar
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
   const settling = isSettled ? undefined : settlingOf(facts, standing, kept);
   if (settling !== undefined) return settling;
-  const hindrance = hindranceOf({ ...facts, isAsked }, next, left);
+  const hindrance = blockerOf({ ...facts, isAsked }, next, left);
   if (hindrance !== undefined) {
     const record = dated(facts, { ...kept, ...hindrance });
     if (hindrance.reason !== "LeaderUnknown") return { kind: "wait", record };
@@ -118,7 +118,7 @@ function planNext(facts: RestartFacts, standing: Standing, left: readonly Restar
   return askFor(facts, { ...draft, expected: countReady(pods, subset) });
 }
 
-function settlingOf(facts: RestartFacts, { kind }: Standing, draft: Omit<Draft, "reason">): RestartStep | undefined {
+function settlingOf(facts: RestartFacts, { kind }: RollState, draft: Omit<Draft, "reason">): RestartStep | undefined {
   const { pods, previous, recentRestarts, nowMs } = facts;
   const { subset, pod } = draft;
   const size = pods.filter((other) => other.subset === subset && other.controlled && !other.ended).length;

@@ -1,10 +1,10 @@
 // The pods of an app as far as their restart needs to know them. Pure.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { shownBetween } from "../handover/shown.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import { type AppPod, podKey } from "../translate/app-pods.ts";
-import type { AppPlan } from "../translate/plan-app.ts";
+import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { AppPlan } from "../plan/plan-app.ts";
+import { retainedBetween } from "../plan/retained.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 
 export interface RestartPod extends AppPod {
   /** Its proxy is connected. */
@@ -18,13 +18,13 @@ export interface RestartPod extends AppPod {
 export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: (pod: string) => ProxyFacts | undefined;
-  readonly plan: Pick<AppPlan, "rulesFor" | "wished">;
+  readonly plan: Pick<AppPlan, "rulesFor" | "desired">;
   /** The API server has accepted the eviction of the pod with this uid, whether or not the watch has shown that yet. */
   readonly isEvicted: (uid: string) => boolean;
 }
 
 export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts): RestartPod[] {
-  const isLostTo = createLosses(plan.wished);
+  const isLostTo = createLosses(plan.desired);
   return pods.map((pod) => {
     const known = factsOf(podKey(pod));
     return {
@@ -43,20 +43,20 @@ export function needsRestart({ shows, controlled, proxy, ended, terminating }: R
   return shows && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/** Whether a pod of these rules would go on showing something by the wished table. Judged once for all pods of one table. */
-function createLosses(wished: RouteTable) {
+/** Whether a pod of these rules would go on showing something by the desired table. Judged once for all pods of one table. */
+function createLosses(desired: RouteTable) {
   const known = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {
     if (from === undefined) return false;
     const ofTable = known.get(from.table) ?? new Map<string, boolean>();
     known.set(from.table, ofTable);
     const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
-    const isLost = ofTable.get(key) ?? shownBetween(from, { subset, table: wished }).length > 0;
+    const isLost = ofTable.get(key) ?? retainedBetween(from, { subset, table: desired }).length > 0;
     ofTable.set(key, isLost);
     return isLost;
   };
 }
 
 function showsSomething(table: RouteTable | undefined): boolean {
-  return (table?.shown?.length ?? 0) > 0;
+  return (table?.retained?.length ?? 0) > 0;
 }

@@ -6,7 +6,7 @@ import { createLogger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { RouteTable } from "../../route/table.ts";
-import type { AppPod } from "../translate/app-pods.ts";
+import type { AppPod } from "../facts/app-pods.ts";
 import type { RestartStep } from "./restart-plan.ts";
 import type { RestartRecord } from "./restart-record.ts";
 import { createRestarter } from "./restarter.ts";
@@ -15,7 +15,7 @@ const APP = { namespace: "ops", name: "shop" };
 const ALL = [{ resources: [], visible: true }];
 const showing: RouteTable = {
   ...table([subset("canary")], { lost: [0] }),
-  shown: [{ namespaces: new Set(["lost"]), rules: ALL }],
+  retained: [{ namespaces: new Set(["lost"]), rules: ALL }],
 };
 
 const pod = (name: string, more: Partial<AppPod> = {}) => appPod(name, "", { namespace: "ops", ...more });
@@ -29,7 +29,7 @@ function setUp({ settleMs = 0 } = {}) {
   const answered: string[] = [];
   const world = {
     pods: [pod("a"), pod("b"), pod("c")],
-    wished: showing,
+    desired: showing,
     answer: (): unknown => undefined,
     scale: (): unknown => ({ spec: { replicas: 2 } }),
     leader: "a",
@@ -62,7 +62,7 @@ function setUp({ settleMs = 0 } = {}) {
         app: APP,
         pods: world.pods,
         factsOf: (key) => known(showing, key === `ops/${world.leader}`),
-        plan: { rulesFor: () => snapshot(world.wished), wished: world.wished, subsets: world.subsets, isDissolving: false },
+        plan: { rulesFor: () => snapshot(world.desired), desired: world.desired, subsets: world.subsets, isDissolving: false },
         previous,
         isPaused: false,
         hasLock: true,
@@ -97,7 +97,7 @@ describe("a restarter", () => {
   it("evicts nobody else when the edit is undone while the watch lags", async () => {
     const { world, next, turn, evicted } = setUp();
     await turn();
-    world.wished = table([], {});
+    world.desired = table([], {});
     expect(await next()).toMatchObject({ kind: "wait", record: { pod: "b" } });
     expect(evicted).toEqual(["b"]);
   });
@@ -175,7 +175,7 @@ describe("a restarter", () => {
     const facts = {
       app: APP,
       factsOf: (key: string) => known(showing, key === "ops/a"),
-      plan: { rulesFor: () => snapshot(showing), wished: showing, subsets: [""], isDissolving: false },
+      plan: { rulesFor: () => snapshot(showing), desired: showing, subsets: [""], isDissolving: false },
       previous: first.record(),
       isPaused: false,
       hasLock: true,
@@ -346,10 +346,10 @@ describe("a restarter that lets things settle", () => {
     expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
     expect(record()).toMatchObject({ reason: "Settling", left: 3 });
     await clock.advance(19_000);
-    world.wished = table([], {});
+    world.desired = table([], {});
     await turn();
     expect(record()).toBeUndefined();
-    world.wished = showing;
+    world.desired = showing;
     expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
     await clock.advance(20_000);
     await turn();
@@ -370,9 +370,9 @@ describe("a restarter that lets things settle", () => {
     }
     expect(waits).toEqual([20, 40, 80, 160, 240, 240]);
     await clock.advance(1_800_000);
-    world.wished = table([], {});
+    world.desired = table([], {});
     await turn();
-    world.wished = showing;
+    world.desired = showing;
     expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
   });
 });

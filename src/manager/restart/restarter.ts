@@ -10,10 +10,10 @@ import type { KubeObject } from "../../kube/types.ts";
 import { ownerText } from "../../route/table.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
-import type { PodLists } from "../pod-watch.ts";
-import type { ProxyFacts } from "../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../translate/app-pods.ts";
-import type { AppPlan } from "../translate/plan-app.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
+import type { AppPlan } from "../plan/plan-app.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import { type Eviction, evict } from "./evict.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
@@ -40,7 +40,7 @@ export interface AppRestartFacts {
   readonly app: Request;
   readonly pods: readonly AppPod[];
   readonly factsOf: (pod: string) => ProxyFacts | undefined;
-  readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "wished" | "isDissolving">;
+  readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
   /** `status.restart` as it was written last. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;

@@ -17,7 +17,7 @@ describe("/debug/snapshot", () => {
       podNamespace: "shop",
       lock: { name: "shop-lock", upstream: "shop-lock---v2" },
       rules: { total: 1, first: [subset("v2")], truncated: false },
-      publicResources: { total: 0, first: [], truncated: false },
+      sharedResources: { total: 0, first: [], truncated: false },
       namespaces: {
         total: 3,
         classes: {

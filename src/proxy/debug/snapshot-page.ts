@@ -29,7 +29,7 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     podNamespace,
     lock: lockName === "" ? null : { name: lockName, upstream: lockNameFor(lockName, subset) },
     rules: bounded(table.rules, MAX_RULES),
-    publicResources: bounded(table.publicResources, MAX_RULES),
+    sharedResources: bounded(table.sharedResources, MAX_RULES),
     namespaces: { total: table.classOf.size, classes: bounded(classes, MAX_CLASSES) },
     fenced: bounded([...table.fenced].sort(), MAX_NAMES),
     callers,

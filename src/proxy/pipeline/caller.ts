@@ -2,7 +2,7 @@
 // subset serves the caller at all (subsetDefaultOnlyUserAgents), which it marks for `keep-out`. Invariants: a caller is
 // judged by the user agent that it sent, and where the app asks for nothing a call passes as it is.
 
-import { keptOutBy } from "../../route/callers.ts";
+import { excludedBy } from "../../route/callers.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { Enforced, Session } from "../session/session.ts";
 import { endBySnapshot } from "../stream/end-when.ts";
@@ -22,7 +22,7 @@ export function caller({ session }: { readonly session: Session }): Layer {
     const snapshot = session.current?.snapshot;
     if (snapshot === undefined) return next(call);
     const userAgent = call.headers["user-agent"] ?? "";
-    const rule = keptOutBy(snapshot, userAgent);
+    const rule = excludedBy(snapshot, userAgent);
     if (rule !== undefined) call.record.keptOutBy = rule;
     if (isWatch(call) && userAgent.includes(TELLS_LISTS_APART)) call.record.tellsListsApart = true;
     const { userAgent: asked } = snapshot.callers;
@@ -50,7 +50,7 @@ function hasNoEnd({ info }: Call): boolean {
 }
 
 async function untilKeptOut(reply: ReturnType<ReturnType<Layer>>, userAgent: string, then: Snapshot, session: Session) {
-  const rule = keptOutBy(then, userAgent);
-  const isOver = ({ snapshot }: Enforced) => keptOutBy(snapshot, userAgent) !== rule;
+  const rule = excludedBy(then, userAgent);
+  const isOver = ({ snapshot }: Enforced) => excludedBy(snapshot, userAgent) !== rule;
   return endReply(await reply, endBySnapshot(session, isOver));
 }

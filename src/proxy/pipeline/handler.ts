@@ -30,12 +30,12 @@ export interface CallRecord {
 
 /** Why a call was refused, fenced or turned back. Bounded: it is a label. */
 export type DecisionReason =
-  | "foreign"
+  | "other-subset"
   | "moving"
   | "unknown"
   | "not-narrowable"
   | "not-filterable"
-  | "foreign-lock"
+  | "other-subset-lock"
   | "lock-changed"
   | "default-only-caller"
   | "list-again"

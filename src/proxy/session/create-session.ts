@@ -12,8 +12,8 @@ import type { PodRef } from "../../wire/messages.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { greetingOf } from "./hello.ts";
 import { createMeshClient } from "./mesh-client.ts";
+import { greetingOf } from "./registration.ts";
 import { createReporter } from "./reporter.ts";
 import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
@@ -77,7 +77,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     access: deps.access ?? createPlainAccess(),
     service,
     intake,
-    async hello() {
+    async registration() {
       const stream = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
       const proxyVersion = deps.proxyVersion ?? "";

@@ -89,7 +89,7 @@ describe("settling", () => {
     const enforcer = createEnforcer();
     enforcer.enforce(routes(1, { blue: ["a"] }));
     const done = enforcer.beginWrite("a", pods);
-    enforcer.enforce(routes(2, { rest: ["a"], shown: ["a"] }));
+    enforcer.enforce(routes(2, { rest: ["a"], retained: ["a"] }));
     let settled = 0;
     enforcer.whenSettled(() => settled++);
     expect(settled).toBe(0);
@@ -127,7 +127,7 @@ describe("settling", () => {
 
     it("waits for nothing where the same labels alone decide, or all of the resource is the subset's", () => {
       expect(settledUnder(table([byLabels("app=x")], { a: [0], b: [0], c: [0] }), "all-namespaces")).toBe(true);
-      const shared = table([subset("blue")], { a: [0] }, { publicResources: [group("apps", "foos")] });
+      const shared = table([subset("blue")], { a: [0] }, { sharedResources: [group("apps", "foos")] });
       expect(settledUnder(whole, "all-namespaces", shared)).toBe(false); // the default subset's now
       expect(settledUnder(shared, "all-namespaces")).toBe(true);
     });

@@ -2,7 +2,7 @@
 // callback only when no write is under way that the snapshot in force would refuse; what a pod goes on showing counts as
 // refused. Called by the session.
 import { isWithin, type Reach } from "../../route/decide.ts";
-import { indexShown } from "../../route/shown.ts";
+import { indexRetained } from "../../route/retained.ts";
 import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
 import type { Backlog, ChangeListener, Enforced, GroupResource, Session } from "./session.ts";
 
@@ -42,7 +42,9 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     if (target === undefined || current === undefined) return true;
     const view = current.view(target.group, target.resource);
     // By other labels it may be another subset's, or not: the write is waited for.
-    return !isWithin(view, reach, namespace) || (view.objects !== undefined && view.objects.labelSelector !== labelSelector);
+    return (
+      !isWithin(view, reach, namespace) || (view.labelFilter !== undefined && view.labelFilter.labelSelector !== labelSelector)
+    );
   };
 
   const tellBacklog = () => {
@@ -91,7 +93,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return () => listeners.delete(entry);
     },
     beginWrite(namespace, target, reach = "place") {
-      const labelSelector = target && current?.view(target.group, target.resource).objects?.labelSelector;
+      const labelSelector = target && current?.view(target.group, target.resource).labelFilter?.labelSelector;
       const write: Write = { namespace, target, reach, labelSelector };
       writes.add(write);
       return () => {
@@ -134,7 +136,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
 /** A snapshot with views that are compiled once. */
 export function enforced(snapshot: Snapshot): Enforced {
   const views = new Map<string, ResourceView>();
-  const shown = indexShown(snapshot.table);
+  const shown = indexRetained(snapshot.table);
   return {
     snapshot,
     view(group, resource) {

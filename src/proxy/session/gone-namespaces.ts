@@ -3,7 +3,7 @@
 // that it had before. Invariant: what cannot be remembered any more counts as changed. Called by resync.ts.
 import type { Clock } from "../../base/clock.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
-import { readingOf } from "../../route/snapshot.ts";
+import { readViewOf } from "../../route/snapshot.ts";
 import type { Collection } from "./resync.ts";
 import type { Enforced } from "./session.ts";
 import { classKey, type RouteChange, UNTOUCHED, type ViewChange } from "./view-change.ts";
@@ -81,10 +81,10 @@ function compareWith(reborn: readonly Reborn[], hadGone: boolean, before: Enforc
   const byName = new Map(reborn);
   const samples = sample(reborn, now);
   return ({ group, resource, namespace }: Collection): ViewChange => {
-    const view = readingOf(now.view(group, resource));
+    const view = readViewOf(now.view(group, resource));
     const compare = ([name, was]: Reborn): ViewChange => {
       if (was === undefined) return { gained: true, lost: true };
-      const [wasMine, isMine] = [readingOf(was.view(group, resource)), view].map((each) => each.standing(name) === "mine");
+      const [wasMine, isMine] = [readViewOf(was.view(group, resource)), view].map((each) => each.ownershipOf(name) === "own");
       return { gained: wasMine !== true && isMine === true, lost: wasMine === true && isMine !== true };
     };
     if (namespace !== "" && byName.has(namespace)) return compare([namespace, byName.get(namespace)]);

@@ -48,14 +48,14 @@ describe("after a process that did not end cleanly", () => {
   it("a loss is enforced at once, and acknowledged only when its last writes are over", async () => {
     const { clock, enforcer, saved, acks, take } = await start();
     await take(loss, 1);
-    expect(enforcer.current?.view("", "pods").standing("a")).toBe("moving");
+    expect(enforcer.current?.view("", "pods").ownershipOf("a")).toBe("moving");
     await clock.advance(INHERITED_WRITES_MS - 1);
     expect(acks).toEqual([]);
     await clock.advance(1);
     expect([acks, saved]).toEqual([[1], ["digest-2"]]);
   });
 
-  it("a hello tells the stored snapshot as held meanwhile, and so would the next process: nothing newer is stored", async () => {
+  it("a registration tells the stored snapshot as held meanwhile, and so would the next process: nothing newer is stored", async () => {
     const { clock, intake, saved, take } = await start();
     await take(loss, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);

@@ -7,7 +7,7 @@ export interface Outcome {
   readonly error: Error | undefined;
   /** Who leads, as the replica says. */
   readonly redirect: string | undefined;
-  /** The manager took the hello: the endpoint is good. */
+  /** The manager took the registration: the endpoint is good. */
   readonly served: boolean;
 }
 

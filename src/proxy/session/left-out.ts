@@ -4,7 +4,7 @@
 // a fresh list once the namespace is the subset's.
 import type { Clock } from "../../base/clock.ts";
 import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
-import { type ResourceView, readingOf } from "../../route/snapshot.ts";
+import { type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { Enforced, GroupResource } from "./session.ts";
 
 export interface LeftOut {
@@ -85,11 +85,11 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const takeSettled = ({ since }: Notes, view: ResourceView): Set<string> => {
     const mine = new Set<string>();
     for (const [namespace, atMs] of since) {
-      const standing = view.standing(namespace);
+      const standing = view.ownershipOf(namespace);
       if (standing === "moving" || (standing === "unknown" && clock.monotonicMs() - atMs < UNNAMED_MS)) continue;
       since.delete(namespace);
       count--;
-      if (standing === "mine") mine.add(namespace);
+      if (standing === "own") mine.add(namespace);
     }
     return mine;
   };
@@ -98,7 +98,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const takeExcluded = ({ target, namespaces }: Excluded, now: Enforced, born: readonly string[]): string[] => {
     const view = viewOf(now, target);
     const isAny = namespaces.size > MAX_EXCLUDED;
-    const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.standing(name) === "mine");
+    const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.ownershipOf(name) === "own");
     // Beyond the bound all list again, so that none is left out any more.
     for (const name of isAny && mine.length > 0 ? [...namespaces] : mine) if (namespaces.delete(name)) count--;
     return mine;
@@ -147,7 +147,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       }
       for (const [key, { target, only }] of onlys) {
         const view = viewOf(now, target);
-        if (!view.whole && view.namespaces().mine.every((namespace) => namespace === only)) continue;
+        if (!view.ownsAll && view.namespaces().own.every((namespace) => namespace === only)) continue;
         onlys.delete(key);
         count--;
         const resourceKey = keyOf(target.group, target.resource);
@@ -156,7 +156,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       for (const [key, { target, ranges }] of listedRanges) {
         const view = viewOf(now, target);
         // A known namespace that becomes the subset's is gained by that alone.
-        const mine = born.filter((namespace) => view.standing(namespace) === "mine");
+        const mine = born.filter((namespace) => view.ownershipOf(namespace) === "own");
         if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
         listedRanges.delete(key);
         count--;
@@ -180,7 +180,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
 }
 
 function viewOf(now: Enforced, { group, resource }: GroupResource): ResourceView {
-  return readingOf(now.view(group, resource));
+  return readViewOf(now.view(group, resource));
 }
 
 function keyOf(group: string, resource: string): string {

@@ -5,7 +5,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import type { HelloMessage, SnapshotMessage } from "../../wire/messages.ts";
+import type { RegistrationMessage, SnapshotMessage } from "../../wire/messages.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { KEEPALIVE, type ManagerChannel } from "../identity/manager-channel.ts";
 import { createMeshClient } from "./mesh-client.ts";
@@ -14,7 +14,7 @@ import { createSessionMetrics } from "./session-metrics.ts";
 
 /**
  * What is at an endpoint: the leader; one that does not believe us; one that has nothing for us; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
- * fails once it has the hello; something that is no address; or the name of another.
+ * fails once it has the registration; something that is no address; or the name of another.
  */
 type Place =
   | "leads"
@@ -28,7 +28,7 @@ type Place =
   | "no address"
   | { readonly to: string };
 
-const hello: HelloMessage = {
+const registration: RegistrationMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
   version: 0,
   digest: "",
@@ -49,7 +49,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   const tries: string[] = [];
   /** Versions of the snapshots that came in. */
   const taken: number[] = [];
-  const said = { hello, canPromise: true };
+  const said = { registration, canPromise: true };
   /** How the manager is trusted; an error if a file of the identity is missing. */
   const identity: { access: ManagerAccess } = { access: createPlainAccess() };
   const open: { readonly options: MeshStreamOptions; readonly stream: MeshStream; readonly isServed: boolean }[] = [];
@@ -91,7 +91,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     access: { pass: () => identity.access.pass() },
     service: {},
     intake: { take: ({ version }: SnapshotMessage) => taken.push(version) } as never,
-    hello: async () => ({ hello: said.hello, tablesFor: () => [] }),
+    registration: async () => ({ registration: said.registration, tablesFor: () => [] }),
     promise: async () => said.canPromise,
     metrics: createSessionMetrics(new Registry()),
     clock,
@@ -136,7 +136,7 @@ it("goes back to the service when a leader is gone, and not to that leader again
   expect(tries.slice(seen)).toContain("old");
 });
 
-it("gives a stopped process 1 s to answer the handshake, and a busy one 10 s to answer the hello", async () => {
+it("gives a stopped process 1 s to answer the handshake, and a busy one 10 s to answer the registration", async () => {
   for (const [place, ms] of [
     ["stopped", 1_000],
     ["mute", 10_000],
@@ -252,7 +252,7 @@ it("takes a redirect to nowhere for no redirect", async () => {
   expect(await servedAfter(30_000)).toBeLessThanOrEqual(30_000);
 });
 
-it("comes back ever more slowly to a leader that takes its hello and then fails each stream", async () => {
+it("comes back ever more slowly to a leader that takes its registration and then fails each stream", async () => {
   const { clock, tries, open, places } = setup({ service: "fails" }, () => 0.5);
   await clock.advance(60_000);
   expect(tries.length).toBeLessThan(12);
@@ -270,7 +270,7 @@ it("comes back ever more slowly to a leader that takes its hello and then fails 
 it("takes no snapshot on a stream on which it has promised nothing, if it has promised something before", async () => {
   const { clock, taken, said, open } = setup({ service: "leads" });
   await clock.advance(2_000);
-  said.hello = { ...hello, epoch: 7 };
+  said.registration = { ...registration, epoch: 7 };
   open[0]?.stream.close(new Error("reset"));
   await clock.advance(1_000);
   open[0]?.options.onMessage(snapshotOf(1)); // from a replica that knows no epochs, or has not asked for the promise

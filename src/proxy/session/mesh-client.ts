@@ -1,4 +1,4 @@
-// Keeps a stream to the leading manager replica for ever: connects, says hello, hands snapshots to the intake, reports,
+// Keeps a stream to the leading manager replica for ever: connects, registers, hands snapshots to the intake, reports,
 // follows redirects, and comes back after any failure with backoff. Invariants: its failures never touch what is in force; no
 // replica is waited for without end, and a redirect to one that has just failed is not followed: until the next leader is known,
 // replicas name the last one.
@@ -11,12 +11,12 @@ import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
 import { isRefusal, isUnbelieved } from "../identity/refusal.ts";
-import type { Greeting } from "./hello.ts";
 import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import type { Greeting } from "./registration.ts";
 import type { ManagerContact } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotIntake } from "./snapshot-intake.ts";
@@ -28,7 +28,7 @@ export interface MeshClientDeps {
   readonly service: ServiceDefinition;
   readonly intake: SnapshotIntake;
   /** What to say first, asked anew for each stream. */
-  hello(): Promise<Greeting>;
+  registration(): Promise<Greeting>;
   /** Promises to follow no leader of a lower epoch, also after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
   readonly metrics: SessionMetrics;
@@ -51,7 +51,7 @@ export interface MeshClient extends ManagerContact {
 const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
 
 /**
- * How long a replica may take to answer the handshake, and then the hello, in milliseconds; twice as long after each time in a row
+ * How long a replica may take to answer the handshake, and then the registration, in milliseconds; twice as long after each time in a row
  * that none did, up to `most`: they may be busy with those who gave up. The service may lead to a stopped replica again and again
  * until its readiness is noticed, so the first is short; a manager answers the handshakes of a thousand proxies within it.
  */
@@ -59,7 +59,7 @@ const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most
 /** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
 const SERVED_MS = 1_000;
 /**
- * A leader that takes the hello and then fails each stream is come back to this many times more
+ * A leader that takes the registration and then fails each stream is come back to this many times more
  * slowly than others in the end: it is alive, and what is wrong with it hardly goes away in a second.
  */
 const FAILED_STREAM_FACTOR = 10;
@@ -84,22 +84,22 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   let report: ReportMessage | undefined;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
-  // By itself, so that nothing here keeps the tables of a hello as long as its stream lasts.
+  // By itself, so that nothing here keeps the tables of a registration as long as its stream lasts.
   const begin = async (endpoint: string) => {
-    const greeting = await deps.hello();
-    return { hello: greeting.hello, dialog: createMeshDialog({ ...deps, endpoint, greeting }) };
+    const greeting = await deps.registration();
+    return { registration: greeting.registration, dialog: createMeshDialog({ ...deps, endpoint, greeting }) };
   };
 
   const streamOnce = async (endpoint: string, signal: AbortSignal): Promise<StreamOutcome> => {
     const pass = await deps.access.pass();
-    const { hello, dialog } = await begin(endpoint);
+    const { registration, dialog } = await begin(endpoint);
     let isReached = false;
     let connectedMs: number | undefined;
     const opened = open({
       channel: channels.to(endpoint, pass),
       metadata: pass.metadata,
       service: deps.service,
-      hello: { hello },
+      registration: { registration },
       onReachable() {
         deadline.cancel();
         isReached = true;

@@ -1,11 +1,11 @@
-// What is said on one stream after the hello: routes go to the intake, a leader that asks for the promise gets it, and a replica that
+// What is said on one stream after the registration: routes go to the intake, a leader that asks for the promise gets it, and a replica that
 // does not lead names another. Invariant: a proxy that has promised anything, on this stream or before, takes routes only from a
 // replica to which it has given its promise on this very stream. One for each stream; made by mesh-client.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, WelcomeMessage } from "../../wire/messages.ts";
-import type { Greeting } from "./hello.ts";
 import type { MeshStream } from "./mesh-stream.ts";
+import type { Greeting } from "./registration.ts";
 import type { DeltaAnswers, SnapshotIntake } from "./snapshot-intake.ts";
 
 export interface MeshDialogDeps {
@@ -27,9 +27,9 @@ export interface MeshDialog {
 }
 
 export function createMeshDialog({ endpoint, greeting, promise, intake, log }: MeshDialogDeps): MeshDialog {
-  /** The highest epoch that the hello says is promised; 0 if none. */
-  const promised = greeting.hello.epoch ?? 0;
-  /** Forgotten once it has been asked: a stream lasts for days, and the tables of its hello are large. */
+  /** The highest epoch that the registration says is promised; 0 if none. */
+  const promised = greeting.registration.epoch ?? 0;
+  /** Forgotten once it has been asked: a stream lasts for days, and the tables of its registration are large. */
   let toldAtFirst: Pick<Greeting, "tablesFor"> | undefined = greeting;
   // A manager from before there were epochs asks for no promise; it is followed by whoever has given none.
   let isFollowing = promised === 0;

@@ -1,4 +1,4 @@
-// One gRPC stream to one manager replica, from Hello to its end. It knows the protocol's messages and nothing of what is
+// One gRPC stream to one manager replica, from Registration to its end. It knows the protocol's messages and nothing of what is
 // done with them. Invariant: after `ended` nothing is sent or received any more. Called by mesh-client.
 import type { ClientDuplexStream, Metadata, ServiceDefinition } from "@grpc/grpc-js";
 import { MeshError } from "../../base/errors.ts";
@@ -19,10 +19,10 @@ export interface MeshStreamOptions {
   /** Says who we are. */
   readonly metadata: Metadata;
   readonly service: ServiceDefinition;
-  readonly hello: ProxyMessage;
+  readonly registration: ProxyMessage;
   /** A living process is at the other end: it has answered the handshake. A stopped one's kernel accepts connections still. */
   onReachable(): void;
-  /** The manager has taken the hello. */
+  /** The manager has taken the registration. */
   onConnected(): void;
   onMessage(message: ManagerMessage): void;
 }
@@ -56,7 +56,7 @@ export function openMeshStream(options: MeshStreamOptions): MeshStream {
   });
   call.on("error", finish); // stays attached: `cancel` reports an error as well
   call.on("end", () => finish());
-  call.write(options.hello);
+  call.write(options.registration);
   return {
     send(message) {
       if (!over) call.write(message);

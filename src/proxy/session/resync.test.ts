@@ -4,11 +4,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { group, shown, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { group, retained, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { cutShards } from "../../route/shard-ranges.ts";
-import { readingOf } from "../../route/snapshot.ts";
+import { readViewOf } from "../../route/snapshot.ts";
 import { createEnforcer, enforced } from "./enforcer.ts";
 import { createLeftOut } from "./left-out.ts";
 import { createResync } from "./resync.ts";
@@ -37,9 +37,9 @@ describe("what a route change means for a resource", () => {
     ["a loss", { blue: ["a", "b"] }, { blue: ["a"], rest: ["b"] }, false, true],
     ["a fence", { blue: ["a"] }, { blue: ["a"], fenced: ["a"] }, false, true],
     ["a grant after a fence", { fenced: ["a"] }, { blue: ["a"] }, true, false],
-    ["a loss that is shown on", { blue: ["a"] }, { rest: ["a"], shown: ["a"] }, false, false],
-    ["what was shown, back", { rest: ["a"], shown: ["a"] }, { blue: ["a"] }, false, false],
-    ["the end of what was shown", { rest: ["a"], shown: ["a"] }, { rest: ["a"] }, false, true],
+    ["a loss that is shown on", { blue: ["a"] }, { rest: ["a"], retained: ["a"] }, false, false],
+    ["what was retained, back", { rest: ["a"], retained: ["a"] }, { blue: ["a"] }, false, false],
+    ["the end of what was shown", { rest: ["a"], retained: ["a"] }, { rest: ["a"] }, false, true],
     ["a new namespace", { blue: ["a"] }, { blue: ["a", "new"] }, false, false],
     ["a deleted namespace", { blue: ["a", "b"] }, { blue: ["a"] }, false, false],
   ])("%s", (_, before, now, gained, lost) => {
@@ -55,7 +55,7 @@ describe("what a route change means for a resource", () => {
 
   const configMaps = [group("", "configmaps")];
   const fencedPublic = (members: Record<string, number[]>, fenced: string[]) =>
-    enforced(snapshot(table([subset("canary", ...configMaps)], members, { publicResources: configMaps, fenced })));
+    enforced(snapshot(table([subset("canary", ...configMaps)], members, { sharedResources: configMaps, fenced })));
 
   it("of a public resource that a rule names too is not hidden by another fenced namespace, which everybody sees still", () => {
     const before = fencedPublic({ y: [], x: [] }, []);
@@ -67,10 +67,10 @@ describe("what a route change means for a resource", () => {
     const names = ["a", "b", "c", "d", "e"];
     const some = fc.subarray(names);
     const rules = [subset("blue"), subset("canary", ...configMaps)];
-    const shownClasses = (all: string[], maps: string[]) => {
+    const retainedClasses = (all: string[], maps: string[]) => {
       return [
-        shown(all),
-        shown(
+        retained(all),
+        retained(
           maps.filter((name) => !all.includes(name)),
           ...configMaps,
         ),
@@ -83,14 +83,14 @@ describe("what a route change means for a resource", () => {
         canary: some,
         fenced: fc.subarray(names, { maxLength: 3 }),
         isPublic: fc.boolean(),
-        shown: fc.option(fc.tuple(some, some), { nil: undefined }),
+        retained: fc.option(fc.tuple(some, some), { nil: undefined }),
       })
-      .map(({ known, blue, canary, fenced, isPublic, shown }) => {
+      .map(({ known, blue, canary, fenced, isPublic, retained }) => {
         const members = known.map((name) => [name, [...(blue.includes(name) ? [0] : []), ...(canary.includes(name) ? [1] : [])]]);
         return table(rules, Object.fromEntries(members), {
-          publicResources: isPublic ? configMaps : [],
+          sharedResources: isPublic ? configMaps : [],
           fenced,
-          ...(shown === undefined ? {} : { shown: shownClasses(...shown) }),
+          ...(retained === undefined ? {} : { retained: retainedClasses(...retained) }),
         });
       });
     fc.assert(
@@ -104,8 +104,8 @@ describe("what a route change means for a resource", () => {
           if (before === undefined || now === undefined) return;
           const change = changeBetween(before, now);
           const each = names.map((name) => change.of("", resource, name));
-          const [old, next] = [readingOf(before.view("", resource)), readingOf(now.view("", resource))];
-          const clusterScope = { was: old.standing("") === "mine", is: next.standing("") === "mine" };
+          const [old, next] = [readViewOf(before.view("", resource)), readViewOf(now.view("", resource))];
+          const clusterScope = { was: old.ownershipOf("") === "own", is: next.ownershipOf("") === "own" };
           expect(change.of("", resource, "")).toEqual({
             gained: (!clusterScope.was && clusterScope.is) || each.some(({ gained }) => gained),
             lost:

@@ -15,7 +15,7 @@
 // for what they hold, or held (renewing-watch.ts). That is no list: once that watch is over, its client lists, since nobody knows how
 // much of it it has read.
 //
-// All of this goes by what the pod may read (`readingOf`): "mine" below is also what it goes on showing until it is restarted.
+// All of this goes by what the pod may read (`readingOf`): "own" below is also what it goes on showing until it is restarted.
 //
 // Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
 //
@@ -37,7 +37,7 @@
 // may be anything; and what was excluded by name, of which only what goes and is born again matters. A list that is on its way
 // counts as touched by the change (`listing`), what was listed before is forgotten (listed-shapes), and a live watch is told.
 import type { Clock } from "../../base/clock.ts";
-import { readingOf } from "../../route/snapshot.ts";
+import { readViewOf } from "../../route/snapshot.ts";
 import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
 import { createListedShapes } from "./listed-shapes.ts";
@@ -136,8 +136,8 @@ export function createResync(session: Session, clock: Clock): Resync {
 /** True if one of the namespaces that the table knows no more was shown by the collection. */
 export function hasLostOneOf(removed: readonly string[], { group, resource, namespace }: Collection, before: Enforced): boolean {
   if (removed.length === 0) return false;
-  const view = readingOf(before.view(group, resource));
-  return removed.some((name) => (namespace === "" || namespace === name) && view.standing(name) === "mine");
+  const view = readViewOf(before.view(group, resource));
+  return removed.some((name) => (namespace === "" || namespace === name) && view.ownershipOf(name) === "own");
 }
 
 function movedOf(moved: MovedNamespaces | undefined, noted: ReadonlySet<string> | undefined): Pick<ViewChange, "moved"> {

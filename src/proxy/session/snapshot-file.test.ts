@@ -114,9 +114,9 @@ describe("the stored snapshot", () => {
     expect(await readdir(join(dir, "data"))).toEqual(["snapshot.json"]);
   });
 
-  it("keeps what is shown, and does not take text for a list", async () => {
-    const shown = [{ namespaces: new Set(["x", "y"]), rules: [{ resources: [], visible: true }] }];
-    const showing = { ...snapshot, table: { ...snapshot.table, shown } };
+  it("keeps what is retained, and does not take text for a list", async () => {
+    const retained = [{ namespaces: new Set(["x", "y"]), rules: [{ resources: [], visible: true }] }];
+    const showing = { ...snapshot, table: { ...snapshot.table, retained } };
     await fileOf().save(showing);
     expect(await fileOf().load()).toEqual(showing);
     const spoilt = snapshotToJson(showing, pod).replace('"namespaces":["x","y"]', '"namespaces":"xy"');

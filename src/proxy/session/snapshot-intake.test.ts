@@ -63,7 +63,7 @@ it("puts a delta in force as the snapshot that it leads to, stores the whole, te
   await clock.flush();
   expect(answered).toEqual(["ack 1", "ack 2"]);
   expect(enforcer.current?.snapshot).toMatchObject({ version: 2, digest: "digest-2", subset: "blue", lockName: "shop-lock" });
-  expect(enforcer.current?.view("", "pods").standing("b")).toBe("mine");
+  expect(enforcer.current?.view("", "pods").ownershipOf("b")).toBe("own");
   expect(saved.map(({ digest }) => digest)).toEqual(["digest-1", "digest-2"]);
   expect(saved.at(-1)).toBe(intake.held.acknowledged);
   expect(saved.at(-1)?.table.classOf.size).toBe(22);
@@ -167,7 +167,7 @@ it("killed with a gain in force that is not stored yet, the next process tells t
   await first.clock.flush();
   first.disk.fails = true;
   first.take(after, 2);
-  expect(first.enforcer.current?.view("", "pods").standing("b")).toBe("mine");
+  expect(first.enforcer.current?.view("", "pods").ownershipOf("b")).toBe("own");
   const next = setup();
   next.saved.push(before);
   await next.intake.restore(false);

@@ -44,14 +44,14 @@ export interface SnapshotIntake {
 }
 
 /**
- * What this proxy may hold, for its hello. A new manager believes nothing but this, so it must cover every write under way:
+ * What this proxy may hold, for its registration. A new manager believes nothing but this, so it must cover every write under way:
  *
  * - What is in force refuses new writes in what it lost, but older ones may still run there. So a snapshot is told as held
  *   (`acknowledged`) only from the moment when an ACK could be sent; until then the last such one is, and with it what it lost.
  * - That one alone would hide what was gained since, where writes are let through already. So all that came into force since is
  *   told too (`inDoubt`): writes were let through by one of these and by nothing else.
  * - The manager ends the doubt only upon an ACK, and sends a snapshot to be acknowledged whatever it wishes; that ACK waits for
- *   the writes, as every one does. So a hello can be said at any time, and a write without end blocks its ACK and nothing more.
+ *   the writes, as every one does. So a registration can be said at any time, and a write without end blocks its ACK and nothing more.
  * - A process that starts again holds what its disk says, which was stored after the writes had ended and before the ACK. Writes of
  *   the process before may outlive it, and where it was killed also be in what it had gained and not stored yet. Until they are over
  *   nothing is acknowledged, and this process may hold anything besides (`mayHoldMore`).

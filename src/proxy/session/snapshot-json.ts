@@ -115,12 +115,12 @@ function checkShape({ pod, snapshot, lock }: FileContent): void {
 
 function listsIn(table: SnapshotMessage["table"]): unknown[] {
   if (table === null) return [];
-  const { rules, classes, publicResources, fenced, shown = [] } = table;
+  const { rules, classes, sharedResources, fenced, retained = [] } = table;
   return [
-    publicResources,
+    sharedResources,
     fenced,
     ...rules.flatMap(({ resources, terms = [] }) => [resources, terms, ...terms.map((term) => term.values)]),
     ...classes.flatMap((row) => [row.rules, row.namespaces]),
-    ...shown.flatMap((row) => [row.namespaces, row.rules, ...row.rules.map((rule) => rule.resources)]),
+    ...retained.flatMap((row) => [row.namespaces, row.rules, ...row.rules.map((rule) => rule.resources)]),
   ];
 }

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
-import { shown, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { retained, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { isStatus } from "../../kube/status.ts";
@@ -16,15 +16,15 @@ import { createEnforcer } from "./enforcer.ts";
  * How n stands: `open` is unnamed while there are no rules, so that whatever is unnamed is ours. `shown` is another's, and this
  * pod goes on showing it; `kept` is about to be ours again, and shown meanwhile.
  */
-type Place = "mine" | "foreign" | "moving" | "unknown" | "open" | "shown" | "kept";
+type Place = "own" | "other-subset" | "moving" | "unknown" | "open" | "shown" | "kept";
 
 function routesFor(place: Place, version: number): Snapshot {
   const rules = place === "open" ? [] : [subset("blue")];
   const isNamed = place !== "open" && place !== "unknown";
-  const isForeign = place === "foreign" || place === "shown";
+  const isForeign = place === "other-subset" || place === "shown";
   const members = { a: [], c: [], ...(isNamed ? { n: isForeign ? [0] : [] } : {}) };
   const fenced = place === "moving" || place === "kept" ? ["n"] : [];
-  const more = place === "shown" || place === "kept" ? { fenced, shown: [shown(["n"])] } : { fenced };
+  const more = place === "shown" || place === "kept" ? { fenced, retained: [retained(["n"])] } : { fenced };
   return snapshot(table(rules, members, more), {
     version,
     digest: `d${version}`,
@@ -81,7 +81,7 @@ function start(first: Place, path: string, watchType = "application/json") {
 
 const walks = {
   async list([first, ...later]: readonly Place[], path: string) {
-    const { move, list, watch, hang, clock } = start(first ?? "mine", path);
+    const { move, list, watch, hang, clock } = start(first ?? "own", path);
     const answer = hang();
     const listed = list();
     await clock.flush();
@@ -92,14 +92,14 @@ const walks = {
     return code === 410;
   },
   async gap([first, ...later]: readonly Place[], path: string) {
-    const { move, list, watch } = start(first ?? "mine", path);
+    const { move, list, watch } = start(first ?? "own", path);
     await list();
     for (const place of later) move(place);
     const { code } = await watch();
     return code === 410;
   },
   async live([first, ...later]: readonly Place[], path: string) {
-    const { move, list, watch, clock } = start(first ?? "mine", path);
+    const { move, list, watch, clock } = start(first ?? "own", path);
     await list();
     const { source, sink, code } = await watch();
     if (code === 410) return true;
@@ -120,60 +120,60 @@ const SEEN: readonly Walk[] = ["gap", "live"];
 const IDLE: readonly Walk[] = ["list", "gap"];
 
 const CELLS: readonly (readonly [readonly Place[], readonly Walk[]])[] = [
-  [["mine", "mine"], NONE],
-  [["mine", "foreign"], EVERY],
-  [["mine", "moving"], EVERY],
-  [["mine", "unknown"], IDLE],
-  [["foreign", "mine"], EVERY],
-  [["foreign", "foreign"], NONE],
-  [["foreign", "moving"], NONE],
-  [["foreign", "unknown"], NONE],
-  [["moving", "mine"], EVERY],
-  [["moving", "foreign"], NONE],
+  [["own", "own"], NONE],
+  [["own", "other-subset"], EVERY],
+  [["own", "moving"], EVERY],
+  [["own", "unknown"], IDLE],
+  [["other-subset", "own"], EVERY],
+  [["other-subset", "other-subset"], NONE],
+  [["other-subset", "moving"], NONE],
+  [["other-subset", "unknown"], NONE],
+  [["moving", "own"], EVERY],
+  [["moving", "other-subset"], NONE],
   [["moving", "moving"], NONE],
   [["moving", "unknown"], NONE],
-  [["mine", "unknown", "mine"], IDLE],
-  [["mine", "unknown", "foreign"], EVERY],
-  [["mine", "unknown", "moving"], EVERY],
-  [["mine", "unknown", "unknown"], IDLE],
-  [["foreign", "unknown", "mine"], EVERY],
-  [["foreign", "unknown", "foreign"], NONE],
-  [["foreign", "unknown", "moving"], NONE],
-  [["foreign", "unknown", "unknown"], NONE],
-  [["foreign", "unknown", "open"], EVERY],
-  [["moving", "unknown", "mine"], EVERY],
-  [["moving", "unknown", "foreign"], NONE],
+  [["own", "unknown", "own"], IDLE],
+  [["own", "unknown", "other-subset"], EVERY],
+  [["own", "unknown", "moving"], EVERY],
+  [["own", "unknown", "unknown"], IDLE],
+  [["other-subset", "unknown", "own"], EVERY],
+  [["other-subset", "unknown", "other-subset"], NONE],
+  [["other-subset", "unknown", "moving"], NONE],
+  [["other-subset", "unknown", "unknown"], NONE],
+  [["other-subset", "unknown", "open"], EVERY],
+  [["moving", "unknown", "own"], EVERY],
+  [["moving", "unknown", "other-subset"], NONE],
   [["moving", "unknown", "moving"], NONE],
   [["moving", "unknown", "unknown"], NONE],
-  [["open", "mine"], EVERY],
+  [["open", "own"], EVERY],
   [["open", "unknown"], EVERY],
-  [["open", "unknown", "foreign"], EVERY],
-  [["open", "foreign"], EVERY],
+  [["open", "unknown", "other-subset"], EVERY],
+  [["open", "other-subset"], EVERY],
   [["open", "moving"], EVERY],
 ];
 const SHOWN_CELLS: typeof CELLS = [
-  [["mine", "shown"], NONE],
+  [["own", "shown"], NONE],
   [["shown", "shown"], NONE],
-  [["shown", "mine"], NONE],
-  [["shown", "kept", "mine"], NONE],
-  [["mine", "shown", "kept", "mine", "shown"], NONE],
-  [["shown", "foreign"], EVERY],
+  [["shown", "own"], NONE],
+  [["shown", "kept", "own"], NONE],
+  [["own", "shown", "kept", "own", "shown"], NONE],
+  [["shown", "other-subset"], EVERY],
   [["shown", "moving"], EVERY],
-  [["mine", "shown", "foreign"], EVERY],
+  [["own", "shown", "other-subset"], EVERY],
   [["kept", "moving"], EVERY],
-  [["foreign", "shown"], EVERY],
+  [["other-subset", "shown"], EVERY],
   [["moving", "kept"], EVERY],
   [["shown", "unknown"], IDLE],
-  [["shown", "unknown", "mine"], IDLE],
+  [["shown", "unknown", "own"], IDLE],
   [["shown", "unknown", "shown"], IDLE],
-  [["shown", "unknown", "foreign"], EVERY],
-  [["foreign", "unknown", "shown"], EVERY],
-  [["mine", "unknown", "shown"], IDLE],
+  [["shown", "unknown", "other-subset"], EVERY],
+  [["other-subset", "unknown", "shown"], EVERY],
+  [["own", "unknown", "shown"], IDLE],
 ];
 const UNKNOWN_CELLS: typeof CELLS = [
-  [["unknown", "mine"], SEEN],
-  [["unknown", "unknown", "mine"], SEEN],
-  [["unknown", "foreign"], NONE],
+  [["unknown", "own"], SEEN],
+  [["unknown", "unknown", "own"], SEEN],
+  [["unknown", "other-subset"], NONE],
   [["unknown", "shown"], SEEN],
   [["unknown", "moving"], NONE],
   [["unknown", "unknown"], NONE],
@@ -193,7 +193,7 @@ describe("a namespace that comes to stand so makes a client of all namespaces li
 
 // The end of all rules for unnamed namespaces is no cell of a single one: others' lists of it are held, see isolate.test.ts.
 describe("and a client of the namespace alone", () => {
-  const isAlone = ([places]: (typeof CELLS)[number]) => places.join() !== "open,mine";
+  const isAlone = ([places]: (typeof CELLS)[number]) => places.join() !== "open,own";
   // What moves cannot be listed, and no watch can go on from an old list of it. One that is live ends by the table alone.
   const alone = (places: readonly Place[], expected: readonly Walk[]) => {
     if (places[0] === "moving") return EVERY;
@@ -203,7 +203,7 @@ describe("and a client of the namespace alone", () => {
   it.each(named([...CELLS.filter(isAlone), ...SHOWN_CELLS]))("%s", async (_, places, expected) => {
     expect(await told("/api/v1/namespaces/n/pods", places)).toEqual(alone(places, expected));
   });
-  it.each(["mine", "shown"] as const)("which is named as ours goes on: %s", async (place) => {
+  it.each(["own", "shown"] as const)("which is named as ours goes on: %s", async (place) => {
     expect(await told("/api/v1/namespaces/n/pods", ["open", place])).toEqual([]);
   });
 });
@@ -211,16 +211,16 @@ describe("and a client of the namespace alone", () => {
 describe("a namespace that is born again", () => {
   it("is told to watchers of namespaces, whose ADDED was dropped while it was another's", async () => {
     const path = "/api/v1/namespaces";
-    expect(await told(path, ["foreign", "unknown", "mine"])).toEqual(EVERY);
-    expect(await told(path, ["mine", "unknown", "foreign"])).toEqual(EVERY);
+    expect(await told(path, ["other-subset", "unknown", "own"])).toEqual(EVERY);
+    expect(await told(path, ["own", "unknown", "other-subset"])).toEqual(EVERY);
   });
   it("is told hours later where it had been excluded by name", async () => {
-    const { list, watch, move, clock } = start("foreign", "/api/v1/pods");
+    const { list, watch, move, clock } = start("other-subset", "/api/v1/pods");
     await list();
     move("unknown");
     await clock.advance(3_600_000);
     move("unknown");
-    move("mine");
+    move("own");
     expect((await watch()).code).toBe(410);
   });
 });

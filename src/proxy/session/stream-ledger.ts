@@ -1,4 +1,4 @@
-// What the proxy remembers of its streams, over restarts: their numbers, by which a manager tells a hello that comes late, over an older
+// What the proxy remembers of its streams, over restarts: their numbers, by which a manager tells a registration that comes late, over an older
 // connection, from a newer one; and the epoch of the newest leader that it has promised to follow, which keeps it from an older one
 // that was stopped and believes that it still leads. Invariants: a later stream has a higher number, also after a restart and after
 // the clock was set back, as long as the disk takes a few bytes (without that the clock alone must not go back); what is stored says

@@ -1,6 +1,6 @@
-// A route table as the bytes that a hello names by their hash, and a manager may ask for. Invariant: the same table object gives the same
+// A route table as the bytes that a registration names by their hash, and a manager may ask for. Invariant: the same table object gives the same
 // bytes each time. The hash is kept as long as the table, the bytes, hundreds of kilobytes, are made anew: hardly one proxy of a
-// thousand is asked for them. Used by the session for its hellos.
+// thousand is asked for them. Used by the session for its registrations.
 import { createHash } from "node:crypto";
 import type { RouteTable } from "../../route/table.ts";
 import type { RouteTableCodec } from "../../wire/load-proto.ts";

@@ -3,7 +3,7 @@
 // fell into the same class before and after are judged once.
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
-import { isNamespaces, readingOf, type Standing } from "../../route/snapshot.ts";
+import { isNamespaces, type Ownership, readViewOf } from "../../route/snapshot.ts";
 import type { Enforced } from "./session.ts";
 
 /** How a watch is touched by a change. */
@@ -54,21 +54,21 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
 
   const judge = (group: string, resource: string, namespace: string): ViewChange => {
     if (!sameCallers) return { gained: true, lost: true };
-    const [old, next] = [readingOf(before.view(group, resource)), readingOf(now.view(group, resource))];
+    const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
     // Which objects came and which went depends on their labels, which nobody here knows.
-    if (old.objects?.labelSelector !== next.objects?.labelSelector) return { gained: true, lost: true };
+    if (old.labelFilter?.labelSelector !== next.labelFilter?.labelSelector) return { gained: true, lost: true };
     if (namespace !== "" && !isNamespaces({ group, resource })) {
-      const [was, is] = [old.standing(namespace), next.standing(namespace)];
+      const [was, is] = [old.ownershipOf(namespace), next.ownershipOf(namespace)];
       const { gained, lost } = step(was, is);
       // One that nobody had named was not deleted: it was shown, and is no more.
-      const isHidden = was === "mine" && is === "unknown" && !before.snapshot.table.classOf.has(namespace);
+      const isHidden = was === "own" && is === "unknown" && !before.snapshot.table.classOf.has(namespace);
       return { gained, lost: lost || isHidden };
     }
     let gained = false;
     // Namespaces that nobody knows yet were shown, and are no more.
     let lost = ownsUnknown(old) && !ownsUnknown(next);
     for (const { sample } of allPairs()) {
-      const one = step(old.standing(sample), next.standing(sample));
+      const one = step(old.ownershipOf(sample), next.ownershipOf(sample));
       gained ||= one.gained;
       lost ||= one.lost;
     }
@@ -86,16 +86,16 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
       return change;
     },
     movedIn(group, resource) {
-      const [old, next] = [readingOf(before.view(group, resource)), readingOf(now.view(group, resource))];
-      const isByNamespace = old.objects === undefined && next.objects === undefined;
+      const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
+      const isByNamespace = old.labelFilter === undefined && next.labelFilter === undefined;
       if (!sameCallers || !isByNamespace || ownsUnknown(old) || ownsUnknown(next)) return undefined;
       const moved = { gained: [] as string[], lost: [] as string[] };
       for (const { sample, members } of allPairs()) {
-        const [was, is] = [old.standing(sample), next.standing(sample)];
-        const hasGone = was === "mine" && is === "unknown";
-        if ((was === "mine") === (is === "mine") || hasGone) continue;
+        const [was, is] = [old.ownershipOf(sample), next.ownershipOf(sample)];
+        const hasGone = was === "own" && is === "unknown";
+        if ((was === "own") === (is === "own") || hasGone) continue;
         if (members === undefined || sample === "") return undefined;
-        (is === "mine" ? moved.gained : moved.lost).push(...members);
+        (is === "own" ? moved.gained : moved.lost).push(...members);
       }
       return moved.gained.length + moved.lost.length > MAX_MOVED ? undefined : moved;
     },
@@ -109,10 +109,10 @@ function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
   return [...of.snapshot.table.classOf.keys()].filter((name) => !table.classOf.has(name));
 }
 
-function step(before: Standing, now: Standing): ViewChange {
+function step(before: Ownership, now: Ownership): ViewChange {
   // What disappears from the table was deleted: nobody else has it, and its last events are still to be shown.
-  if (before === "mine") return { gained: false, lost: now === "foreign" || now === "moving" };
-  return { gained: now === "mine" && before !== "unknown", lost: false };
+  if (before === "own") return { gained: false, lost: now === "other-subset" || now === "moving" };
+  return { gained: now === "own" && before !== "unknown", lost: false };
 }
 
 /** The namespaces that stood alike for every resource, and do so now. */
@@ -145,6 +145,6 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
 export function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
   // Not all that is fenced stands alike: what everybody sees does not move, and its class says whether everybody does.
   const standing = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
-  if (table.shown === undefined) return standing;
-  return `${standing}+${table.shown.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
+  if (table.retained === undefined) return standing;
+  return `${standing}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
 }

@@ -5,7 +5,7 @@ import { createEnforcer } from "../session/enforcer.ts";
 import type { Enforced } from "../session/session.ts";
 import { abortWhen, endBySnapshot, endWhen } from "./end-when.ts";
 
-const isOver = (now: Enforced) => now.view("", "pods").standing("a") !== "mine";
+const isOver = (now: Enforced) => now.view("", "pods").ownershipOf("a") !== "own";
 
 function setup() {
   const session = createEnforcer();

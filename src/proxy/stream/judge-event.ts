@@ -5,7 +5,7 @@
 // leaves them. A MODIFIED with foreign labels shows that it was not asked, or did not heed it: the object may have been shown,
 // nobody here knows, and only a new list takes it from the client.
 import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
-import { governingNamespace, hasOwnLabels, type ResourceView, type Standing } from "../../route/snapshot.ts";
+import { governingNamespace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
 
 export type Verdict =
   | { readonly kind: "show" }
@@ -41,10 +41,10 @@ export function judgeEvent(
   const leftOut: string[] = [];
   for (const object of objects) {
     const namespace = governingNamespace(view.group, view.resource, object);
-    const standing: Standing = view.standing(namespace);
+    const standing: Ownership = view.ownershipOf(namespace);
     const hasOurLabels = hasOwnLabels(view, object.labels);
-    if (standing === "mine" && hasOurLabels) mine++;
-    else if (standing === "mine") hasLeft ||= event.type === "MODIFIED";
+    if (standing === "own" && hasOurLabels) mine++;
+    else if (standing === "own") hasLeft ||= event.type === "MODIFIED";
     else if (standing === "moving" || (standing === "unknown" && givenUp(namespace))) leftOut.push(namespace);
     else if (standing === "unknown" && hasOurLabels) unknown.push(namespace);
   }

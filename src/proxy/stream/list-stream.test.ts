@@ -13,7 +13,7 @@ function setup() {
 }
 
 const foreign = '{"metadata":{"namespace":"b","name":"secret"}}';
-const own = '{"metadata":{"namespace":"a","name":"mine"}}';
+const own = '{"metadata":{"namespace":"a","name":"own"}}';
 const list = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[${own},${foreign},${own}]}`;
 
 describe("a filtered list", () => {

@@ -6,7 +6,7 @@ import type { Encoding, ItemMeta, ReadOptions } from "../../kube/codec/types.ts"
 import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/watch-frames.ts";
 import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
-import { governingNamespace, isMine, type ResourceView, readingOf } from "../../route/snapshot.ts";
+import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { Resync } from "../session/resync.ts";
 import type { Enforced, Session } from "../session/session.ts";
 import { judgeEvent } from "./judge-event.ts";
@@ -94,7 +94,7 @@ export class WatchJudge {
     }
     // The watch is about to end with a 410. Until then nothing, no bookmark either, may say that what was shown is all there is.
     if (view.isMoving) return "drop";
-    const options = view.objects === undefined ? VERSIONS : LABELS_AND_VERSIONS;
+    const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
     const fate = this.#judgeEvent(view, frame, event, options);
     if (fate !== "wait") this.#follows(event);
@@ -109,7 +109,7 @@ export class WatchJudge {
         return this.#show(frame);
       case "show-part":
         this.#leaveOut(leftOut);
-        return this.#show(filterTableFrame(frame, (meta) => isMine(view, meta), options));
+        return this.#show(filterTableFrame(frame, (meta) => isOwned(view, meta), options));
       case "relist":
         this.#served?.dropped(1);
         this.#events.dropped.value++;
@@ -140,7 +140,7 @@ export class WatchJudge {
     const view = this.#view();
     const { objects } = readFrame(this.#encoding, frame);
     const names = new Set(objects.map((object) => governingNamespace(view.group, view.resource, object)));
-    return [...names].filter((namespace) => view.standing(namespace) === "unknown");
+    return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
   /**
@@ -160,10 +160,11 @@ export class WatchJudge {
   follow(removed: readonly string[], before: Enforced): void {
     const { group, resource } = this.#scope.collection;
     const view = this.#view();
-    const old = readingOf(before.view(group, resource));
+    const old = readViewOf(before.view(group, resource));
     const nowMs = this.#deps.clock.monotonicMs();
-    for (const namespace of removed) if (old.standing(namespace) === "mine") this.#departed.set(namespace, nowMs);
-    for (const namespace of this.#departed.keys()) if (view.standing(namespace) !== "unknown") this.#departed.delete(namespace);
+    for (const namespace of removed) if (old.ownershipOf(namespace) === "own") this.#departed.set(namespace, nowMs);
+    for (const namespace of this.#departed.keys())
+      if (view.ownershipOf(namespace) !== "unknown") this.#departed.delete(namespace);
   }
 
   /**
@@ -178,7 +179,7 @@ export class WatchJudge {
 
   /** As `isStale`, at the beginning: the routes may have changed since the watch was decided upon. */
   isStaleAtStart(): boolean {
-    return this.isStale(this.#view().namespaces().mine);
+    return this.isStale(this.#view().namespaces().own);
   }
 
   #show(bytes: Uint8Array): Uint8Array {
@@ -216,6 +217,6 @@ export class WatchJudge {
     const { current } = this.#deps.session;
     const { group, resource } = this.#scope.collection;
     if (current === undefined) throw new Error("watching: there is no snapshot");
-    return readingOf(current.view(group, resource));
+    return readViewOf(current.view(group, resource));
   }
 }

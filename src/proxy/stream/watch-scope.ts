@@ -39,22 +39,22 @@ export function hidesNamespaces({ only, excluded, ranges }: PushedDown): boolean
  */
 export function isPushdownStale(view: ResourceView, pushed: PushedDown, born: readonly string[]): boolean {
   const { only, excluded, ranges, labelSelector } = pushed;
-  if (labelSelector !== undefined && labelSelector !== view.objects?.labelSelector) return true;
-  if (excluded.some((namespace) => view.standing(namespace) === "mine")) return true;
+  if (labelSelector !== undefined && labelSelector !== view.labelFilter?.labelSelector) return true;
+  if (excluded.some((namespace) => view.ownershipOf(namespace) === "own")) return true;
   if (only === undefined && ranges === undefined) return false;
   if (ownsUnknown(view) && (only !== undefined || pushed.hidesUnknown === true)) return true;
-  return born.some((namespace) => isHiddenBy(pushed, namespace) && view.standing(namespace) === "mine");
+  return born.some((namespace) => isHiddenBy(pushed, namespace) && view.ownershipOf(namespace) === "own");
 }
 
 /** True if a collection that was all mine is so no more. A namespace that nobody knows any more is deleted, and was mine. */
 export function isTakenAway(view: ResourceView, collection: Collection): boolean {
   if (isAllMine(view, collection)) return false;
-  return collection.namespace === "" || view.standing(collection.namespace) !== "unknown";
+  return collection.namespace === "" || view.ownershipOf(collection.namespace) !== "unknown";
 }
 
 /** True if nothing of the collection needs a look: the resource is whole, or its one namespace is the subset's. */
 export function isAllMine(view: ResourceView, collection: Collection): boolean {
-  if (view.whole || view.objects !== undefined) return view.whole;
+  if (view.ownsAll || view.labelFilter !== undefined) return view.ownsAll;
   const { namespace } = collection;
-  return namespace !== "" && !isNamespaces(collection) && view.standing(namespace) === "mine";
+  return namespace !== "" && !isNamespaces(collection) && view.ownershipOf(namespace) === "own";
 }

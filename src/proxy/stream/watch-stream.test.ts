@@ -5,7 +5,7 @@ import { envelope, type Field, watchFrame } from "../../../test/support/kube-pro
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
-import { readingOf } from "../../route/snapshot.ts";
+import { readViewOf } from "../../route/snapshot.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { createResync } from "../session/resync.ts";
 import type { HeldBudget } from "./held-frames.ts";
@@ -235,7 +235,7 @@ describe("an event of an unknown namespace", () => {
   });
 
   it("passes as DELETED when the namespace was shown until it vanished", async () => {
-    const { source, sink, enforce } = await setup({ blue: ["a"], rest: ["old"], shown: ["old"] });
+    const { source, sink, enforce } = await setup({ blue: ["a"], rest: ["old"], retained: ["old"] });
     enforce({ blue: ["a"] });
     source.write(event("old", "last", "DELETED"));
     expect(sink.text).toBe(event("old", "last", "DELETED"));
@@ -362,8 +362,8 @@ const anyRoutes = fc.record({
   blue: fc.subarray([...namespaceNames]),
   rest: fc.subarray([...namespaceNames]),
   fenced: fc.subarray([...namespaceNames], { maxLength: 1 }),
-  shown: fc.subarray([...namespaceNames], { maxLength: 2 }),
-  own: fc.constantFrom("owned", "shown", "moves back"),
+  retained: fc.subarray([...namespaceNames], { maxLength: 2 }),
+  own: fc.constantFrom("owned", "retained", "moves back"),
 });
 type AnyRoutes = typeof anyRoutes extends fc.Arbitrary<infer Value> ? Value : never;
 const anyStep = fc.oneof(
@@ -375,16 +375,16 @@ const anyStep = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("time" as const), ms: fc.constantFrom(1, 400, 2_000, 6_000) }) },
 );
 
-function disjoint({ blue, rest, fenced, shown }: AnyRoutes): Routes {
-  return { blue, rest: rest.filter((name) => !blue.includes(name)), fenced, shown };
+function disjoint({ blue, rest, fenced, retained }: AnyRoutes): Routes {
+  return { blue, rest: rest.filter((name) => !blue.includes(name)), fenced, retained };
 }
 
-// The namespace `own` is the subset's, or shown.
+// The namespace `own` is the subset's, or retained.
 function withOwn(any: AnyRoutes): Routes {
-  const { blue = [], rest = [], fenced = [], shown = [] } = disjoint(any);
-  if (any.own === "owned") return { blue: ["own", ...blue], rest, fenced, shown };
+  const { blue = [], rest = [], fenced = [], retained = [] } = disjoint(any);
+  if (any.own === "owned") return { blue: ["own", ...blue], rest, fenced, retained };
   const isFenced = any.own === "moves back";
-  return { blue, rest: ["own", ...rest], fenced: isFenced ? ["own", ...fenced] : fenced, shown: ["own", ...shown] };
+  return { blue, rest: ["own", ...rest], fenced: isFenced ? ["own", ...fenced] : fenced, retained: ["own", ...retained] };
 }
 
 describe("for any sequence of events and snapshots", () => {
@@ -407,7 +407,7 @@ describe("for any sequence of events and snapshots", () => {
             const { type, object } = JSON.parse(line);
             if (type === "ERROR") continue;
             const view = session.current?.view("", "pods");
-            expect(view && readingOf(view).standing(object.metadata.namespace)).toBe("mine");
+            expect(view && readViewOf(view).ownershipOf(object.metadata.namespace)).toBe("own");
           }
         };
         for (const step of steps) {

@@ -50,7 +50,7 @@ it("lets one more in for each time that the first one waits in vain, up to the m
   expect([entered.length, clock.pending]).toEqual([4, 0]);
 });
 
-it("as long as the queue moves lets nobody else in, if that is wished", async () => {
+it("as long as the queue moves lets nobody else in, if that is desired", async () => {
   const { clock, gate, entered, enter } = setup("standstill");
   for (let index = 0; index < 12; index++) enter(`${index}`);
   for (let index = 0; index < 5; index++) {

@@ -20,7 +20,7 @@ export function describeAuth(context: Context): void {
   }
 
   async function boundPod(namespace: string, serviceAccountName: string): Promise<Body> {
-    const wanted = pod("mine");
+    const wanted = pod("own");
     const path = `/api/v1/namespaces/${namespace}/pods`;
     return eventually(async () => {
       const { code, body } = await context.client.post(path, { ...wanted, spec: { ...wanted.spec, serviceAccountName } });
@@ -74,11 +74,11 @@ export function describeAuth(context: Context): void {
     it("binds a token to a pod and refuses it once the pod is gone", async () => {
       const { namespace, request } = await account();
       const { metadata } = await boundPod(namespace, "bot");
-      const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "mine", uid: metadata.uid };
+      const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "own", uid: metadata.uid };
       const { body } = await request({ boundObjectRef });
       const { body: reviewed } = await review(body.status.token);
       expect(reviewed.status.user.extra).toMatchObject({
-        "authentication.kubernetes.io/pod-name": ["mine"],
+        "authentication.kubernetes.io/pod-name": ["own"],
         "authentication.kubernetes.io/pod-uid": [metadata.uid],
       });
       await context.client.delete(`/api/v1/namespaces/${namespace}/pods/mine?gracePeriodSeconds=0`);
@@ -91,7 +91,7 @@ export function describeAuth(context: Context): void {
       const { namespace, request } = await account();
       expect((await request({ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "none" } })).code).toBe(404);
       await boundPod(namespace, "bot");
-      expect((await request({ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "mine", uid: "wrong" } })).code).toBe(409);
+      expect((await request({ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "own", uid: "wrong" } })).code).toBe(409);
     });
 
     it("keeps tokens to their audience", async () => {

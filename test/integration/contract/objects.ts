@@ -84,7 +84,7 @@ export function describeObjects(context: Context): void {
       expect((await context.client.post(path, { ...configMap("one"), kind: "Secret" })).code).toBe(400);
       expect((await context.client.post(path, configMap("one", { namespace: "other" }))).code).toBe(400);
       expect((await context.client.post(path, "{not json")).code).toBe(400);
-      expect((await context.client.post(path, "hello", { type: "text/plain" })).code).toBe(415);
+      expect((await context.client.post(path, "registration", { type: "text/plain" })).code).toBe(415);
       expect((await context.client.post(path, { ...configMap("one"), data: { number: 1 } })).code).toBe(400);
     });
 

@@ -54,7 +54,12 @@ async function startOperator(podName: string, args: readonly string[] = []): Pro
 }
 
 const createFoo = () =>
-  client.create(FOOS, { apiVersion: "demo.ctrlmesh.io/v1", kind: "Foo", metadata: FOO, spec: { message: "hello" } } as Foo);
+  client.create(FOOS, {
+    apiVersion: "demo.ctrlmesh.io/v1",
+    kind: "Foo",
+    metadata: FOO,
+    spec: { message: "registration" },
+  } as Foo);
 const say = (message: string) => client.patch(FOOS, FOO, { type: "merge", body: { spec: { message } } });
 const message = async () => (await client.get(CONFIG_MAPS, { namespace: "a", name: "f-data" })).data?.message;
 const becomes = (status: Foo["status"]) => eventually(async () => expect((await client.get(FOOS, FOO)).status).toEqual(status));
@@ -68,7 +73,7 @@ test("a Foo gets a ConfigMap that it owns, and a status; then nothing more is wr
   const foo = await createFoo();
   await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   const { data, metadata } = await client.get(CONFIG_MAPS, { namespace: "a", name: "f-data" });
-  expect(data).toEqual({ message: "hello" });
+  expect(data).toEqual({ message: "registration" });
   expect(metadata.ownerReferences).toMatchObject([{ kind: "Foo", name: "f", uid: foo.metadata.uid, controller: true }]);
 
   await say("again");
@@ -89,9 +94,9 @@ test("a ConfigMap that is changed or deleted is put right", async () => {
   await createFoo();
   await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   await client.delete(CONFIG_MAPS, { namespace: "a", name: "f-data" });
-  await eventually(async () => expect(await message()).toBe("hello"));
+  await eventually(async () => expect(await message()).toBe("registration"));
   await client.patch(CONFIG_MAPS, { namespace: "a", name: "f-data" }, { type: "merge", body: { data: { message: "x" } } });
-  await eventually(async () => expect(await message()).toBe("hello"));
+  await eventually(async () => expect(await message()).toBe("registration"));
   expect((await client.get(FOOS, FOO)).status?.count).toBe(1);
 });
 

@@ -15,19 +15,19 @@ import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { NAMESPACES, PODS, type Pod, SECRETS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
-import { createAdmission } from "../../../src/manager/admission.ts";
+import { INJECTED_LABEL } from "../../../src/manager/facts/app-pods.ts";
 import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
-import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
-import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/snapshot-server/snapshot-server.ts";
-import { INJECTED_LABEL } from "../../../src/manager/translate/app-pods.ts";
+import { createAdmission } from "../../../src/manager/proxies/admit-proxy.ts";
+import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/proxies/snapshot-server.ts";
 import { createInformers, type Informers } from "../../../src/runtime/informers.ts";
 import { createStore, type WritableStore } from "../../../src/runtime/store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { SERVICE_ACCOUNTS } from "../../support/mesh/cluster.ts";
 import { snapshot, table } from "../../support/route-table.ts";
-import { type Access, certify, helloOf, openProxy, type ScriptedProxy } from "../../support/scripted-proxy.ts";
+import { type Access, certify, openProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
 import { handshake } from "../../support/tls-handshake.ts";
 
 const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
@@ -119,11 +119,11 @@ const access = (token: string | undefined, trustPem = mesh.identity.trustPem): A
   serverName: SERVER_NAME,
   ...(token === undefined ? {} : { token }),
 });
-function open(given: Access, hello: { name: string; uid: string } | undefined): ScriptedProxy {
+function open(given: Access, registration: { name: string; uid: string } | undefined): ScriptedProxy {
   const proxy = openProxy(endpoint(), given);
   proxies.push(proxy);
-  const { name = "", uid = "" } = hello ?? {};
-  if (hello !== undefined) proxy.send(helloOf(name, { pod: { namespace: "shop", name, uid } }));
+  const { name = "", uid = "" } = registration ?? {};
+  if (registration !== undefined) proxy.send(registrationOf(name, { pod: { namespace: "shop", name, uid } }));
   return proxy;
 }
 const ended = (proxy: ScriptedProxy) => eventually(() => proxy.ended ?? false);
@@ -173,12 +173,12 @@ describe("a proxy with the token of its pod", () => {
 });
 
 describe("impostors are refused, counted and logged without their token:", () => {
-  const refuse = async (given: Access, hello: { name: string; uid: string }, code: number, reason: string) => {
+  const refuse = async (given: Access, registration: { name: string; uid: string }, code: number, reason: string) => {
     const before = await rejected(reason);
-    const end = await ended(open(given, hello));
+    const end = await ended(open(given, registration));
     expect(end.code).toBe(code);
     expect(await rejected(reason)).toBe(before + 1);
-    expect(registry.facts(`shop/${hello.name}`)).toBeUndefined();
+    expect(registry.facts(`shop/${registration.name}`)).toBeUndefined();
     const text = lines.join("");
     expect(text).toContain(`"reason":"${reason}"`);
     if (given.token !== undefined) expect(text).not.toContain(given.token.split(".")[1]);
@@ -194,7 +194,7 @@ describe("impostors are refused, counted and logged without their token:", () =>
     await refuse(access(pod.token), { ...pod, name: other.name }, status.PERMISSION_DENIED, "other-pod");
     await refuse(access(pod.token), { ...pod, uid: other.uid }, status.PERMISSION_DENIED, "other-pod");
   });
-  it("a pod that says hello for another one over and over, which is served all the same", async () => {
+  it("a pod that registers for another one over and over, which is served all the same", async () => {
     const [pod, other] = [await addPod("p"), await addPod("other")];
     for (let times = 0; times < 12; times++) await ended(open(access(other.token), pod));
     open(access(pod.token), pod);
@@ -300,7 +300,7 @@ describe("a pod with a good token", () => {
     await eventually(() => registry.facts("shop/other")?.connected === true);
     const all: ScriptedProxy[] = [];
     for (let index = 0; index < 12; index++) {
-      all.push(open(access(pod.token), undefined)); // says nothing: no hello counts it
+      all.push(open(access(pod.token), undefined)); // says nothing: no registration counts it
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     await eventually(() => all.filter(({ ended: end }) => end !== undefined).length === 4);

@@ -4,15 +4,15 @@ import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
+import { rulesOf } from "../../../src/manager/plan/snapshots.ts";
+import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
 import {
   type Admission,
   createSnapshotServer,
   type Leadership,
   type SnapshotServer,
-} from "../../../src/manager/snapshot-server/snapshot-server.ts";
-import { rulesOf } from "../../../src/manager/translate/snapshots.ts";
-import { greetingOf } from "../../../src/proxy/session/hello.ts";
+} from "../../../src/manager/proxies/snapshot-server.ts";
+import { greetingOf } from "../../../src/proxy/session/registration.ts";
 import { createTableBytes } from "../../../src/proxy/session/table-bytes.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { loadMeshContract } from "../../../src/wire/load-proto.ts";
@@ -21,7 +21,7 @@ import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
-import { helloOf, openProxy, openStuckProxy, type ScriptedProxy } from "../../support/scripted-proxy.ts";
+import { openProxy, openStuckProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
 
 const names = Array.from({ length: 20_000 }, (_, index) => `a-namespace-with-a-name-of-some-length-${index}`);
 function wide(version: number, moved = 0): Snapshot {
@@ -66,7 +66,7 @@ const open = () => {
   proxies.push(proxy);
   return proxy;
 };
-const openStuck = (name: string) => proxies.push(openStuckProxy(`127.0.0.1:${server.port}`, helloOf(name)));
+const openStuck = (name: string) => proxies.push(openStuckProxy(`127.0.0.1:${server.port}`, registrationOf(name)));
 const snapshotsOf = ({ received }: ScriptedProxy) =>
   received.flatMap((message) => ("snapshot" in message && message.snapshot ? [message.snapshot] : []));
 const kinds = ({ received }: ScriptedProxy) => received.map(({ message }: ManagerMessage) => message);
@@ -81,9 +81,9 @@ afterEach(async () => {
 
 describe("a proxy that knows no epochs", () => {
   beforeEach(() => start());
-  it("is served at its hello, sent whole snapshots, and acknowledges them", async () => {
+  it("is served at its registration, sent whole snapshots, and acknowledges them", async () => {
     const proxy = open();
-    proxy.send(helloOf("p"));
+    proxy.send(registrationOf("p"));
     await eventually(() => proxy.served && registry.facts("shop/p")?.connected === true);
     registry.publish("shop/p", wide(1));
     await eventually(() => snapshotsOf(proxy).length === 1);
@@ -95,7 +95,7 @@ describe("a proxy that knows no epochs", () => {
   });
   it("is sent a delta if it takes them", async () => {
     const proxy = open();
-    proxy.send(helloOf("p", { takesDeltas: true }));
+    proxy.send(registrationOf("p", { takesDeltas: true }));
     await eventually(() => registry.facts("shop/p")?.connected === true);
     registry.publish("shop/p", wide(1));
     await eventually(() => snapshotsOf(proxy).length === 1);
@@ -113,7 +113,7 @@ describe("a long stream", () => {
     const onWarning = ({ name }: Error) => warnings.push(name);
     process.on("warning", onWarning);
     const proxy = open();
-    proxy.send(helloOf("p"));
+    proxy.send(registrationOf("p"));
     await eventually(() => registry.facts("shop/p")?.connected === true);
     for (let version = 1; version <= 20; version++) {
       registry.publish("shop/p", snapshot(table([], {}), { version, digest: `digest-${version}` }));
@@ -128,9 +128,9 @@ describe("a long stream", () => {
 
 describe("epochs", () => {
   beforeEach(() => start());
-  it("are promised before a hello counts; a report that came meanwhile is kept", async () => {
+  it("are promised before a registration counts; a report that came meanwhile is kept", async () => {
     const proxy = open();
-    proxy.send(helloOf("p", { takesEpochs: true }));
+    proxy.send(registrationOf("p", { takesEpochs: true }));
     proxy.send({ report: { leader: true, lock: null } });
     await eventually(() => kinds(proxy).includes("welcome"));
     expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3, wantedTables: [] } }]);
@@ -141,21 +141,21 @@ describe("epochs", () => {
   });
   it("keep an older leader from a proxy that has promised to a newer one, and tell it so", async () => {
     const proxy = open();
-    proxy.send(helloOf("p", { takesEpochs: true, epoch: 4 }));
+    proxy.send(registrationOf("p", { takesEpochs: true, epoch: 4 }));
     await eventually(() => proxy.ended !== undefined);
     expect(proxy.ended).toMatchObject({ code: status.UNAVAILABLE });
     expect([leadership.seen, registry.facts("shop/p")]).toEqual([[4], undefined]);
   });
   it("end: a replica whose lease is over sends nothing more, on streams that it has and on new ones", async () => {
     const proxy = open();
-    proxy.send(helloOf("p"));
+    proxy.send(registrationOf("p"));
     await eventually(() => registry.facts("shop/p")?.connected === true);
     leadership.epoch = undefined; // what waking up after the lease has run out looks like
     registry.publish("shop/p", wide(1));
     await eventually(() => proxy.ended !== undefined);
     expect([proxy.ended?.code, snapshotsOf(proxy)]).toEqual([status.UNAVAILABLE, []]);
     const other = open();
-    other.send(helloOf("q"));
+    other.send(registrationOf("q"));
     await eventually(() => other.ended !== undefined);
     expect([other.ended?.code, registry.facts("shop/q")]).toEqual([status.UNAVAILABLE, undefined]);
   });
@@ -164,7 +164,7 @@ describe("epochs", () => {
       await server.stop();
       await start();
       const proxy = open();
-      proxy.send(helloOf("p", { takesEpochs: true }));
+      proxy.send(registrationOf("p", { takesEpochs: true }));
       await eventually(() => kinds(proxy).includes("welcome"));
       change();
       proxy.send({ promise: { epoch: 3 } });
@@ -174,7 +174,7 @@ describe("epochs", () => {
   });
 });
 
-describe("tables that hellos name by hash", () => {
+describe("tables that registrations name by hash", () => {
   const tables = createTableBytes(loadMeshContract().routeTable);
   const held = wide(7);
   const greeting = (name: string, snapshots: readonly Snapshot[] = [held]) => {
@@ -184,9 +184,9 @@ describe("tables that hellos name by hash", () => {
     return greetingOf({ ...facts, held: { acknowledged, inDoubt, mayHoldMore: false } }, tables);
   };
   const greet = (name: string, snapshots?: readonly Snapshot[]) => {
-    const { hello, tablesFor } = greeting(name, snapshots);
+    const { registration, tablesFor } = greeting(name, snapshots);
     const proxy = open();
-    proxy.send({ hello });
+    proxy.send({ registration });
     const welcome = () =>
       proxy.received.flatMap((message) => ("welcome" in message && message.welcome ? [message.welcome] : []))[0];
     return {
@@ -260,10 +260,10 @@ describe("tables that hellos name by hash", () => {
     await eventually(() => all.every(({ wanted }) => wanted()?.length === 1));
   });
 
-  it("that stand in the hello itself, as those of older proxies, are understood", async () => {
+  it("that stand in the registration itself, as those of older proxies, are understood", async () => {
     await start();
     const proxy = open();
-    proxy.send(helloOf("old", { version: 7, digest: held.digest, enforced: snapshotToWire(held, 0) }));
+    proxy.send(registrationOf("old", { version: 7, digest: held.digest, enforced: snapshotToWire(held, 0) }));
     await eventually(() => registry.facts("shop/old")?.connected === true);
     expect(registry.facts("shop/old")).toMatchObject({ unresolved: false, enforced: { version: 7 } });
   });
@@ -288,7 +288,7 @@ describe("who is turned away", () => {
     ] as const) {
       admission = answer;
       const proxy = open();
-      proxy.send(helloOf("p"));
+      proxy.send(registrationOf("p"));
       await eventually(() => proxy.ended !== undefined);
       expect(proxy.ended).toEqual(expected);
       const redirects = proxy.received.flatMap((message) => ("redirect" in message ? [message.redirect?.endpoint] : []));
@@ -308,7 +308,7 @@ describe("who is turned away", () => {
     await start(fake);
     const openParked = async (name: string) => {
       const proxy = open();
-      proxy.send(helloOf(name));
+      proxy.send(registrationOf(name));
       const before = fake.pending;
       await eventually(() => fake.pending > before);
       return proxy;
@@ -335,7 +335,7 @@ describe("who is turned away", () => {
   it("waits a while as long as it cannot be judged, and loses nothing that it reported meanwhile", async () => {
     admission = { kind: "wait", message: "not listed" };
     const proxy = open();
-    proxy.send(helloOf("p"));
+    proxy.send(registrationOf("p"));
     proxy.send({ report: { leader: true, lock: null } });
     await eventually(() => asked.size === 1);
     expect([proxy.ended, registry.facts("shop/p")]).toEqual([undefined, undefined]);
@@ -343,15 +343,15 @@ describe("who is turned away", () => {
     await eventually(() => registry.facts("shop/p")?.leader === true);
     admission = { kind: "wait", message: "not listed" };
     const tired = open();
-    tired.send(helloOf("q"));
+    tired.send(registrationOf("q"));
     await eventually(() => tired.ended !== undefined);
     expect(tired.ended).toEqual({ code: status.UNAVAILABLE, details: "not listed" });
   });
-  it("is who floods: with hellos of one pod, or with messages; other pods are served meanwhile", async () => {
+  it("is who floods: with registrations of one pod, or with messages; other pods are served meanwhile", async () => {
     const flood = Array.from({ length: 40 }, () => open());
-    for (const proxy of flood) proxy.send(helloOf("loud"));
+    for (const proxy of flood) proxy.send(registrationOf("loud"));
     const quiet = open();
-    quiet.send(helloOf("quiet"));
+    quiet.send(registrationOf("quiet"));
     await eventually(() => registry.facts("shop/quiet")?.connected === true);
     await eventually(() => flood.filter(({ ended }) => ended?.code === status.RESOURCE_EXHAUSTED).length >= 25);
     for (let round = 0; round < 2_000; round++) quiet.send({ report: { leader: false, lock: null } });
@@ -365,7 +365,7 @@ describe("a proxy that says or reads nothing", () => {
     await start(createFakeClock());
     openStuck("stuck");
     const well = open();
-    well.send(helloOf("well"));
+    well.send(registrationOf("well"));
     await eventually(() => registry.facts("shop/stuck")?.connected === true && registry.facts("shop/well")?.connected === true);
     for (let version = 1; version <= 5; version++) {
       for (const pod of ["shop/stuck", "shop/well"]) registry.publish(pod, wide(version, version));
@@ -379,11 +379,11 @@ describe("a proxy that says or reads nothing", () => {
     expect(registry.facts("shop/well")?.connected).toBe(true);
     expect(registry.facts("shop/stuck")).toMatchObject({ outstanding: { version: 1 } }); // a lost connection is no lost claim
   });
-  it("is ended when no hello comes, or no promise", async () => {
+  it("is ended when no registration comes, or no promise", async () => {
     await start(createFakeClock());
     const silent = open();
     const unpromised = open();
-    unpromised.send(helloOf("p", { takesEpochs: true }));
+    unpromised.send(registrationOf("p", { takesEpochs: true }));
     await eventually(() => kinds(unpromised).includes("welcome"));
     await clock?.advance(11_000);
     await eventually(() => silent.ended !== undefined && unpromised.ended !== undefined);

@@ -8,10 +8,10 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { createLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { StatusError } from "../../../src/kube/status.ts";
-import { MAX_BODY_BYTES } from "../../../src/manager/webhooks/serve-review.ts";
-import { createRoutes, type Review } from "../../../src/manager/webhooks/webhook.ts";
-import { createWebhookMetrics } from "../../../src/manager/webhooks/webhook-metrics.ts";
-import { createWebhookServer, type WebhookServer } from "../../../src/manager/webhooks/webhook-server.ts";
+import { MAX_BODY_BYTES } from "../../../src/manager/admission/serve-review.ts";
+import { createRoutes, type Review } from "../../../src/manager/admission/webhook.ts";
+import { createWebhookMetrics } from "../../../src/manager/admission/webhook-metrics.ts";
+import { createWebhookServer, type WebhookServer } from "../../../src/manager/admission/webhook-server.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeIdentity } from "../../support/fake-identity.ts";
 

@@ -89,8 +89,8 @@ describe("a pod of one subset", () => {
     response.on("end", () => {
       ended = true;
     });
-    events?.write(frame("b", "secret") + frame("a", "mine"));
-    await eventually(() => text === frame("a", "mine"));
+    events?.write(frame("b", "secret") + frame("a", "own"));
+    await eventually(() => text === frame("a", "own"));
     session.enforce(routes(2, { blue: ["a", "b"] }));
     await eventually(() => ended);
     expect(text).toContain('"code":410');

@@ -11,7 +11,7 @@ import { eventually } from "../../support/eventually.ts";
 it("leaves no connection behind when it is closed before the handshake is over", async () => {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
-    sockets.push(socket.on("error", () => undefined).resume()); // it hears the client's hello, and says nothing
+    sockets.push(socket.on("error", () => undefined).resume()); // it hears the client's registration, and says nothing
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {

@@ -66,21 +66,21 @@ const acks = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("ack" in message && message.ack ? [message.ack.nonce] : []));
 const nacks = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("nack" in message && message.nack ? [message.nack] : []));
-const hellos = (of: ScriptedManager) =>
-  of.received.flatMap((message) => ("hello" in message && message.hello ? [message.hello] : []));
+const registrations = (of: ScriptedManager) =>
+  of.received.flatMap((message) => ("registration" in message && message.registration ? [message.registration] : []));
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report.leader] : []));
 
 describe("a proxy's session", () => {
-  it("says hello first, enforces what it is sent, and acknowledges it", async () => {
+  it("registers first, enforces what it is sent, and acknowledges it", async () => {
     const boss = await manager();
     const { session, metric } = await proxy(boss.endpoint);
     expect(session.current).toBeUndefined();
-    await eventually(() => boss.streams.length === 1 && hellos(boss).length === 1);
+    await eventually(() => boss.streams.length === 1 && registrations(boss).length === 1);
     expect(boss.received[0]).toMatchObject({
-      hello: {
+      registration: {
         pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
         version: 0,
         digest: "",
@@ -144,7 +144,7 @@ describe("a proxy's session", () => {
     expect(acks(boss)).toEqual([1, 2]);
   });
 
-  it("says hello at once while writes are in flight in what it lost: as what it acknowledged last, and what it enforces since", async () => {
+  it("registers at once while writes are in flight in what it lost: as what it acknowledged last, and what it enforces since", async () => {
     const boss = await manager();
     const { session } = await proxy(boss.endpoint);
     await eventually(() => boss.streams.length === 1);
@@ -154,8 +154,8 @@ describe("a proxy's session", () => {
     send(boss, routes(2, { blue: ["b"], rest: ["a"] }), 2);
     await eventually(() => session.current?.snapshot.version === 2);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({
+    await eventually(() => registrations(boss).length === 2);
+    expect(registrations(boss)[1]).toMatchObject({
       version: 2,
       digest: "digest-1",
       enforced: { version: 1, digest: "digest-1" },
@@ -166,8 +166,12 @@ describe("a proxy's session", () => {
     send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
     await eventually(() => session.current?.snapshot.version === 3);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 3);
-    expect(hellos(boss)[2]).toMatchObject({ version: 3, enforced: { version: 1 }, inDoubt: [{ version: 2 }, { version: 3 }] });
+    await eventually(() => registrations(boss).length === 3);
+    expect(registrations(boss)[2]).toMatchObject({
+      version: 3,
+      enforced: { version: 1 },
+      inDoubt: [{ version: 2 }, { version: 3 }],
+    });
     send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
     await new Promise((resolve) => setImmediate(resolve));
     expect(acks(boss)).toEqual([1]);
@@ -175,8 +179,8 @@ describe("a proxy's session", () => {
     await eventually(() => acks(boss).length === 2);
     expect(acks(boss)).toEqual([1, 5]);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 4);
-    expect(hellos(boss)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
+    await eventually(() => registrations(boss).length === 4);
+    expect(registrations(boss)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
   });
 
   it("tells as held what it could have acknowledged, though nobody was there to hear it", async () => {
@@ -187,13 +191,13 @@ describe("a proxy's session", () => {
     send(boss, routes(1, { blue: ["b"] }), 1);
     await eventually(() => session.current?.snapshot.version === 1);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
+    await eventually(() => registrations(boss).length === 2);
+    expect(registrations(boss)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
     done();
     await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8").catch(() => "")).includes("digest-1"));
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 3);
-    expect(hellos(boss)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
+    await eventually(() => registrations(boss).length === 3);
+    expect(registrations(boss)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
   });
 
   it("may hold anything once it cannot tell what it enforced while a write ran on", async () => {
@@ -204,8 +208,8 @@ describe("a proxy's session", () => {
     for (let version = 1; version <= 5; version++) send(boss, routes(version, { blue: [`n${version}`] }), version);
     await eventually(() => session.current?.snapshot.version === 5);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 2);
-    const { inDoubt = [] } = hellos(boss)[1] ?? {};
+    await eventually(() => registrations(boss).length === 2);
+    const { inDoubt = [] } = registrations(boss)[1] ?? {};
     expect(inDoubt.map(({ version, table, tableHash }) => [version, table, tableHash?.length])).toEqual([
       [5, null, 32],
       [0, null, 0],
@@ -225,8 +229,8 @@ describe("a proxy's session", () => {
     );
     expect(session.current?.snapshot.version).toBe(1);
     const second = await manager(port);
-    await eventually(() => hellos(second).length === 1);
-    expect(hellos(second)[0]).toMatchObject({ version: 1, digest: "digest-1" });
+    await eventually(() => registrations(second).length === 1);
+    expect(registrations(second)[0]).toMatchObject({ version: 1, digest: "digest-1" });
   });
 
   it("follows a redirect to the leading replica", async () => {
@@ -311,9 +315,14 @@ describe("a proxy's session", () => {
     expect(nacks(boss)[0]).toMatchObject({ nonce: 3, problems: [], needsSnapshot: true });
     await eventually(() => acks(boss).includes(2));
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ takesDeltas: true, version: 2, enforced: { digest: "digest-2" }, inDoubt: [] });
-    const { tableHash = Buffer.alloc(0) } = hellos(boss)[1]?.enforced ?? {};
+    await eventually(() => registrations(boss).length === 2);
+    expect(registrations(boss)[1]).toMatchObject({
+      takesDeltas: true,
+      version: 2,
+      enforced: { digest: "digest-2" },
+      inDoubt: [],
+    });
+    const { tableHash = Buffer.alloc(0) } = registrations(boss)[1]?.enforced ?? {};
     boss.send({ welcome: { epoch: 1, wantedTables: [tableHash, Buffer.alloc(32)] } });
     await eventually(() => promises(boss).length === 1);
     const [told, ...others] = promises(boss)[0]?.tables ?? [];
@@ -332,23 +341,23 @@ describe("a proxy's session", () => {
     boss.stop();
     const second = await proxy(boss.endpoint);
     expect(second.session.current?.snapshot.version).toBe(2);
-    expect(second.session.current?.view("", "pods").standing("b2")).toBe("mine");
-    expect(second.session.current?.view("", "pods").standing("b1")).toBe("unknown");
+    expect(second.session.current?.view("", "pods").ownershipOf("b2")).toBe("own");
+    expect(second.session.current?.view("", "pods").ownershipOf("b1")).toBe("unknown");
   });
 
   it("promises to follow a leader that welcomes it, and no older one, over a restart as well", async () => {
     const boss = await manager();
     const first = await proxy(boss.endpoint);
-    await eventually(() => hellos(boss).length === 1);
-    expect(hellos(boss)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
+    await eventually(() => registrations(boss).length === 1);
+    expect(registrations(boss)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
     boss.send({ welcome: { epoch: 5 } });
     await eventually(() => promises(boss).length === 1);
     await first.stop();
     await proxy(boss.endpoint);
-    await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ epoch: 5 });
+    await eventually(() => registrations(boss).length === 2);
+    expect(registrations(boss)[1]).toMatchObject({ epoch: 5 });
     boss.send({ welcome: { epoch: 4 } });
-    await eventually(() => hellos(boss).length === 3); // it has left
+    await eventually(() => registrations(boss).length === 3); // it has left
     boss.send({ welcome: { epoch: 6 } });
     await eventually(() => promises(boss).length === 2);
     expect(promises(boss).map(({ epoch }) => epoch)).toEqual([5, 6]);
@@ -359,7 +368,7 @@ describe("a proxy's session", () => {
     dataDir = join(dataDir, "file");
     const boss = await manager();
     const { session, metric } = await proxy(boss.endpoint);
-    await eventually(() => hellos(boss).length === 1);
+    await eventually(() => registrations(boss).length === 1);
     boss.send({ welcome: { epoch: 5 } });
     await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
     send(boss, routes(1, { blue: ["a"] }), 1);
@@ -369,10 +378,10 @@ describe("a proxy's session", () => {
     dataDir = join(dataDir, "..");
   });
 
-  it("says no hello for a lease, if it holds routes and does not know what was promised", async () => {
+  it("says no registration for a lease, if it holds routes and does not know what was promised", async () => {
     const boss = await manager();
     const first = await proxy(boss.endpoint);
-    await eventually(() => hellos(boss).length === 1);
+    await eventually(() => registrations(boss).length === 1);
     boss.send({ welcome: { epoch: 5 } });
     await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
     send(boss, routes(1, { blue: ["a"] }), 1);
@@ -383,9 +392,9 @@ describe("a proxy's session", () => {
     const { session } = await proxy(boss.endpoint, {}, clock);
     expect(session.current?.snapshot.version).toBe(1);
     await clock.advance(LEASE_MS - 1);
-    expect([hellos(boss).length, clock.pending]).toEqual([1, 1]);
+    expect([registrations(boss).length, clock.pending]).toEqual([1, 1]);
     await clock.advance(1);
-    await eventually(() => hellos(boss).length === 2);
+    await eventually(() => registrations(boss).length === 2);
   });
 
   it("numbers its streams, over a restart as well", async () => {
@@ -393,11 +402,11 @@ describe("a proxy's session", () => {
     const first = await proxy(boss.endpoint);
     await eventually(() => boss.streams.length === 1);
     boss.streams.at(-1)?.end();
-    await eventually(() => hellos(boss).length === 2);
+    await eventually(() => registrations(boss).length === 2);
     await first.stop();
     await proxy(boss.endpoint);
-    await eventually(() => hellos(boss).length === 3);
-    const [one = 0, two = 0, three = 0] = hellos(boss).map(({ stream }) => stream ?? 0);
+    await eventually(() => registrations(boss).length === 3);
+    const [one = 0, two = 0, three = 0] = registrations(boss).map(({ stream }) => stream ?? 0);
     expect(one).toBeGreaterThan(1e12);
     expect(two).toBeGreaterThan(one);
     expect(three).toBeGreaterThan(two);
@@ -464,11 +473,11 @@ describe("a proxy's session", () => {
       await eventually(() => acks(boss).length === 1);
       return { boss, ...started };
     }
-    async function next(boss: ScriptedManager, hello: number) {
+    async function next(boss: ScriptedManager, registration: number) {
       const clock = createFakeClock();
       const started = await proxy(boss.endpoint, {}, clock);
-      await eventually(() => hellos(boss).length === hello);
-      send(boss, loss, hello);
+      await eventually(() => registrations(boss).length === registration);
+      send(boss, loss, registration);
       await eventually(() => started.session.current?.snapshot.version === 7);
       return { clock, ...started };
     }
@@ -496,7 +505,7 @@ describe("a proxy's session", () => {
       const { clock } = await next(boss, 2);
       await settled(boss);
       expect([acks(boss), await isStored()]).toEqual([[1], false]);
-      expect(hellos(boss)[1]).toMatchObject({ version: 6, enforced: { digest: "digest-6" }, inDoubt: [{ table: null }] });
+      expect(registrations(boss)[1]).toMatchObject({ version: 6, enforced: { digest: "digest-6" }, inDoubt: [{ table: null }] });
       await clock.advance(INHERITED_WRITES_MS);
       await eventually(() => acks(boss).includes(2));
       expect(await isStored()).toBe(true);
@@ -540,8 +549,8 @@ describe("a proxy's session", () => {
     await writeFile(path, text.slice(0, text.length - 20));
     const second = await proxy(boss.endpoint);
     expect(second.session.current).toBeUndefined();
-    await eventually(() => hellos(boss).length === 2);
-    expect(hellos(boss)[1]).toMatchObject({ version: 0, enforced: null });
+    await eventually(() => registrations(boss).length === 2);
+    expect(registrations(boss)[1]).toMatchObject({ version: 0, enforced: null });
   });
 
   it("stops at once while the manager cannot be reached", async () => {

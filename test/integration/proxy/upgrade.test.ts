@@ -25,7 +25,7 @@ function bothOf(...signals: CallSignal[]): CallSignal {
 }
 
 const refuseForeign: Layer = (next) => async (call) => {
-  if (call.info.kind === "resource" && call.info.namespace === "foreign")
+  if (call.info.kind === "resource" && call.info.namespace === "other-subset")
     throw new StatusError("Forbidden", "ctrlmesh: not yours");
   const reply = await next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
   if (reply.tunnel === undefined) return reply;
@@ -92,7 +92,7 @@ describe("upgrades", () => {
       got += chunk.toString();
     });
     socket?.write("world");
-    await eventually(() => got === "hello world");
+    await eventually(() => got === "registration world");
     const [seen] = api.seen;
     expect([seen?.method, seen?.url, seen?.headers.upgrade, seen?.headers.host]).toEqual([
       method,

@@ -9,8 +9,8 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
-import { createProxyRegistry } from "../../../src/manager/snapshot-server/proxy-registry.ts";
-import { createSnapshotServer } from "../../../src/manager/snapshot-server/snapshot-server.ts";
+import { createProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import { createSnapshotServer } from "../../../src/manager/proxies/snapshot-server.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import type { ManagerMessage, ProxyMessage } from "../../../src/wire/messages.ts";
 import { snapshotFromWire, snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
@@ -92,16 +92,16 @@ it("an older proxy is sent whole snapshots by today's manager, and never taken f
     });
     return { got, stream };
   };
-  const hello = { pod, version: 0, digest: "", proxyVersion: "old", enforced: null, inDoubt: [] };
+  const registration = { pod, version: 0, digest: "", proxyVersion: "old", enforced: null, inDoubt: [] };
   // The same pod's proxy may have been a newer one, whose streams were numbered.
   registry.connected(
     "shop/shop-0",
-    { ...hello, stream: 1e12, takesDeltas: true },
+    { ...registration, stream: 1e12, takesDeltas: true },
     { send: () => undefined, end: () => undefined },
   );
 
   const { got, stream } = connect();
-  stream.write({ hello });
+  stream.write({ registration });
   await eventually(
     () => registry.facts("shop/shop-0")?.connected === true && registry.facts("shop/shop-0")?.enforced === undefined,
   );
@@ -146,7 +146,7 @@ it("today's proxy works with an older manager, which never sends deltas and does
   stops.push(() => session.stop());
   await session.start(new AbortController().signal);
   await eventually(() => received.length === 1);
-  expect(received[0]).toMatchObject({ hello: { pod, version: 0, digest: "", enforced: null } });
+  expect(received[0]).toMatchObject({ registration: { pod, version: 0, digest: "", enforced: null } });
   for (const version of [1, 2]) {
     streams.at(-1)?.write({ snapshot: snapshotToWire(routes(version, { blue: ["a", `b${version}`], rest: REST }), version) });
     await eventually(() => received.some((message) => "ack" in message && message.ack.nonce === version));
@@ -154,5 +154,5 @@ it("today's proxy works with an older manager, which never sends deltas and does
   session.setLeader(true);
   session.beginHold("new");
   await eventually(() => received.some((message) => "report" in message && message.report.leader));
-  expect(session.current?.view("", "pods").standing("b2")).toBe("mine");
+  expect(session.current?.view("", "pods").ownershipOf("b2")).toBe("own");
 });

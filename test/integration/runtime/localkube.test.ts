@@ -1,4 +1,4 @@
-// The whole runtime on localkube: a controller that keeps the world as wished through restarts of the API server, and
+// The whole runtime on localkube: a controller that keeps the world as desired through restarts of the API server, and
 // two electors of which one dies.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
@@ -48,12 +48,12 @@ function copier(store: {
       const source = store.get(name, namespace);
       if (source === undefined || name.endsWith("-copy")) return {};
       const owner = { apiVersion: "v1", kind: "ConfigMap", name, uid: source.metadata.uid ?? "", controller: true };
-      const wished = { metadata: { namespace, name: `${name}-copy`, ownerReferences: [owner] }, data: source.data ?? {} };
+      const desired = { metadata: { namespace, name: `${name}-copy`, ownerReferences: [owner] }, data: source.data ?? {} };
       try {
-        await client.create(CONFIG_MAPS, wished, { signal });
+        await client.create(CONFIG_MAPS, desired, { signal });
       } catch (error) {
         if (!isStatus(error, "AlreadyExists")) throw error;
-        await client.patch(CONFIG_MAPS, wished.metadata, { type: "merge", body: { data: wished.data } }, { signal });
+        await client.patch(CONFIG_MAPS, desired.metadata, { type: "merge", body: { data: desired.data } }, { signal });
       }
       return {};
     },

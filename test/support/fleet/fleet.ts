@@ -8,7 +8,7 @@ const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 export interface FleetCounts {
   wholes: number;
   deltas: number;
-  hellos: number;
+  registrations: number;
   /** To the proxies, and from them. */
   bytes: number;
   bytesSaid: number;
@@ -69,9 +69,9 @@ export function startFleet({ pods, endpoints, processes, trustPem }: FleetOption
     ownerKnown: async (namespace, owner) => lastOf(await ask((id) => ({ kind: "await-owner", id, namespace, owner }))),
     served: async (epoch = 0) => lastOf(await ask((id) => ({ kind: "await-served", id, epoch }))),
     async counts() {
-      const sum: FleetCounts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0, bytesSaid: 0, epoch: 0, snapshotsOf: {} };
+      const sum: FleetCounts = { wholes: 0, deltas: 0, registrations: 0, bytes: 0, bytesSaid: 0, epoch: 0, snapshotsOf: {} };
       for (const { counts, epoch, snapshotsOf } of await ask((id) => ({ kind: "counts", id }))) {
-        for (const name of ["wholes", "deltas", "hellos", "bytes", "bytesSaid"] as const) sum[name] += counts[name];
+        for (const name of ["wholes", "deltas", "registrations", "bytes", "bytesSaid"] as const) sum[name] += counts[name];
         sum.epoch = Math.max(sum.epoch, epoch);
         for (const [of, count] of Object.entries(snapshotsOf)) {
           sum.snapshotsOf[Number(of)] = (sum.snapshotsOf[Number(of)] ?? 0) + count;

@@ -1,7 +1,7 @@
 // The contract's service for many simulated proxies in one process: what all of them are sent or say is decoded and encoded once, since
 // the manager is what is looked at. Invariant: on the wire are the very bytes that a real proxy reads and writes. Used by simulated-proxy.ts.
 import type { ServiceDefinition } from "@grpc/grpc-js";
-import { type Field, fieldsOf } from "../../../src/manager/snapshot-server/protobuf-fields.ts";
+import { type Field, fieldsOf } from "../../../src/manager/proxies/protobuf-fields.ts";
 import { createTableBytes, type TableBytes } from "../../../src/proxy/session/table-bytes.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { loadMeshContract } from "../../../src/wire/load-proto.ts";
@@ -27,7 +27,7 @@ export interface SharedWire {
   /** Equal snapshots have one table. */
   snapshot(message: SnapshotMessage): Snapshot;
   applied(base: Snapshot, delta: SnapshotDeltaMessage): Snapshot;
-  /** For hellos: the hash of a table is computed once. */
+  /** For registrations: the hash of a table is computed once. */
   readonly tables: TableBytes;
 }
 

@@ -1,13 +1,13 @@
-// A proxy without an operator, a disk and a view: the real one's client of the manager (connecting, hellos, promises, redirects and
+// A proxy without an operator, a disk and a view: the real one's client of the manager (connecting, registrations, promises, redirects and
 // backoff), which acknowledges at once whatever comes. A thousand of them share what they decode, since the manager is what is looked at.
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { Registry } from "../../../src/base/metrics.ts";
 import type { ManagerPass } from "../../../src/proxy/identity/manager-access.ts";
 import { openManagerChannel } from "../../../src/proxy/identity/manager-channel.ts";
-import { greetingOf } from "../../../src/proxy/session/hello.ts";
 import { createMeshClient } from "../../../src/proxy/session/mesh-client.ts";
 import { openMeshStream } from "../../../src/proxy/session/mesh-stream.ts";
+import { greetingOf } from "../../../src/proxy/session/registration.ts";
 import { createSessionMetrics } from "../../../src/proxy/session/session-metrics.ts";
 import type { SnapshotIntake } from "../../../src/proxy/session/snapshot-intake.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
@@ -25,7 +25,7 @@ export interface SimulatedProxy {
   readonly isServed: boolean;
   /** The epoch of the newest manager that served it. */
   readonly epoch: number;
-  readonly counts: { wholes: number; deltas: number; hellos: number; bytes: number; bytesSaid: number };
+  readonly counts: { wholes: number; deltas: number; registrations: number; bytes: number; bytesSaid: number };
   /** How many snapshots came from the leader of each epoch. */
   readonly snapshotsOf: ReadonlyMap<number, number>;
   stop(): void;
@@ -45,7 +45,7 @@ export interface SimulatedProxyOptions {
 
 export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedProxy {
   const { pod, pass, endpoints, wire, handshakes, onChange } = options;
-  const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0, bytesSaid: 0 };
+  const counts = { wholes: 0, deltas: 0, registrations: 0, bytes: 0, bytesSaid: 0 };
   const snapshotsOf = new Map<number, number>();
   const stop = new AbortController();
   let current: Snapshot | undefined;
@@ -106,8 +106,8 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
     },
     service: wire.service(counts),
     intake,
-    async hello() {
-      counts.hellos++;
+    async registration() {
+      counts.registrations++;
       const facts = {
         pod,
         proxyVersion: "simulated",

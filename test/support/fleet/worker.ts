@@ -45,9 +45,9 @@ const unmet = new Map<number, Set<SimulatedProxy>>();
 let endpoints: readonly string[] = [];
 
 function answer(id: number): void {
-  const counts = { wholes: 0, deltas: 0, hellos: 0, bytes: 0, bytesSaid: 0 };
+  const counts = { wholes: 0, deltas: 0, registrations: 0, bytes: 0, bytesSaid: 0 };
   for (const proxy of proxies) {
-    for (const name of ["wholes", "deltas", "hellos", "bytes", "bytesSaid"] as const) counts[name] += proxy.counts[name];
+    for (const name of ["wholes", "deltas", "registrations", "bytes", "bytesSaid"] as const) counts[name] += proxy.counts[name];
   }
   const epoch = Math.max(0, ...proxies.map((proxy) => proxy.epoch));
   const snapshotsOf: Record<number, number> = {};

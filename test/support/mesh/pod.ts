@@ -1,4 +1,4 @@
-// A pod that runs as processes: its object, its proxy with a data folder that outlives it, and, if wished, an operator behind it.
+// A pod that runs as processes: its object, its proxy with a data folder that outlives it, and, if desired, an operator behind it.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PODS } from "../../../src/kube/client/resources.ts";

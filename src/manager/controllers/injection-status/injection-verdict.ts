@@ -2,7 +2,7 @@
 import { type VirtualApp, validateVirtualApp } from "../../../api/virtual-app.ts";
 import type { MutatingWebhook } from "../../../kube/client/resources.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
-import type { Verdict } from "../../translate/status/facts.ts";
+import type { Verdict } from "../../status/facts.ts";
 import { injectionWebhook, type WebhookTarget } from "../webhook-configuration/configurations.ts";
 
 export interface SeenWebhook {

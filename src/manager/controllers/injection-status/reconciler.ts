@@ -11,7 +11,7 @@ import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { Store } from "../../../runtime/store.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
-import { conditionOf, type Verdict, wholeSeconds } from "../../translate/status/facts.ts";
+import { conditionOf, type Verdict, wholeSeconds } from "../../status/facts.ts";
 import { injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "../webhook-configuration/configurations.ts";
 import type { ConfigurationSize } from "../webhook-configuration/reconciler.ts";
 import { injectionVerdict, SETTLE_MS, type SeenWebhook } from "./injection-verdict.ts";

@@ -8,11 +8,11 @@ import { silentLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers } from "../../../runtime/informers.ts";
-import { createGonePods } from "../../gone-pods.ts";
+import { createGonePods } from "../../facts/gone-pods.ts";
+import { createPodWatch } from "../../facts/pod-watch.ts";
 import { createManagerMetrics } from "../../metrics.ts";
-import { createPodWatch } from "../../pod-watch.ts";
+import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
-import { createProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
 import { addVirtualAppController } from "./add.ts";
 
 /** The controller on a fake API server, of which some calls hang. */

@@ -13,16 +13,16 @@ import { selfRequest } from "../../../runtime/controller-source.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
-import type { GonePods } from "../../gone-pods.ts";
+import { appPods, isPodOf, podKey } from "../../facts/app-pods.ts";
+import type { GonePods } from "../../facts/gone-pods.ts";
+import { createOlderPods } from "../../facts/older-pods.ts";
+import { podViewIn } from "../../facts/pod-view.ts";
+import type { PodWatch } from "../../facts/pod-watch.ts";
 import type { ManagerMetrics } from "../../metrics.ts";
-import { createOlderPods } from "../../older-pods.ts";
-import type { PodWatch } from "../../pod-watch.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
-import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
-import { appPods, isPodOf, podKey } from "../../translate/app-pods.ts";
-import { conditionOf } from "../../translate/status/facts.ts";
-import { podViewIn } from "./pod-view.ts";
+import { conditionOf } from "../../status/facts.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
 // A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.

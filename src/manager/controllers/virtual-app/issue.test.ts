@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { proxyFacts } from "../../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../../test/support/route-table.ts";
-import type { ProxyFacts } from "../../snapshot-server/proxy-registry.ts";
-import type { AppPod } from "../../translate/app-pods.ts";
-import type { AppPlan } from "../../translate/plan-app.ts";
+import type { AppPod } from "../../facts/app-pods.ts";
+import type { AppPlan } from "../../plan/plan-app.ts";
+import type { ProxyFacts } from "../../proxies/proxy-registry.ts";
 import { type Issue, nextIssue } from "./issue.ts";
 
 const routes = table([], {});
 const plan = (digests: Record<string, string>): AppPlan => ({
-  wished: routes,
+  desired: routes,
   subsets: Object.keys(digests),
   rules: new Map(Object.entries(digests).map(([subset, digest]) => [subset, { ...snapshot(routes, { subset }), digest }])),
   rulesFor: ({ name, subset }) => ({ ...snapshot(routes, { subset }), digest: digests[name] ?? digests[subset] ?? "" }),
@@ -34,7 +34,7 @@ describe("nextIssue", () => {
     expect(first).toMatchObject({ version: 2 });
     expect(versions(first)).toEqual({ d1: 1, c1: 2 });
   });
-  it("changes nothing when a manager restarts and the proxies enforce what is wished", () => {
+  it("changes nothing when a manager restarts and the proxies enforce what is desired", () => {
     const known = { "n/a": facts("d1", 4), "n/c": facts("c1", 5) };
     const again = issue(undefined, 5, { "": "d1", canary: "c1" }, known);
     expect(again.version).toBe(5);

@@ -3,10 +3,10 @@
 // never go back, whatever a proxy has heard from an earlier manager. What is handed out again is the same object, table included:
 // the registry holds one of it for all pods, and the next plan compares it once.
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { ProxyFacts, ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
-import { type AppPod, podKey } from "../../translate/app-pods.ts";
-import type { AppPlan } from "../../translate/plan-app.ts";
-import type { Rules } from "../../translate/snapshots.ts";
+import { type AppPod, podKey } from "../../facts/app-pods.ts";
+import type { AppPlan } from "../../plan/plan-app.ts";
+import type { Rules } from "../../plan/snapshots.ts";
+import type { ProxyFacts, ProxyRegistry } from "../../proxies/proxy-registry.ts";
 
 /** What was last handed out for an app. */
 export interface Issue {

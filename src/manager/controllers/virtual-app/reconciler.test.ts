@@ -7,9 +7,9 @@ import { silentLogger } from "../../../base/log.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
+import { INJECTED_LABEL } from "../../facts/app-pods.ts";
+import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
-import { createProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
-import { INJECTED_LABEL } from "../../translate/app-pods.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();

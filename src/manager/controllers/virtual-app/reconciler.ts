@@ -1,5 +1,5 @@
 // Reconciles one VirtualApp: gathers the facts, plans, hands every proxy its snapshot, writes the status. Level-based: what
-// it remembers is the version counter, which a restart finds again in the status and in the proxies' hellos, and which apps it was
+// it remembers is the version counter, which a restart finds again in the status and in the proxies' registrations, and which apps it was
 // the first to serve, which a restart may forget.
 import { formatProblem } from "../../../api/problems.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
@@ -11,26 +11,26 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import type { GoneLists, GonePod } from "../../gone-pods.ts";
-import type { GoneAppPod } from "../../handover/pod-claims.ts";
+import { type AppPod, appPods, INJECTED_LABEL, type PodView, podKey } from "../../facts/app-pods.ts";
+import type { GoneLists, GonePod } from "../../facts/gone-pods.ts";
+import type { OlderPods } from "../../facts/older-pods.ts";
+import { appsIn, podViewIn } from "../../facts/pod-view.ts";
+import type { PodLists } from "../../facts/pod-watch.ts";
+import { youngAt } from "../../facts/young-namespaces.ts";
 import type { ManagerMetrics } from "../../metrics.ts";
-import type { OlderPods } from "../../older-pods.ts";
-import type { PodLists } from "../../pod-watch.ts";
+import { type AppPlan, planApp } from "../../plan/plan-app.ts";
+import { isDissolved, planDissolution } from "../../plan/plan-dissolution.ts";
+import type { GoneAppPod } from "../../plan/pod-claims.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
-import type { ProxyRegistry } from "../../snapshot-server/proxy-registry.ts";
-import { type AppPod, appPods, INJECTED_LABEL, type PodView, podKey } from "../../translate/app-pods.ts";
-import { notSupported } from "../../translate/not-supported.ts";
-import { type AppPlan, planApp } from "../../translate/plan-app.ts";
-import { isDissolved, planDissolution } from "../../translate/plan-dissolution.ts";
-import { appStatus, rejectedStatus } from "../../translate/status/app-status.ts";
-import { createCompiledRoutes } from "./compiled-routes.ts";
+import { createCompiledRoutes } from "../../sources/virtual-app/compiled-routes.ts";
+import { notSupported } from "../../sources/virtual-app/not-supported.ts";
+import { createSpecCheck } from "../../sources/virtual-app/spec-check.ts";
+import { appStatus, rejectedStatus } from "../../status/app-status.ts";
+import { createStatusFeed } from "../../status/status-feed.ts";
 import { hasFinalizer, setFinalizer } from "./finalizer.ts";
 import { type Issue, nextIssue } from "./issue.ts";
-import { appsIn, podViewIn } from "./pod-view.ts";
-import { createSpecCheck } from "./spec-check.ts";
-import { createStatusFeed } from "./status-feed.ts";
 import { writeAndRestart } from "./write-and-restart.ts";
-import { youngAt } from "./young-namespaces.ts";
 
 export interface VirtualAppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;

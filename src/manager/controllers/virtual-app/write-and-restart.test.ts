@@ -3,7 +3,7 @@ import { table } from "../../../../test/support/route-table.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { RestartStep } from "../../restart/restart-plan.ts";
-import type { StatusFeed } from "./status-feed.ts";
+import type { StatusFeed } from "../../status/status-feed.ts";
 import { writeAndRestart } from "./write-and-restart.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
@@ -34,7 +34,7 @@ async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; is
   };
   const facts = {
     ...{ app: { namespace: "ops", name: "shop" }, pods: [], factsOf: () => undefined, isPaused: false, hasLock: true },
-    plan: { subsets: [""], wished: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
+    plan: { subsets: [""], desired: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
   };
   const makeStatus = (_previous: unknown, _now: string, restart: RestartStatus | undefined) => of(restart);
   const result = await writeAndRestart({ app: APP, facts, restarter, statuses, makeStatus }, new AbortController().signal);

@@ -4,7 +4,7 @@ import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { Result } from "../../../runtime/reconciler.ts";
 import type { AppRestartFacts, Restarter } from "../../restart/restarter.ts";
-import type { StatusFeed } from "./status-feed.ts";
+import type { StatusFeed } from "../../status/status-feed.ts";
 
 export interface RestartTurn {
   readonly app: VirtualApp;

@@ -12,8 +12,8 @@ import type {
   ValidatingWebhookConfiguration,
   WebhookClientConfig,
 } from "../../../kube/client/resources.ts";
+import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../../admission/webhook.ts";
 import { VIRTUAL_APPS } from "../../resources.ts";
-import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../../webhooks/webhook.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";

@@ -51,28 +51,28 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   const { client, apps, mutating, validating, target, clock, log } = options;
   let writes: readonly number[] = [];
 
-  async function create<T extends WebhookConfiguration>(resource: Resource<T>, wished: T, call: WriteOptions) {
+  async function create<T extends WebhookConfiguration>(resource: Resource<T>, desired: T, call: WriteOptions) {
     try {
-      await client.create(resource, wished, call);
-      log.info({ name: wished.metadata.name, webhooks: wished.webhooks?.length }, "webhook configuration created");
+      await client.create(resource, desired, call);
+      log.info({ name: desired.metadata.name, webhooks: desired.webhooks?.length }, "webhook configuration created");
     } catch (error) {
       // The watch brings the one that is there, and queues this again.
       if (!isStatus(error, "AlreadyExists")) throw error;
     }
   }
 
-  async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, wished: T, signal: AbortSignal) {
-    const name = wished.metadata.name ?? "";
+  async function keep<T extends WebhookConfiguration>(resource: Resource<T>, store: Store<T>, desired: T, signal: AbortSignal) {
+    const name = desired.metadata.name ?? "";
     const current = store.get(name);
     const call = { signal, fieldManager: FIELD_MANAGER };
     if (current === undefined) {
-      await create(resource, wished, call);
+      await create(resource, desired, call);
       return;
     }
-    const labels = { ...current.metadata.labels, ...wished.metadata.labels };
+    const labels = { ...current.metadata.labels, ...desired.metadata.labels };
     const patch = createMergePatch(
       { webhooks: current.webhooks ?? [], metadata: { labels: current.metadata.labels } },
-      { webhooks: wished.webhooks, metadata: { labels } },
+      { webhooks: desired.webhooks, metadata: { labels } },
     );
     if (patch === undefined) return;
     writes = [...writes, clock.monotonicMs()];
@@ -80,18 +80,18 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
     const { resourceVersion } = current.metadata;
     const body = { ...(patch as object), metadata: { ...(patch as { metadata?: object }).metadata, resourceVersion } };
     await client.patch(resource, { name }, { type: "merge", body }, call);
-    log.info({ name, webhooks: wished.webhooks?.length }, "webhook configuration written");
+    log.info({ name, webhooks: desired.webhooks?.length }, "webhook configuration written");
   }
 
   // All entries stand in one object, each with the bundle of CAs: etcd's bound is one of the number of apps.
-  async function keepInjection(wished: MutatingWebhookConfiguration, signal: AbortSignal) {
+  async function keepInjection(desired: MutatingWebhookConfiguration, signal: AbortSignal) {
     try {
-      await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, wished, signal);
+      await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, desired, signal);
       options.size.isTooLarge = false;
     } catch (error) {
       options.size.isTooLarge = isTooLarge(error);
       if (options.size.isTooLarge) {
-        const [entries, bytes] = [wished.webhooks?.length, JSON.stringify(wished).length];
+        const [entries, bytes] = [desired.webhooks?.length, JSON.stringify(desired).length];
         log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: options.trustPem().length }, TOO_LARGE);
       }
       throw error;

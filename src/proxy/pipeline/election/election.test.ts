@@ -325,7 +325,7 @@ it("sends the selector as it was read, in the default subset too", async () => {
 });
 
 it("a server that reads the selector in another way shows no other object under the mark of the lock", async () => {
-  const items = ["shop-lock", "shop-lock---green", "foreign"].map((name) => lease(name));
+  const items = ["shop-lock", "shop-lock---green", "other-subset"].map((name) => lease(name));
   const list = { kind: "ConfigMapList", apiVersion: "v1", metadata: {}, items };
   const { send } = setup({ subset: "" }, () => jsonReply(list));
   for (const method of ["GET", "DELETE"]) {

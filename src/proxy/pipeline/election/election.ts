@@ -80,7 +80,7 @@ export function election({ session, clock, log, gate = createLockGate(clock) }: 
 
 function dispatch(touch: Exclude<LockTouch, { kind: "none" }>, lock: LockCall): Promise<Reply> {
   switch (touch.kind) {
-    case "foreign":
+    case "other-subset":
       throw foreignLock(lock.call, touch.name);
     case "own":
       return lock.call.info.verb === "watch" ? namedWatch(lock) : ownLock(lock);

@@ -86,7 +86,7 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";
-    call.record.reason = "foreign-lock";
+    call.record.reason = "other-subset-lock";
     const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
     throw new StatusError("Forbidden", message);
   }

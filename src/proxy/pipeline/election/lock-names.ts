@@ -12,7 +12,7 @@ import { DEFAULT_SUBSET } from "../../../route/table.ts";
 export type LockTouch =
   | { readonly kind: "none" }
   /** Another subset's lock, by name. */
-  | { readonly kind: "foreign"; readonly name: string }
+  | { readonly kind: "other-subset"; readonly name: string }
   /** The subset's own lock, by its name in the path. */
   | { readonly kind: "own" }
   /** A create, whose name only its body tells. */
@@ -45,7 +45,7 @@ export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
 /** What a name in a request means: the operator knows its lock by its own name only, and none by the name upstream. */
 export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
   if (name === snapshot.lockName) return { kind: own };
-  return isAnyLock(snapshot, name) ? { kind: "foreign", name } : undefined;
+  return isAnyLock(snapshot, name) ? { kind: "other-subset", name } : undefined;
 }
 
 /** True if the app is not divided: there are no locks of other subsets. */

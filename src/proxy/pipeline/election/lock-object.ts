@@ -31,7 +31,7 @@ export async function createObject(lock: LockCall): Promise<Reply> {
   // Of an app without subsets nothing has to be kept from anybody: what cannot be read passes.
   const body = await requestBody(call, !isOnlySubset(snapshot));
   const touch = touchByName(snapshot, body.name(), "own");
-  if (touch?.kind === "foreign") throw foreignLock(call, touch.name);
+  if (touch?.kind === "other-subset") throw foreignLock(call, touch.name);
   if (touch === undefined) return next({ ...call, body: body.bytes });
   return sendOwn(lock, body);
 }
@@ -103,7 +103,7 @@ export function translatedPath(call: ResourceCall, rename: Rename | undefined): 
 /** The refusal of another subset's lock. */
 export function foreignLock(call: ResourceCall, name: string): StatusError {
   call.record.decision = "refused";
-  call.record.reason = "foreign-lock";
+  call.record.reason = "other-subset-lock";
   const message = `ctrlmesh: ${call.info.verb} ${call.info.resource} "${name}": this is another subset's leader-election lock; use the operator's own lock name`;
   return new StatusError("Forbidden", message);
 }

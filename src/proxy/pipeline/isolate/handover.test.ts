@@ -88,7 +88,7 @@ describe("while a handover runs", () => {
 
 describe("a namespace that the pod goes on showing", () => {
   const owned: Routes = { blue: ["a", "n"], rest: ["b"] };
-  const shown: Routes = { blue: ["a"], rest: ["b", "n"], shown: ["n"] };
+  const shown: Routes = { blue: ["a"], rest: ["b", "n"], retained: ["n"] };
 
   const open = async (target: string, source: ScriptedSource, type = "text/plain") => {
     const { send, enforce } = setup(owned, () => ({ status: 200, headers: { "content-type": type }, body: source }));
@@ -128,7 +128,7 @@ describe("a namespace that the pod goes on showing", () => {
   );
 
   it("says in a refusal while it moves back to whom, and that it is shown", async () => {
-    const { refusal, send } = setup({ blue: ["a", "n"], fenced: ["n"], shown: ["n"] });
+    const { refusal, send } = setup({ blue: ["a", "n"], fenced: ["n"], retained: ["n"] });
     const { code, message } = await refusal("PUT", `${PODS}/x`);
     expect([code, message]).toEqual([503, expect.stringContaining('moves to subset "blue"; this pod goes on showing it')]);
     expect((await send("GET", PODS)).status).toBe(200);
@@ -153,7 +153,7 @@ describe("a namespace that the pod goes on showing", () => {
     source.end();
     expect(sink.text).toContain("second");
 
-    const { send, upstream } = setup({ rest: ["b", "n"], shown: ["n"] });
+    const { send, upstream } = setup({ rest: ["b", "n"], retained: ["n"] });
     await send("GET", "/api/v1/pods?limit=1");
     const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: 7, start: "n/first" })).toString("base64url");
     await send("GET", `/api/v1/pods?limit=1&continue=${token}`);
@@ -204,7 +204,7 @@ describe("a namespace that the pod goes on showing", () => {
       return text;
     };
     let expected = event();
-    for (const next of [shown, owned, shown, { ...owned, fenced: ["n"], shown: ["n"] }, owned, shown]) {
+    for (const next of [shown, owned, shown, { ...owned, fenced: ["n"], retained: ["n"] }, owned, shown]) {
       enforce(next);
       expected += event();
       expect([sink.text, sink.state]).toEqual([expected, "open"]);

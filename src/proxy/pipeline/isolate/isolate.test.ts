@@ -23,7 +23,7 @@ const PODS = "/api/v1/pods";
 const item = (namespace: string, name: string) => ({ metadata: { namespace, name } });
 const podList = (...items: object[]) =>
   jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "7" }, items });
-const everything = podList(item("a", "mine"), item("b", "theirs"), item("new", "nobodys"));
+const everything = podList(item("a", "own"), item("b", "theirs"), item("new", "nobodys"));
 
 function setup(first: Routes, answer: (call: Call) => Reply | Promise<Reply> = () => everything, scope: Scope = "namespaced") {
   const clock = createFakeClock();
@@ -218,10 +218,10 @@ describe("a read without an end", () => {
       if (body === null || body instanceof Uint8Array) throw new Error("no source");
       const sink = recordingSink();
       body.open(sink);
-      source.write("mine");
+      source.write("own");
       enforce({ rest: ["a"] });
       source.write("theirs");
-      expect([sink.text, sink.state, source.cancelled]).toEqual(["mine", "aborted", true]);
+      expect([sink.text, sink.state, source.cancelled]).toEqual(["own", "aborted", true]);
     }
   });
 
@@ -378,7 +378,7 @@ describe("a list over all namespaces", () => {
     const reply = await send("GET", target, {
       headers: { accept: "application/cbor,application/json", "accept-encoding": "gzip" },
     });
-    expect(await namesOf(reply)).toEqual(["mine"]);
+    expect(await namesOf(reply)).toEqual(["own"]);
     const sent = upstream.calls[0];
     expect(sent?.info.query.get("fieldSelector")).toBe("status.phase=Running,metadata.namespace=a");
     expect(sent?.info.query.get("labelSelector")).toBe("x=y");
@@ -405,8 +405,8 @@ describe("a list over all namespaces", () => {
     const { send, upstream } = setup({ blue: ["a"], rest: ["b"] }, (call) =>
       call.target.includes("fieldSelector") ? bad : everything,
     );
-    expect(await namesOf(await send("GET", PODS))).toEqual(["mine"]);
-    expect(await namesOf(await send("GET", PODS))).toEqual(["mine"]);
+    expect(await namesOf(await send("GET", PODS))).toEqual(["own"]);
+    expect(await namesOf(await send("GET", PODS))).toEqual(["own"]);
     expect(upstream.calls).toHaveLength(3);
   });
 

@@ -8,7 +8,7 @@ import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
 import { createPlanner, NO_PLAN, type Scope } from "../../../route/plan-query.ts";
-import { isNamespaces, type ObjectFilter, type ResourceView } from "../../../route/snapshot.ts";
+import { isNamespaces, type LabelFilter, type ResourceView } from "../../../route/snapshot.ts";
 import { type Collection, createResync } from "../../session/resync.ts";
 import type { Enforced, Session } from "../../session/session.ts";
 import { endBySnapshot } from "../../stream/end-when.ts";
@@ -113,7 +113,7 @@ export function isolate(deps: IsolateDeps): Layer {
     };
     const send = () => guardObject(call, view, checked);
     const reply = done === undefined ? await send() : await countedWrite(call, send, done);
-    return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session, view.objects) : reply;
+    return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session, view.labelFilter) : reply;
   };
 
   return (next) => async (call) => {
@@ -145,7 +145,7 @@ function hasNoEnd(info: ResourceInfo): boolean {
 }
 
 /** @param objects the labels by which it was judged; it goes on as long as the same ones are asked for */
-function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, objects?: ObjectFilter): Reply {
+function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, objects?: LabelFilter): Reply {
   const isOver = (now: Enforced) => {
     const decision = decide(now.view(info.group, info.resource), info, "unknown");
     if (decision.kind === "judge") return decision.objects.labelSelector !== objects?.labelSelector;
@@ -174,7 +174,7 @@ function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
 function needsScope(info: ResourceInfo, session: Session): boolean {
   if (info.namespace !== "" || isNamespaces(info)) return false;
   if (info.verb !== "list" && info.verb !== "watch" && info.verb !== "deletecollection") return false;
-  return !enforcedNow(session).view(info.group, info.resource).whole;
+  return !enforcedNow(session).view(info.group, info.resource).ownsAll;
 }
 
 // The user agent is no part of the shape: @kubernetes/client-node lists under one name and watches under another.

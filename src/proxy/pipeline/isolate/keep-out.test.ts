@@ -22,7 +22,7 @@ const list = () =>
     kind: "PodList",
     apiVersion: "v1",
     metadata: { resourceVersion: "7" },
-    items: [item("a", "mine"), item("b", "theirs"), item("", "cluster"), item("new", "nobodys")],
+    items: [item("a", "own"), item("b", "theirs"), item("", "cluster"), item("new", "nobodys")],
   });
 
 function setup(answer: (call: Call) => Reply | Promise<Reply> = list, subset = "blue") {
@@ -81,7 +81,7 @@ describe("a caller that is kept out of the subset", () => {
     const of = setup(asWatch(source));
     of.enforce("foo-operator/*");
     const { sink } = await watching(of, source, `${PODS}?watch=1`);
-    source.write(`${JSON.stringify({ type: "ADDED", object: item("a", "mine") })}\n`);
+    source.write(`${JSON.stringify({ type: "ADDED", object: item("a", "own") })}\n`);
     source.write(`${JSON.stringify({ type: "ADDED", object: item("new", "nobodys") })}\n`);
     const bookmark = `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "9" } } })}\n`;
     source.write(bookmark);
@@ -125,7 +125,7 @@ describe("everybody else", () => {
   it("is served in the same pod, and the caller itself in the default subset", async () => {
     const { enforce, send } = setup();
     enforce("foo-operator/*");
-    expect(await namesOf(await send("GET", PODS, { headers: { "user-agent": "foo-operator-2/v1" } }))).toEqual(["mine"]);
+    expect(await namesOf(await send("GET", PODS, { headers: { "user-agent": "foo-operator-2/v1" } }))).toEqual(["own"]);
     const rest = setup(list, "");
     rest.enforce("foo-operator/*");
     expect(await namesOf(await rest.send("GET", PODS))).toEqual(["theirs", "cluster"]);
@@ -152,7 +152,7 @@ describe("a change of the list", () => {
   it("ends the idle watch of a caller that leaves it with 410, and what it lists then is its own", async () => {
     const { of, sink } = await both(["foo-operator/*"], []);
     expect(sink.text).toContain('"reason":"Expired"');
-    expect(await namesOf(await of.send("GET", PODS))).toEqual(["mine"]);
+    expect(await namesOf(await of.send("GET", PODS))).toEqual(["own"]);
   });
 
   it("lets no watch go on from a list that was made under the other list", async () => {

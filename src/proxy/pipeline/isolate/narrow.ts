@@ -6,7 +6,7 @@ import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { RESOURCE_MOVES } from "../../../route/decide.ts";
 import { createPlanner, isHiddenBy, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
-import { governingNamespace, isMine, readingOf } from "../../../route/snapshot.ts";
+import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
 import { type End, endWhen } from "../../stream/end-when.ts";
 import { failWhen } from "../../stream/fail-when.ts";
 import { listStream } from "../../stream/list-stream.ts";
@@ -97,7 +97,7 @@ export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): 
         listener();
       }),
     isOver: () =>
-      hasLost || isTakenAway(readingOf(enforcedNow(deps.session).view(collection.group, collection.resource)), collection),
+      hasLost || isTakenAway(readViewOf(enforcedNow(deps.session).view(collection.group, collection.resource)), collection),
   };
   return { ...reply, headers, body: endWhen(body, end, "break") };
 }
@@ -147,18 +147,18 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
   const { collection, pushed, plan = "none" } = scope;
   const { group, resource } = collection;
   let enforced = enforcedNow(deps.session);
-  let view = readingOf(enforced.view(group, resource));
+  let view = readViewOf(enforced.view(group, resource));
   let suspect = hidesNamespaces(pushed) ? scope.onIgnored : undefined;
   const keep = (meta: ItemMeta) => {
     // The view of the instant: what is lost while the list runs is not shown any more.
     const now = enforcedNow(deps.session);
     if (now !== enforced) {
       enforced = now;
-      view = readingOf(now.view(group, resource));
+      view = readViewOf(now.view(group, resource));
     }
-    if (isMine(view, meta)) return true;
+    if (isOwned(view, meta)) return true;
     const namespace = governingNamespace(group, resource, meta);
-    const standing = view.standing(namespace);
+    const standing = view.ownershipOf(namespace);
     if (standing === "unknown" || standing === "moving") deps.resync.leftOut.note(collection, namespace);
     if (suspect !== undefined && isHiddenBy(pushed, namespace)) {
       suspect();
@@ -168,7 +168,7 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
   };
   // A resource that has begun to move as a whole would come out as an empty list, and clients would believe it.
   const filter = failWhen(
-    createListFilter(encoding, keep, { labels: view.objects !== undefined }),
+    createListFilter(encoding, keep, { labels: view.labelFilter !== undefined }),
     () => view.isMoving === true,
     movesMeanwhile,
   );

@@ -7,7 +7,7 @@ import type { ItemMeta } from "../../../kube/codec/types.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { foreignObject } from "../../../route/decide.ts";
+import { refusedByLabels } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../upstream/headers.ts";
@@ -66,7 +66,7 @@ async function readObject({ call, view, next }: Judged): Promise<Reply> {
   const { reply: read, objects } = await objectsInReply(reply);
   if (objects.every(({ labels }) => hasOwnLabels(view, labels))) return read;
   call.record.decision = "refused";
-  call.record.reason = "foreign";
+  call.record.reason = "other-subset";
   throw notFound(call.info);
 }
 
@@ -133,14 +133,14 @@ async function behindStored(judged: Judged): Promise<Reply> {
 
 // Exact, and in one request: the API server itself picks what it deletes.
 function deleteCollection({ call, view, next }: Judged): Promise<Reply> {
-  if (view.objects === undefined) return next(call);
+  if (view.labelFilter === undefined) return next(call);
   return next(
-    withParameter(call, "labelSelector", joinSelectors(call.info.query.get("labelSelector"), view.objects.labelSelector)),
+    withParameter(call, "labelSelector", joinSelectors(call.info.query.get("labelSelector"), view.labelFilter.labelSelector)),
   );
 }
 
 /** What is stored is ours, or the API server has answered otherwise: it is not there, or the caller may not read it. */
-type Stored = { readonly kind: "mine"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
+type Stored = { readonly kind: "own"; readonly labels: Labels } | { readonly kind: "answer"; readonly reply: Reply };
 
 // Asks for the newest state. Throws Forbidden if it is somebody else's.
 async function askStored({ call, view, next }: Judged): Promise<Stored> {
@@ -153,7 +153,7 @@ async function askStored({ call, view, next }: Judged): Promise<Stored> {
   if (reply.status !== 200) return { kind: "answer", reply };
   const { objects } = await objectsInReply(reply);
   refuseForeignObjects(call, view, objects, "the object");
-  return { kind: "mine", labels: objects[0]?.labels ?? {} };
+  return { kind: "own", labels: objects[0]?.labels ?? {} };
 }
 
 const METADATA = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -171,10 +171,10 @@ function refuseForeignObjects(call: ResourceCall, view: ResourceView, objects: r
 function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | undefined, which: string): void {
   if (hasOwnLabels(view, labels)) return;
   call.record.decision = "refused";
-  call.record.reason = "foreign";
+  call.record.reason = "other-subset";
   const { info } = call;
   const owner = view.ownerOf(governingNamespace(info.group, info.resource, info), labels ?? {});
-  throw new StatusError("Forbidden", foreignObject(info, owner, `${which}, by its labels,`));
+  throw new StatusError("Forbidden", refusedByLabels(info, owner, `${which}, by its labels,`));
 }
 
 // The pod stands in the body alone, and what labels it has stands nowhere.

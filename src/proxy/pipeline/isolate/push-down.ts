@@ -10,7 +10,7 @@ import {
   planQuery,
   type QueryPlan,
 } from "../../../route/plan-query.ts";
-import { readingOf } from "../../../route/snapshot.ts";
+import { readViewOf } from "../../../route/snapshot.ts";
 import type { Collection, Resync } from "../../session/resync.ts";
 import type { Session } from "../../session/session.ts";
 import type { StreamMetrics } from "../../stream/stream-metrics.ts";
@@ -52,14 +52,14 @@ export function createPushDown({ session, resync, metrics, features, plans, page
     if (shards !== undefined) resync.leftOut.noteRanges(collection, shards.ranges);
   };
 
-  return async (asked, collection, wished, next) => {
-    const view = readingOf(enforcedNow(session).view(collection.group, collection.resource));
-    const scope = wished.namespaces === undefined ? "unknown" : "namespaced";
+  return async (asked, collection, desired, next) => {
+    const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
+    const scope = desired.namespaces === undefined ? "unknown" : "namespaced";
     const replan = (capabilities: Capabilities) => planQuery(view, scope, capabilities);
-    const without = () => (wished.only === undefined ? wished : replan({ oneNamespace: false }));
+    const without = () => (desired.only === undefined ? desired : replan({ oneNamespace: false }));
     const { call, plan } = asked.info.query.get("continue")
-      ? pages.resume(asked, collection, wished, without)
-      : { call: asked, plan: wished };
+      ? pages.resume(asked, collection, desired, without)
+      : { call: asked, plan: desired };
     const planned = pushQuery(call, plan, (feature) => features.lackOf(collection, feature));
     const query = fitQuery(call, planned, replan);
     noteHidden(collection, query);

@@ -10,12 +10,12 @@ describe("a watch whose subset gains a namespace", () => {
   it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {
     const { open, sources, enforce, settle, asked, renewals } = await setup(ONE);
     const { sink } = await open();
-    sources[0]?.write(event("a", "one", 12) + event("m", "foreign", 13));
+    sources[0]?.write(event("a", "one", 12) + event("m", "other-subset", 13));
     enforce(MORE);
     await settle();
     expect(asked).toEqual(["watch from 10", "list n at 13 Exact", "watch from 13"]);
     expect(sources[0]?.cancelled).toBe(true);
-    sources[1]?.write(event("n", "y", 14) + event("m", "foreign", 15) + event("b", "two", 16));
+    sources[1]?.write(event("n", "y", 14) + event("m", "other-subset", 15) + event("b", "two", 16));
     expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + event("n", "y", 14) + event("b", "two", 16));
     expect(sink.state).toBe("open");
     expect(await renewals()).toEqual([expect.stringMatching(/result="renewed".* 1$/)]);
@@ -158,7 +158,7 @@ describe("a watch whose subset loses a namespace", () => {
       resolve(jsonReply({ ...LIST, items: [pod(listed, "secret", 5)] }));
       await state.settle();
       expect(state.asked.slice(1)).toEqual([`list ${listed} at 10 Exact`, "watch from 10", "watch from 10"]);
-      state.sources[2]?.write(event("b", "one", 12) + event("n", "foreign", 13));
+      state.sources[2]?.write(event("b", "one", 12) + event("n", "other-subset", 13));
       expect(sink.text).toBe(event("b", "one", 12));
     }
   });

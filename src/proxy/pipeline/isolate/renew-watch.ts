@@ -6,7 +6,7 @@ import { listEvents } from "../../../kube/codec/list-events.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { decide } from "../../../route/decide.ts";
 import { joinSelectors, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
-import { governingNamespace, isMine, isNamespaces, readingOf } from "../../../route/snapshot.ts";
+import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
 import type { Session } from "../../session/session.ts";
 import type { Renew } from "../../stream/renewing-watch.ts";
 import type { WatchScope } from "../../stream/watch-scope.ts";
@@ -61,9 +61,9 @@ export function createRenew(
       const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
         const body = await readBody(await listAt(version, namespace, call, encoding, deps.list), room);
         room -= body.length;
-        const view = readingOf(enforcedNow(deps.session).view(group, resource));
+        const view = readViewOf(enforcedNow(deps.session).view(group, resource));
         const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
-        const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isMine(view, meta));
+        const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
         for (const frame of listEvents(encoding, type, body, version, keep)) frames.push(frame);
       };
       // The client has been shown it as it was: up to the version it was the subset's.

@@ -1,0 +1,118 @@
+// What admission says to a VirtualApp that is made or changed. Pure. Invariant: all problems are told at once; and an object that was
+// bad before (made by an older version, or while the webhook was away) can be edited as long as no problem is added, or nobody could
+// mend it step by step, nor take its finalizer off. Called by validate-webhook.ts.
+import { formatProblem, type Problem } from "../../api/problems.ts";
+import { fieldAt } from "../../api/rule.ts";
+import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
+import { MAKE_ANEW } from "../../api/virtual-app-rules.ts";
+import { isDeepEqual } from "../../runtime/deep-equal.ts";
+import type { NamespaceFacts } from "../sources/virtual-app/compile-route.ts";
+import { notSupported } from "../sources/virtual-app/not-supported.ts";
+import { routeMoves } from "./route-moves.ts";
+import { mayOverlap } from "./selector-overlap.ts";
+
+/** What is known beside the objects. */
+export interface Surroundings {
+  /** The other VirtualApps of the namespace. */
+  readonly others: readonly VirtualApp[];
+  /** Undefined while they are not known. */
+  readonly namespaces: readonly NamespaceFacts[] | undefined;
+}
+
+export interface EditVerdict {
+  /** Why it is refused; empty: it is not. */
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly string[];
+}
+
+/** @param before undefined at creation */
+export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
+  const checked = validateVirtualApp(after);
+  const old = before === undefined ? undefined : validateVirtualApp(before);
+  const known = old === undefined || old.ok ? [] : old.problems;
+  const problems = [...forbiddenChanges(before, after), ...addedProblems(known, checked.ok ? [] : checked.problems)];
+  if (problems.length > 0) return { problems, warnings: [] };
+  if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not mended yet: ${formatProblem(each)}`) };
+  const app = checked.value;
+  if (app.metadata.deletionTimestamp !== undefined) return { problems: [], warnings: [] };
+  const previous = old?.ok ? old.value : undefined;
+  if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
+  const warnings = [
+    ...overlapWarnings(app, surroundings.others),
+    ...notSupported(app.spec).map((path) => `${path} has no effect in this version`),
+    ...moveWarnings(previous?.spec, app.spec, surroundings.namespaces),
+  ];
+  return { problems: [], warnings };
+}
+
+/** What the CRD's transition rules refuse, told together with the rest. */
+function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
+  if (before === undefined) return [];
+  const [old, now] = [before, after].map((object) => ({ selector: fieldAt(object, "spec", "selector"), lock: lockIn(object) }));
+  return [
+    ...(isDeepEqual(old?.selector, now?.selector) ? [] : [{ path: "spec.selector", message: `cannot be changed: ${MAKE_ANEW}` }]),
+    ...(old?.lock === undefined || old.lock === now?.lock
+      ? []
+      : [
+          {
+            path: "spec.configuration.controller",
+            message: `the operator's lock ${JSON.stringify(old.lock)} cannot be changed: ${MAKE_ANEW}`,
+          },
+        ]),
+  ];
+}
+
+function lockIn(object: unknown): unknown {
+  const controller = fieldAt(object, "spec", "configuration", "controller");
+  return fieldAt(controller, "leaderElectionName") ?? fieldAt(controller, "leaderElection", "lockName");
+}
+
+/** Those that were not there before, each as often as it is there now; the places of list items do not count, since they shift. */
+function addedProblems(before: readonly Problem[], after: readonly Problem[]): readonly Problem[] {
+  const left = new Map<string, number>();
+  for (const problem of before) left.set(keyOf(problem), (left.get(keyOf(problem)) ?? 0) + 1);
+  return after.filter((problem) => {
+    const count = left.get(keyOf(problem)) ?? 0;
+    left.set(keyOf(problem), count - 1);
+    return count <= 0;
+  });
+}
+
+function keyOf(problem: Problem): string {
+  return formatProblem(problem).replaceAll(/\[\d+\]/g, "[]");
+}
+
+// Refused where it matters: at a pod that both select.
+function overlapWarnings(app: VirtualApp, others: readonly VirtualApp[]): string[] {
+  const rivals = others.filter(
+    ({ metadata, spec }) => metadata.deletionTimestamp === undefined && mayOverlap(spec.selector, app.spec.selector),
+  );
+  if (rivals.length === 0) return [];
+  const names = rivals.map(({ metadata }) => metadata.name).join(", ");
+  return [`spec.selector: VirtualApp ${names} may select the same pods; a pod that two VirtualApps select is refused`];
+}
+
+/** An edit that moves this share of all namespaces, or so many of them, is worth a word. */
+const RISKY_SHARE = 0.5;
+const RISKY_COUNT = 100;
+/** Each term is tried on each namespace. So many take some 300 ms, in which this replica does nothing else; no warning is worth more. */
+const MAX_TESTS = 1_000_000;
+
+function termsIn({ route }: VirtualAppSpec): number {
+  const named = (route?.subRules ?? []).reduce((sum, { match }) => sum + match.length, 0);
+  return named + (route?.globalLimits ?? []).length;
+}
+
+function moveWarnings(
+  before: VirtualAppSpec | undefined,
+  after: VirtualAppSpec,
+  namespaces: readonly NamespaceFacts[] | undefined,
+): string[] {
+  if (before === undefined || namespaces === undefined || after.route?.paused === true) return [];
+  if (isDeepEqual(before.route, after.route) && isDeepEqual(before.subsets, after.subsets)) return [];
+  if (namespaces.length * (termsIn(before) + termsIn(after)) > MAX_TESTS) return [];
+  const { moved, total } = routeMoves(before, after, namespaces);
+  if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
+  const restarts = after.route?.onLoss === "Resync" ? "" : "; pods that lose namespaces are restarted one after the other";
+  return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from "vitest";
+import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
+import { appPods, INJECTED_LABEL, type PodView } from "./app-pods.ts";
+
+const spec = {
+  selector: { matchLabels: { app: "op" } },
+  subsets: [{ name: "canary", labels: { version: "v2" }, routeRules: [] }],
+};
+const pod = (labels: Record<string, string>, status: Pod["status"] = { phase: "Running" }): Pod => ({
+  metadata: { namespace: "ops", name: "p", labels },
+  ...(status === undefined ? {} : { status }),
+});
+const read = (...pods: Pod[]) => appPods({ name: "shop", spec }, pods)[0];
+const proxyStatus = (more: Partial<ContainerStatus>): Pod["status"] => ({
+  phase: "Running",
+  initContainerStatuses: [{ name: "ctrlmesh-proxy", ready: false, restartCount: 0, ...more }],
+});
+const own = { app: "op", [INJECTED_LABEL]: "shop" };
+
+describe("which pods are an app's", () => {
+  it("are those it selects, with its proxy, with another app's, or with none", () => {
+    expect(read(pod(own))).toMatchObject({ proxy: "own" });
+    expect(read(pod({ app: "op", [INJECTED_LABEL]: "store" }))).toMatchObject({ proxy: "other-app" });
+    expect(read(pod({ app: "op" }))).toMatchObject({ proxy: "none" });
+    expect(read(pod({ app: "other" }))).toBeUndefined();
+  });
+  it("carry somebody's proxy, also when the label that says whose was taken off", () => {
+    const bare = pod({ app: "op" });
+    const spec = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
+    expect(read({ ...bare, spec })).toMatchObject({ proxy: "other-app" });
+  });
+  it("are also those that have another label now while their proxies enforce its routes", () => {
+    const carrying = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
+    const view = (more: Partial<PodView>): PodView => ({
+      isApp: (name) => name !== "gone",
+      appsOf: () => undefined,
+      isStatusLate: () => false,
+      wasHereBefore: () => false,
+      ...more,
+    });
+    const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
+      appPods({ name: "shop", spec }, [{ ...pod({ [INJECTED_LABEL]: label }, status), spec: carrying }], view(more))[0];
+    // Told by what the proxy has said.
+    expect(see("store", { appsOf: () => ["store", "shop"] })).toMatchObject({ proxy: "other-app", injectedFor: "store" });
+    expect(see("store", { appsOf: () => ["store"] })).toBeUndefined();
+    expect(see("store")).toBeUndefined();
+    // It has not said so yet, and nobody else asks for it.
+    expect(see("gone")).toMatchObject({ proxy: "other-app", running: true });
+    expect(see("gone", { appsOf: () => ["gone"] })).toBeUndefined();
+    expect(see("gone", {}, { phase: "Pending" })).toBeUndefined();
+  });
+  it("are also those injected for it whose own labels were taken off: their proxies still serve", () => {
+    expect(read(pod({ [INJECTED_LABEL]: "shop" }))).toMatchObject({ proxy: "own" });
+  });
+  it("belong to the first subset whose labels they have, else to the default one", () => {
+    expect(read(pod({ ...own, version: "v2" }))?.subset).toBe("canary");
+    expect(read(pod({ ...own, version: "v1" }))?.subset).toBe("");
+  });
+});
+
+describe("whether a pod may be at work", () => {
+  it.each<[string, Pod["status"], boolean]>([
+    ["running", { phase: "Running" }, true],
+    ["of unknown phase, as when its node is lost", { phase: "Unknown" }, true],
+    ["pending", { phase: "Pending" }, false],
+    ["pending, with its sidecar already serving", { ...proxyStatus({ started: true }), phase: "Pending" }, true],
+    ["whose proxy has never had a snapshot", proxyStatus({ started: false }), false],
+    ["whose proxy crashed once and waits for its restart", proxyStatus({ started: false, state: { terminated: {} } }), true],
+    [
+      "whose proxy was restarted while the pod is pending",
+      { ...proxyStatus({ started: false, restartCount: 1 }), phase: "Pending" },
+      true,
+    ],
+    ["whose proxy was restarted", proxyStatus({ started: false, restartCount: 1 }), true],
+    ["that has ended", { phase: "Failed" }, false],
+  ])("one %s", (_, status, running) => {
+    expect(read(pod(own, status))?.running).toBe(running);
+  });
+  it("one whose operator runs while another of its containers waits: its phase says Pending until all have been started", () => {
+    const running = { name: "manager", ready: true, started: true, restartCount: 0, state: { running: {} } };
+    const waiting = { name: "rbac-proxy", ready: false, restartCount: 0, state: {} };
+    const restarting = { ...waiting, lastState: { terminated: {} }, restartCount: 1 };
+    const bare = (...containerStatuses: ContainerStatus[]) => read(pod({ app: "op" }, { phase: "Pending", containerStatuses }));
+    expect(bare(running, waiting)).toMatchObject({ proxy: "none", running: true });
+    expect(bare(restarting, waiting)).toMatchObject({ running: true });
+    expect(bare(waiting, waiting)).toMatchObject({ running: false });
+    // As one of which the kubelet was restarted: it looks anew whether the sidecar has started.
+    const status = { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending", containerStatuses: [running] };
+    expect(read(pod(own, status))?.running).toBe(true);
+  });
+  it("one whose proxy is a plain container, by its other containers and by what its proxy has been through", () => {
+    const proxy: ContainerStatus = {
+      name: "ctrlmesh-proxy",
+      ready: false,
+      started: false,
+      restartCount: 0,
+      state: { running: {} },
+    };
+    const operator: ContainerStatus = { name: "manager", ready: false, restartCount: 0, state: {} };
+    const see = (...containerStatuses: ContainerStatus[]) =>
+      read({
+        ...pod(own, { phase: "Pending", containerStatuses }),
+        spec: { nodeName: "n", containers: [{ name: "ctrlmesh-proxy" }] },
+      });
+    expect(see(proxy, operator)).toMatchObject({ proxy: "own", running: false });
+    expect(see({ ...proxy, started: true }, operator)?.running).toBe(true);
+    expect(see({ ...proxy, restartCount: 1 }, operator)?.running).toBe(true);
+    expect(see(proxy, { ...operator, state: { running: {} } })?.running).toBe(true);
+    const unlabelled = { ...pod({ app: "op" }), spec: { containers: [{ name: "ctrlmesh-proxy" }, { name: "manager" }] } };
+    expect(read(unlabelled)).toMatchObject({ proxy: "other-app" });
+  });
+  it("one that has a node, as long as its status may be older than what an older leader told its proxy", () => {
+    const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
+    const placed = { ...starting, spec: { containers: [], nodeName: "n" } };
+    const see = (each: Pod, isStatusLate: boolean) =>
+      appPods({ name: "shop", spec }, [each], {
+        isApp: () => true,
+        appsOf: () => undefined,
+        isStatusLate: () => isStatusLate,
+        wasHereBefore: () => isStatusLate,
+      })[0];
+    expect(see(placed, true)?.running).toBe(true);
+    expect(see(placed, false)?.running).toBe(false);
+    expect(see(starting, true)?.running).toBe(false);
+    expect(see({ ...placed, status: { phase: "Failed" } }, true)?.running).toBe(false);
+  });
+  describe("one whose native sidecar crashes before the operator was ever started", () => {
+    const crashed = { state: {}, lastState: { terminated: {} }, ready: false, restartCount: 4 };
+    const sidecar: ContainerStatus = { name: "ctrlmesh-proxy", started: false, ...crashed };
+    const operator: ContainerStatus = { name: "manager", ready: false, started: false, restartCount: 0, state: {} };
+    const see = (
+      { inits = [sidecar], apps = [operator] }: { inits?: ContainerStatus[]; apps?: ContainerStatus[] },
+      view: Partial<PodView> = {},
+    ) => {
+      const status = { phase: "Pending", initContainerStatuses: inits, containerStatuses: apps };
+      const each = { ...pod(own, status), spec: { nodeName: "n", containers: [{ name: "manager" }] } };
+      const all = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false, wasHereBefore: () => false, ...view };
+      return appPods({ name: "shop", spec }, [each], all)[0];
+    };
+    it("is not at work: nobody has told its proxy anything", () => {
+      expect(see({})).toMatchObject({ running: false });
+      const again = { ...sidecar, state: { running: {} } };
+      expect(see({ inits: [{ name: "before", ...crashed }, again] })).toMatchObject({ running: false });
+    });
+    it("may be at work where a manager before may have told it something, which a restarted proxy still knows", () => {
+      expect(see({}, { wasHereBefore: () => true })).toMatchObject({ running: true, unstarted: true });
+    });
+    it.each<[string, Parameters<typeof see>[0]]>([
+      ["the operator runs", { apps: [{ ...operator, state: { running: {} } }] }],
+      ["the operator has run", { apps: [{ ...operator, lastState: { terminated: {} } }] }],
+      ["the operator was restarted", { apps: [operator, { ...operator, name: "other", restartCount: 1 }] }],
+      ["an init container after the proxy has run", { inits: [sidecar, { name: "migrate", ...crashed }] }],
+      ["the proxy has started now", { inits: [{ ...sidecar, started: true }] }],
+      ["nothing is said of the operator", { apps: [] }],
+      ["the proxy is a plain container, beside which the others start", { inits: [], apps: [sidecar, operator] }],
+    ])("may be at work where %s", (_, statuses) => {
+      expect(see(statuses)).toMatchObject({ running: true });
+      expect(see(statuses)?.unstarted).toBeUndefined();
+    });
+  });
+  it("one without a proxy from the moment on in which it has a node: nobody can tell it to wait for what others still hold", () => {
+    const waiting = pod({ app: "op" }, { phase: "Pending" });
+    expect(read(waiting)).toMatchObject({ proxy: "none", running: false });
+    expect(read({ ...waiting, spec: { containers: [], nodeName: "n" } })).toMatchObject({ proxy: "none", running: true });
+    expect(read({ ...waiting, spec: { containers: [], nodeName: "n" }, status: { phase: "Failed" } })?.running).toBe(false);
+    expect(read({ ...pod(own, { phase: "Pending" }), spec: { containers: [], nodeName: "n" } })?.running).toBe(false);
+  });
+});

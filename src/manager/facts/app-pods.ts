@@ -1,0 +1,172 @@
+// The pods of one app as facts. Pure. Invariant: a pod counts as running unless it is certain that its operator is not, since
+// what runs may write; and a pod leaves the facts only with its object, whatever happens to its labels.
+import type { VirtualAppSpec } from "../../api/virtual-app.ts";
+import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
+import { matchesSelector } from "../../kube/label-selector.ts";
+import { subsetOfPod } from "../sources/virtual-app/subsets.ts";
+
+/** Label of the pods that carry the proxy; its value is the VirtualApp's name. */
+export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
+
+/** The proxy's container: an init container with restartPolicy Always, or a plain one where there are no native sidecars. */
+export const PROXY_CONTAINER = "ctrlmesh-proxy";
+
+export interface AppPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly subset: string;
+  /** Whose proxy the pod carries: this app's, another one's or nobody knows whose, or none. */
+  readonly proxy: "own" | "other-app" | "none";
+  /** The VirtualApp that its label names, if the proxy is foreign and there is such a label. */
+  readonly injectedFor?: string;
+  /** The operator in it may be at work. */
+  readonly running: boolean;
+  /** By its status none of its containers but the proxy has ever started, though the proxy has been started again and again. */
+  readonly unstarted?: true;
+  /** It has ended for good, and only its object lingers. */
+  readonly ended: boolean;
+  readonly ready: boolean;
+  /** It has been asked to end. */
+  readonly terminating: boolean;
+  /** A controller (a Deployment's ReplicaSet, a StatefulSet ...) makes another one when it is gone. */
+  readonly controlled: boolean;
+}
+
+/** "namespace/name", as in the registry. */
+export function podKey({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** What is known of pods beside their objects. */
+export interface PodView {
+  /** There is a VirtualApp of that name in their namespace. */
+  isApp(name: string): boolean;
+  /** The names of the apps whose routes the pod's proxy may enforce; undefined if it has not said so to this manager. */
+  appsOf(pod: string): readonly string[] | undefined;
+  /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
+  isStatusLate(pod: Pod): boolean;
+  /** An older leader may have told its proxy something at any time. */
+  wasHereBefore(pod: Pod): boolean;
+}
+
+const OBJECTS_ALONE: PodView = {
+  isApp: () => true,
+  appsOf: () => undefined,
+  isStatusLate: () => false,
+  wasHereBefore: () => false,
+};
+
+/**
+ * True if the pod may be the app's: injected for it, selected by it, with a proxy that may enforce its routes, or with a proxy of which
+ * nothing says whose it is. An app is told of pods that are another one's rather than not of its own.
+ */
+export function isPodOf(
+  app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> },
+  pod: Pod,
+  view = OBJECTS_ALONE,
+): boolean {
+  const { namespace = "", name = "", labels } = pod.metadata;
+  const injected = labels?.[INJECTED_LABEL];
+  if (injected === app.name || matchesSelector(app.spec.selector ?? {}, labels)) return true;
+  const apps = view.appsOf(podKey({ namespace, name })) ?? [];
+  if (apps.length > 0 || !carriesProxy(pod)) return apps.includes(app.name);
+  return injected === undefined || (!view.isApp(injected) && !hasEnded(pod) && mayBeAtWork(pod, view));
+}
+
+/** The app's pods, by name. */
+export function appPods(
+  app: { readonly name: string; readonly spec: VirtualAppSpec },
+  pods: readonly Pod[],
+  view = OBJECTS_ALONE,
+): AppPod[] {
+  return pods
+    .filter((pod) => isPodOf(app, pod, view))
+    .map((pod) => appPod(app, pod, view))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, pod: Pod, view: PodView): AppPod {
+  const { metadata, status } = pod;
+  const labels = metadata.labels ?? {};
+  const proxy = proxyOf(app.name, pod);
+  const ended = hasEnded(pod);
+  const injectedFor = proxy === "other-app" ? labels[INJECTED_LABEL] : undefined;
+  return {
+    namespace: metadata.namespace ?? "",
+    name: metadata.name ?? "",
+    uid: metadata.uid ?? "",
+    subset: subsetOfPod(app.spec, labels),
+    proxy,
+    ...(injectedFor === undefined ? {} : { injectedFor }),
+    running: !ended && mayBeAtWork(pod, view),
+    ...(isUnstarted(pod) ? { unstarted: true } : {}),
+    ended,
+    ready: !ended && (status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false),
+    terminating: metadata.deletionTimestamp !== undefined,
+    controlled: metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false,
+  };
+}
+
+/**
+ * The phase says little: a pod is Pending while any of its containers waits, a native sidecar that restarts among them, and others run.
+ * The operator starts when the sidecar has a snapshot.
+ */
+function mayBeAtWork(pod: Pod, view: PodView): boolean {
+  const { spec, status } = pod;
+  // A restarted proxy begins with what it was told before. Nobody but a manager before this one can have told it anything that this
+  // one does not know.
+  if (isUnstarted(pod)) return view.wasHereBefore(pod);
+  const [started, inits] = [status?.containerStatuses ?? [], status?.initContainerStatuses ?? []];
+  if (started.some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each))) return true;
+  const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
+  if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
+  // A kubelet says that it has started something only afterwards. Who carries no proxy would be at work by then; with one it waits
+  // for its first snapshot.
+  const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
+  return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
+}
+
+/** True if its proxy is a native sidecar that was restarted, and what a kubelet starts only after that has never been started. */
+function isUnstarted({ status }: Pod): boolean {
+  const inits = status?.initContainerStatuses ?? [];
+  const at = inits.findIndex(({ name }) => name === PROXY_CONTAINER);
+  const sidecar = inits[at];
+  const apps = status?.containerStatuses ?? [];
+  if (sidecar === undefined || sidecar.started === true || hasNeverServed(sidecar) || apps.length === 0) return false;
+  return ![...inits.slice(at + 1), ...apps].some(hasEverRun);
+}
+
+/**
+ * True if a kubelet has said that the pod's containers have ended and will not be started again. The phase alone does not say so:
+ * the garbage collection of pods writes Failed for one on a lost node, just before it removes the object.
+ */
+export function hasEnded({ metadata, status }: Pod): boolean {
+  const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ state }) => state);
+  if (states.some((state) => state?.running !== undefined)) return false;
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
+  return (
+    metadata.deletionTimestamp !== undefined && states.length > 0 && states.every((state) => state?.terminated !== undefined)
+  );
+}
+
+// Labels can be taken off a running pod; its containers stay.
+function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
+  const injected = pod.metadata.labels?.[INJECTED_LABEL];
+  if (injected === appName) return "own";
+  return injected === undefined && !carriesProxy(pod) ? "none" : "other-app";
+}
+
+/** True if the proxy's container is in it. Labels can be put on any pod and taken off a running one; containers stay as they were made. */
+export function carriesProxy({ spec }: Pod): boolean {
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
+}
+
+function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolean {
+  return restartCount > 0 || [state, lastState].some((each) => each?.running !== undefined || each?.terminated !== undefined);
+}
+
+// The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed it before.
+function hasNeverServed({ started, restartCount, state, lastState }: ContainerStatus): boolean {
+  return started !== true && restartCount === 0 && state?.terminated === undefined && lastState?.terminated === undefined;
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createLogger } from "../../base/log.ts";
+import { createClusterFacts } from "./cluster-facts.ts";
+
+describe("cluster facts", () => {
+  const log = createLogger({ name: "test", level: "silent" });
+  const service = (spec: object) => ({ metadata: { name: "kubernetes", namespace: "default" }, spec });
+
+  it("are read at the start, tried again until they are known, and looked at again later", async () => {
+    const clock = createFakeClock();
+    let answer: object | Error = new Error("away");
+    let gitVersion = "v1.36.3";
+    const facts = createClusterFacts({
+      clock,
+      log,
+      client: {
+        request: async () => ({ gitVersion }),
+        get: async () => {
+          if (answer instanceof Error) throw answer;
+          return answer as never;
+        },
+      },
+    });
+    await facts.start(new AbortController().signal);
+    await clock.advance(1_500);
+    expect(facts.known).toBeUndefined();
+    answer = service({ clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1", "fd00::1"], ports: [{ name: "https", port: 6443 }] });
+    await clock.advance(1_500);
+    expect(facts.known).toEqual({ gitVersion, kubernetesService: { ips: ["10.0.0.1", "fd00::1"], port: 6443 } });
+    gitVersion = "v1.37.0";
+    await clock.advance(11 * 60_000);
+    expect(facts.known?.gitVersion).toBe("v1.37.0");
+    answer = new Error("away");
+    await clock.advance(11 * 60_000);
+    expect(facts.known?.gitVersion).toBe("v1.37.0");
+    await facts.stop();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("take the one address of an older Service, and 443", async () => {
+    const clock = createFakeClock();
+    const client = { request: async () => ({ gitVersion: "v1" }), get: async () => service({ clusterIP: "10.0.0.1" }) as never };
+    const facts = createClusterFacts({ clock, log, client });
+    await facts.start(new AbortController().signal);
+    await clock.flush();
+    expect(facts.known?.kubernetesService).toEqual({ ips: ["10.0.0.1"], port: 443 });
+    await facts.stop();
+  });
+});

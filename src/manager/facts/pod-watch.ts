@@ -1,0 +1,102 @@
+// The pods that may belong to an app: those of namespaces that have a VirtualApp, and no others, so that the rest of the cluster costs
+// nothing. All pods of such a namespace and not only those with some label: a pod that loses a label goes on running, and must not
+// look as if it were gone.
+//
+// Invariant: a namespace's pods are undefined, and not none, until they have been listed since the watch began, and who asked for that
+// was told. One runs while this replica leads: what an older leader has let in is in its list, and a watch that was there before
+// could lag behind it. Another one runs before that, for gone-pods.ts.
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import { PODS, type Pod } from "../../kube/client/resources.ts";
+import type { Informer, Informers } from "../../runtime/informers.ts";
+import type { Change, ChangeHandler, Store } from "../../runtime/store.ts";
+
+/** The pods of namespaces. */
+export interface PodLists {
+  /** Undefined while it is not known which there are. */
+  list(namespace: string): readonly Pod[] | undefined;
+  get(name: string, namespace: string): Pod | undefined;
+}
+
+export interface PodWatch extends PodLists, Runnable {
+  onChange(handler: ChangeHandler<Pod>): void;
+  /** Calls the handler with each namespace whose pods have become known. */
+  onListed(handler: (namespace: string) => void): void;
+  /** Calls the handler with each namespace whose last VirtualApp is gone. */
+  onLeft(handler: (namespace: string) => void): void;
+}
+
+export interface PodWatchOptions {
+  readonly informers: Pick<Informers, "acquire">;
+  readonly apps: Store<VirtualApp>;
+  readonly log: Logger;
+}
+
+interface Watched {
+  readonly informer: Informer<Pod>;
+  readonly apps: Set<string>;
+  isListed: boolean;
+}
+
+export function createPodWatch({ informers, apps, log }: PodWatchOptions): PodWatch {
+  const watched = new Map<string, Watched>();
+  const changeHandlers: ChangeHandler<Pod>[] = [];
+  const listedHandlers: ((namespace: string) => void)[] = [];
+  const leftHandlers: ((namespace: string) => void)[] = [];
+  let unsubscribe: () => void = () => undefined;
+
+  const listedStore = (namespace: string) => {
+    const entry = watched.get(namespace);
+    return entry?.isListed ? entry.informer.store : undefined;
+  };
+
+  function enter(namespace: string): Watched {
+    const informer = informers.acquire(PODS, { namespace });
+    const entry = { informer, apps: new Set<string>(), isListed: false };
+    watched.set(namespace, entry);
+    informer.store.onChange((change) => {
+      if (watched.get(namespace) === entry) for (const handler of changeHandlers) handler(change);
+    });
+    void informer.store.synced.then(() => {
+      if (watched.get(namespace) !== entry) return;
+      entry.isListed = true;
+      for (const handler of listedHandlers) handler(namespace);
+    });
+    return entry;
+  }
+
+  function leave(namespace: string, { informer }: Watched): void {
+    watched.delete(namespace);
+    for (const handler of leftHandlers) handler(namespace);
+    informer.release().catch((error: unknown) => log.error({ err: error, namespace }, "watch of pods could not be ended"));
+  }
+
+  function follow({ type, object }: Change<VirtualApp>): void {
+    const { namespace = "", name = "" } = object.metadata;
+    const entry = watched.get(namespace);
+    if (type !== "deleted") {
+      (entry ?? enter(namespace)).apps.add(name);
+    } else if (entry?.apps.delete(name) && entry.apps.size === 0) {
+      leave(namespace, entry);
+    }
+  }
+
+  return {
+    name: "pod watch",
+    list: (namespace) => listedStore(namespace)?.list(),
+    get: (name, namespace) => listedStore(namespace)?.get(name, namespace),
+    onChange: (handler) => void changeHandlers.push(handler),
+    onListed: (handler) => void listedHandlers.push(handler),
+    onLeft: (handler) => void leftHandlers.push(handler),
+    async start() {
+      unsubscribe = apps.onChange(follow);
+    },
+    async stop() {
+      unsubscribe();
+      const informersOf = [...watched.values()].map(({ informer }) => informer);
+      watched.clear();
+      await Promise.all(informersOf.map((informer) => informer.release()));
+    },
+  };
+}

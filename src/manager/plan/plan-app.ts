@@ -1,0 +1,89 @@
+// Everything that is decided about one app, from facts alone: its desired table, the fences, and what each pod's proxy is to
+// enforce. Pure; the reconciler gathers the facts and carries the plan out. An app that is being deleted: plan-dissolution.ts.
+import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
+import type { AppRef, CallerPolicy } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
+import { type AppPod, podKey } from "../facts/app-pods.ts";
+import { callersOf } from "../sources/virtual-app/callers.ts";
+import { subsetsOf } from "../sources/virtual-app/subsets.ts";
+import { pauseAt } from "./paused.ts";
+import { planFences, type Wait, withFences } from "./plan-fences.ts";
+import { type FactsOf, type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
+import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
+import { type Rules, rulesOf } from "./snapshots.ts";
+
+export interface AppFacts {
+  readonly app: AppRef;
+  readonly spec: VirtualAppSpec;
+  /** The VirtualApp's own. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** The route that the spec asks for, of the namespaces that there are: see compile-route.ts. */
+  readonly bySpec: RouteTable;
+  readonly pods: readonly AppPod[];
+  readonly factsOf: FactsOf;
+  /** Pods whose objects are gone and that may write all the same; default none. */
+  readonly gone?: readonly GoneAppPod[];
+  /** Whether a namespace was created a moment ago; default none was. What is lost of such a one is not shown. */
+  readonly isYoung?: (namespace: string) => boolean;
+}
+
+export interface AppPlan {
+  readonly desired: RouteTable;
+  readonly subsets: readonly string[];
+  /** What each subset's proxies enforce now, fences included; a pod may have more to show, see `rulesFor`. */
+  readonly rules: ReadonlyMap<string, Rules>;
+  /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that show what they lost need a restart. */
+  rulesFor(pod: AppPod): Rules;
+  /** Digest over all subsets' rules. */
+  readonly digest: string;
+  readonly waits: readonly Wait[];
+  /** Namespaces that a pause keeps with another owner than the spec gives them. */
+  readonly kept: number;
+  /** The app is being deleted: every pod is on its way to the whole view, and none needs a restart. */
+  readonly isDissolving: boolean;
+}
+
+export function planApp({ spec, annotations = {}, ...facts }: AppFacts): AppPlan {
+  return planRoute({
+    ...facts,
+    subsets: subsetsOf(spec),
+    lockName: lockNameOf(spec),
+    callers: callersOf(spec, annotations),
+    isPaused: spec.route?.paused === true,
+    retainsLosses: spec.route?.onLoss !== "Resync",
+  });
+}
+
+/** What is asked of an app, translated. */
+export interface RouteFacts extends Pick<AppFacts, "app" | "bySpec" | "pods" | "factsOf" | "gone" | "isYoung"> {
+  readonly subsets: readonly string[];
+  readonly lockName: string;
+  readonly callers: CallerPolicy;
+  readonly isPaused: boolean;
+  /** Pods that somebody makes anew go on showing what they lose. */
+  readonly retainsLosses: boolean;
+}
+
+/** The plan by the translated spec. */
+export function planRoute(facts: RouteFacts): AppPlan {
+  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, retainsLosses } = facts;
+  const { desired, kept } = isPaused ? pauseAt(bySpec, tableInForce(app, pods, factsOf), subsets) : { desired: bySpec, kept: 0 };
+  const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
+  const common = { app, podNamespace: app.namespace, lockName, callers };
+  const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
+  const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }), facts.isYoung);
+  return {
+    desired,
+    subsets,
+    rules: rules.all,
+    rulesFor(pod) {
+      // Nobody makes a bare pod anew: it lists again in place.
+      const from = retainsLosses && pod.controlled ? lastSnapshot(app, factsOf(podKey(pod))) : undefined;
+      return ofPods.of(pod.subset, from);
+    },
+    digest: rules.digest,
+    waits: fences.waits,
+    kept,
+    isDissolving: false,
+  };
+}

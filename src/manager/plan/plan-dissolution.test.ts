@@ -1,0 +1,201 @@
+import { describe, expect, it } from "vitest";
+import { modelApp } from "../../../test/support/model-app.ts";
+import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import { isDissolved, planDissolution } from "./plan-dissolution.ts";
+import type { FactsOf } from "./pod-claims.ts";
+
+const POD = appPod("p");
+const FACTS = proxyFacts();
+
+describe("an app that is deleted", () => {
+  const divided = { canary: ["pilot"] };
+
+  it("drains the other subsets, gives the default one everything, and makes all pods the default subset's, in that order", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").pod("c1", "canary").pod("c2", "canary").settle();
+    expect(app.writers("pilot")).toEqual(["canary"]);
+    app.delete();
+    app.reconcile();
+    app.deliver("c1");
+    app.deliver("d");
+    app.reconcile();
+    // c2 holds it still.
+    expect(app.writers("pilot")).toEqual(["canary"]);
+    expect(app.reads("c1", "pilot")).toBe(true);
+    expect(app.enforced("c1").subset).toBe("canary");
+    app.deliver("c2");
+    app.reconcile();
+    app.deliver("d");
+    expect(app.writers("pilot")).toEqual([""]);
+    app.settle();
+    for (const name of ["d", "c1", "c2"]) expect(app.enforced(name)).toMatchObject({ subset: "", lockName: "lock" });
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("shows its pods all the time what they have had, so that nobody sees deletions and nobody is restarted", () => {
+    const app = modelApp(["prod", "pilot"], divided, { onLoss: "Resync" });
+    app.pod("d", "").pod("c", "canary", { controlled: false }).settle();
+    app.delete();
+    for (let step = 0; step < 12; step++) {
+      expect(app.reads("c", "pilot")).toBe(true);
+      expect(app.reads("d", "prod")).toBe(true);
+      app.reconcile();
+      app.deliver(step % 2 === 0 ? "c" : "d");
+    }
+    expect(app.isDissolved()).toBe(true);
+    expect(app.enforced("c").table.retained).toBeUndefined();
+  });
+
+  it("waits for a pod that is cut off, until that is gone", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").pod("c", "canary").settle();
+    app.delete();
+    for (let round = 0; round < 4; round++) {
+      app.reconcile();
+      app.deliver("d");
+    }
+    expect(app.isDissolved()).toBe(false);
+    expect(app.writers("pilot")).toEqual(["canary"]);
+    app.gone("c").settle();
+    expect(app.isDissolved()).toBe(true);
+    expect(app.writers("pilot")).toEqual([""]);
+  });
+
+  it("is not held up by pods without a proxy, which have everything already", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.bare("old").pod("d", "").pod("c", "canary").settle();
+    app.delete();
+    app.settle();
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("waits for a pod with another app's proxy, of which nobody knows what it holds", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").settle();
+    app.pod("other", "", { proxy: "other-app", running: true });
+    app.delete();
+    app.settle();
+    expect(app.enforced("d").table.fenced).toEqual(new Set(["pilot"]));
+    expect(app.isDissolved()).toBe(false);
+    app.gone("other").settle();
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("goes at once if it has no pod and nobody enforces its routes, as one that selects another app's pods", () => {
+    const told = (app: string) => ({
+      ...snapshot(table([subset("canary")], { n: [0] })),
+      app: { namespace: "shop", name: app },
+      subset: "canary",
+    });
+    const of = (enforced: Snapshot | undefined) => {
+      const factsOf = () => enforced && { ...FACTS, enforced };
+      const pods = [{ ...POD, proxy: "other-app" as const }];
+      const plan = planDissolution({
+        app: { namespace: "shop", name: "app" },
+        pods,
+        factsOf,
+        lockName: "",
+        namespaces: ["n"],
+      });
+      return { waits: plan.waits.length, isDissolved: isDissolved(plan, pods, factsOf) };
+    };
+    expect(of(told("first"))).toEqual({ waits: 0, isDissolved: true });
+    expect(of(undefined)).toMatchObject({ isDissolved: true });
+    expect(of(told("app"))).toMatchObject({ isDissolved: false });
+  });
+
+  it("is not held up by pods that enforce another app's routes", () => {
+    const app = { namespace: "shop", name: "app" };
+    const pods = [
+      { ...POD, name: "a" },
+      { ...POD, name: "b", proxy: "other-app" as const },
+    ];
+    const whole = { ...FACTS, enforced: undefined as Snapshot | undefined };
+    const others = { ...FACTS, enforced: { ...snapshot(table([], {})), app: { namespace: "shop", name: "first" } } };
+    const factsOf = (pod: string) => (pod === "shop/a" ? whole : others);
+    const plan = planDissolution({ app, pods, factsOf, lockName: "", namespaces: ["n"] });
+    expect(plan.waits).toEqual([]);
+    expect(isDissolved(plan, pods, factsOf)).toBe(false);
+    whole.enforced = { ...plan.rulesFor(POD), version: 1 };
+    expect(isDissolved(plan, pods, factsOf)).toBe(true);
+  });
+
+  it("waits for an injected pod that has not begun: without an app nobody would ever tell it its routes", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").settle();
+    app.delete();
+    app.pod("new", "canary").reconcile();
+    app.deliver("d");
+    app.reconcile();
+    expect(app.isDissolved()).toBe(false);
+    // Nor is it forgotten by a manager to which it has not spoken.
+    app.failOver();
+    app.report("d").reconcile();
+    app.deliver("d");
+    expect(app.isDissolved()).toBe(false);
+    app.report("new").settle();
+    expect(app.enforced("new").subset).toBe("");
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("waits for pods that have not reported to a new manager, and grants nothing before", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").pod("c", "canary").settle();
+    app.delete();
+    app.failOver();
+    app.report("d").reconcile();
+    app.deliver("d");
+    expect(app.writers("pilot")).toEqual(["canary"]);
+    expect(app.isDissolved()).toBe(false);
+    app.report("c").settle();
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("goes on under a new manager where the last one stopped", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").pod("c1", "canary").pod("c2", "canary").settle();
+    app.delete();
+    for (let round = 0; round < 3; round++) {
+      app.reconcile();
+      app.deliver("d");
+      app.deliver("c1");
+      app.failOver();
+      app.report("d").report("c1").report("c2");
+    }
+    app.settle();
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("brings back what a pod only goes on showing: it needs no restart any more", () => {
+    const app = modelApp(["prod", "mover"], {});
+    app.pod("d", "").pod("c", "canary").settle();
+    app.wish({ canary: ["mover"] }).settle();
+    expect(app.enforced("d").table.retained).toBeDefined();
+    app.delete();
+    app.settle();
+    expect(app.enforced("d").table.retained).toBeUndefined();
+    expect(app.isDissolved()).toBe(true);
+  });
+
+  it("takes the name of the lock from the status if the spec is bad and nobody has said yet what it enforces", () => {
+    const facts = { app: { namespace: "shop", name: "app" }, pods: [POD], lockName: undefined, namespaces: ["n"] };
+    const nameBy = (lastLockName: string | undefined, factsOf: FactsOf) =>
+      planDissolution({ ...facts, factsOf, lastLockName }).rules.get("")?.lockName;
+    expect(nameBy("old", () => undefined)).toBe("old");
+    expect(nameBy("old", () => ({ ...FACTS, enforced: { ...snapshot(table([], {})), app: facts.app, lockName: "new" } }))).toBe(
+      "new",
+    );
+    expect(nameBy(undefined, () => undefined)).toBe("");
+  });
+
+  it("works for a spec that is no longer good: what the pods enforce tells the name of the lock and the subsets", () => {
+    const app = modelApp(["prod", "pilot"], divided);
+    app.pod("d", "").pod("c", "canary").settle();
+    app.delete({ specIsBad: true });
+    app.settle();
+    expect(app.enforced("c")).toMatchObject({ subset: "", lockName: "lock" });
+    expect(app.isDissolved()).toBe(true);
+  });
+});

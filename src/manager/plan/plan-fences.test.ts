@@ -1,0 +1,266 @@
+import { describe, expect, it } from "vitest";
+import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { ownersOf, type ResourceMatch, type RouteTable } from "../../route/table.ts";
+import { type Claim, createHolders } from "./claims.ts";
+import { planFences, withFences } from "./plan-fences.ts";
+
+const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
+const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });
+const claim = (pod: string, of: string, routes: RouteTable): Claim => ({
+  kind: "table",
+  pod,
+  subset: of,
+  table: routes,
+  enforced: true,
+});
+const fences = (desired: RouteTable, ...claims: Claim[]) => {
+  const { fenced, waits } = planFences(desired, ["", "canary"], claims);
+  return { default: [...(fenced.get("") ?? [])], canary: [...(fenced.get("canary") ?? [])], waits };
+};
+
+describe("planFences", () => {
+  it("grants everything when every pod enforces the desired table", () => {
+    expect(fences(after, claim("a", "", after), claim("c", "canary", after))).toEqual({ default: [], canary: [], waits: [] });
+  });
+  it("keeps a namespace from its new owner while a pod of the old one holds it, and says which", () => {
+    const plan = fences(after, claim("a", "", before), claim("b", "", after), claim("c", "canary", before));
+    expect(plan).toEqual({
+      default: [],
+      canary: ["mover"],
+      waits: [{ pod: "a", subset: "", cause: "holds", namespaces: ["mover"], to: ["canary"] }],
+    });
+  });
+  it("grants it once the old owner's last pod has acknowledged or is gone", () => {
+    expect(fences(after, claim("b", "", after), claim("c", "canary", before)).canary).toEqual([]);
+  });
+  it("counts a pod that is gone like one that is there, and says which of both is waited for", () => {
+    const gone: Claim = { ...claim("g", "", before), isGone: true };
+    const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));
+    expect(plan.canary).toEqual(["mover"]);
+    expect(plan.waits.map(({ pod, cause }) => [pod, cause])).toEqual([
+      ["a", "holds"],
+      ["g", "pod-gone"],
+    ]);
+  });
+  it("grants nothing new while it is not known who was removed just before, and takes nothing away", () => {
+    const unknown: Claim = { kind: "everything", pod: "", subset: undefined, isGone: true };
+    const plan = fences(after, unknown, claim("a", "", after), claim("c", "canary", before));
+    expect([plan.default, plan.canary]).toEqual([[], ["mover"]]);
+    expect(plan.waits).toEqual([{ pod: "", subset: undefined, cause: "just-listed", namespaces: ["mover"], to: ["canary"] }]);
+    expect(fences(after, unknown, claim("a", "", after), claim("c", "canary", after)).waits).toEqual([]);
+  });
+  it("moves back the same way", () => {
+    expect(fences(before, claim("a", "", after), claim("c", "canary", after)).default).toEqual(["mover"]);
+  });
+  it("counts a fence as holding nothing", () => {
+    const fenced = { ...before, fenced: new Set(["mover"]) };
+    expect(fences(after, claim("a", "", fenced)).canary).toEqual([]);
+  });
+  it("waits for a pod that may hold everything, since it runs without a proxy or has not reported", () => {
+    const plan = fences(after, { kind: "everything", pod: "bare", subset: "" });
+    expect(plan.canary).toEqual(["pilot", "mover"]);
+    expect(plan.default).toEqual([]);
+  });
+  it("takes nothing away from a subset that holds it already, because another pod has not reported yet", () => {
+    const unreported: Claim = { kind: "everything", pod: "late", subset: "" };
+    expect(fences(after, unreported, claim("c", "canary", after)).canary).toEqual([]);
+  });
+  it("lets a namespace that is new to everybody go to its owner at once", () => {
+    const grown = table([subset("canary")], { prod: [], pilot: [0], mover: [], fresh: [0] });
+    expect(fences(grown, claim("a", "", before), claim("c", "canary", before)).canary).toEqual([]);
+  });
+  it("fences what the default subset held by a table without rules", () => {
+    const open = table([], { prod: [], pilot: [], mover: [] });
+    expect(fences(after, claim("a", "", open)).canary).toEqual(["pilot", "mover"]);
+  });
+});
+
+describe("the cost", () => {
+  /** A table of 300 namespaces that counts how often it is asked about one. */
+  const counted = (of: number) => {
+    let asked = 0;
+    const members = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`n${index}`, index < of ? [0] : []]));
+    const plain = table([subset("canary")], members);
+    class Counting extends Map<string, number> {
+      override get(name: string) {
+        asked++;
+        return super.get(name);
+      }
+    }
+    return { routes: { ...plain, classOf: new Counting(plain.classOf) }, asked: () => asked };
+  };
+  const plan = (pods: number) => {
+    const [desired, old] = [counted(200), counted(100)];
+    const claims = Array.from({ length: pods }, (_, at) => claim(`p${at}`, at % 2 === 0 ? "" : "canary", old.routes));
+    const made = planFences(desired.routes, ["", "canary"], claims);
+    return { ...made, asked: desired.asked() + old.asked() };
+  };
+  it("does not grow with the pods that enforce the same table", () => {
+    const [few, many] = [plan(2), plan(2_000)];
+    expect(few.asked).toBeGreaterThan(0);
+    expect(many.asked).toBe(few.asked);
+    expect(many.fenced).toEqual(few.fenced);
+    expect(many.waits).toHaveLength(1_000);
+    expect(new Set(many.waits.map(({ namespaces }) => namespaces)).size).toBe(1);
+  });
+});
+
+/** What is fenced as a whole: the resources, or the reason where it is everything. */
+const resourceFences = (desired: RouteTable, ...claims: Claim[]) => {
+  const plan = planFences(desired, ["", "canary"], claims);
+  const waits = plan.waits.filter(({ namespaces }) => namespaces.length === 0).map(({ pod }) => pod);
+  const of = (name: string) =>
+    (plan.resourceFences.get(name) ?? []).flatMap(({ because, resources }): readonly (ResourceMatch | string)[] =>
+      because === "moves" ? resources : [because],
+    );
+  return { default: of(""), canary: of("canary"), waits };
+};
+
+describe("resources that labels divide", () => {
+  const maps = group("", "configmaps");
+  const pods = group("", "pods");
+  const gold = objects("canary", "tier=gold", maps);
+  const members = { prod: [], pilot: [] };
+  const plain = table([], members);
+  const divided = table([gold], members);
+  it("are kept from everybody else while a pod still goes by other rules", () => {
+    expect(resourceFences(divided, claim("a", "", plain))).toEqual({ default: [], canary: [maps], waits: ["a"] });
+    expect(resourceFences(divided, claim("c", "canary", plain))).toEqual({ default: [maps], canary: [], waits: ["c"] });
+  });
+  it("are granted once every pod has acknowledged the new rules, with their fences", () => {
+    const fenced = withFences(divided, planFences(divided, ["", "canary"], [claim("a", "", plain)]), "canary");
+    expect(fenced.rules.at(-1)).toMatchObject({ kind: "fence", resources: [maps] });
+    expect(resourceFences(divided, claim("a", "", divided), claim("c", "canary", fenced))).toEqual({
+      default: [],
+      canary: [],
+      waits: [],
+    });
+  });
+  it("move when a selector changes, when the order does, and when the rule goes, and only they", () => {
+    const silver = table([objects("canary", "tier=silver", maps), objects("canary", "a", pods)], members);
+    const both = table([gold, objects("canary", "a", pods)], members);
+    expect(resourceFences(silver, claim("a", "", both)).canary).toEqual([maps]);
+    expect(resourceFences(plain, claim("c", "canary", divided)).default).toEqual([maps]);
+    const [one, two] = [objects("beta", "x", maps), objects("canary", "y", maps)];
+    expect(resourceFences(table([two, one], members), claim("b", "beta", table([one, two], members))).canary).toEqual([maps]);
+  });
+  it("are kept from everybody beside a pod that may hold everything, but not taken from who has them already", () => {
+    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    expect(resourceFences(divided, bare).canary).toEqual(["unreported"]);
+    expect(resourceFences(divided, bare, claim("c", "canary", divided)).canary).toEqual([]);
+  });
+  it("are all that stops beside a pod that may hold everything, where the subset enforces something", () => {
+    const silver = table([objects("canary", "tier=silver", maps), subset("canary", pods)], { prod: [], pilot: [1] });
+    const old = table([gold, subset("canary", pods)], { prod: [], pilot: [1] });
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const own = [claim("c", "canary", old), claim("a", "", old)];
+    expect(resourceFences(silver, late, ...own)).toEqual({ default: [maps], canary: [maps], waits: ["late", "c", "a"] });
+    // The manager restarts while a fence is up: the pod that it was for has not reported, and nothing else stops.
+    const fenced = { ...silver, rules: [...silver.rules, fence(maps)] };
+    expect(resourceFences(silver, late, claim("a", "", fenced)).default).toEqual([maps]);
+    // The same where the rule has gone, and only the fence tells of it.
+    const plain = table([subset("canary", pods)], { prod: [], pilot: [0] });
+    const kept = { ...plain, rules: [...plain.rules, fence(maps)] };
+    expect(resourceFences(plain, late, claim("a", "", kept)).default).toEqual([maps]);
+    // The first rule on labels comes while a pod has not reported.
+    const open = table([subset("canary", pods)], { prod: [], pilot: [0] });
+    expect(resourceFences(silver, late, claim("a", "", open)).default).toEqual([maps]);
+    expect(planFences(silver, ["", "canary"], [late, claim("a", "", open)]).fenced.get("")).toEqual(new Set());
+  });
+  it("stay out of sight for who has nothing yet, until what others have is known", () => {
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const nothing = { ...divided, rules: [...divided.rules, unreportedFence()] };
+    expect(resourceFences(divided, late, claim("c", "canary", nothing)).canary).toEqual(["unreported"]);
+    // Another subset, which has all, is not made to wait by that.
+    expect(resourceFences(divided, late, claim("c", "canary", nothing), claim("a", "", divided)).default).toEqual([]);
+    expect(resourceFences(divided, claim("c", "canary", nothing), claim("a", "", divided)).canary).toEqual([]);
+  });
+  it("are not hidden again from a subset to which they are on their way, when a pod comes of which nothing is known", () => {
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const sent: Claim = { kind: "table", pod: "c", subset: "canary", table: divided, enforced: false };
+    expect(resourceFences(divided, late, sent).canary).toEqual([]);
+  });
+  it("move, and are not merely unknown, where a wildcard names them", () => {
+    const ALL = group("*");
+    const [before, after] = ["gold", "silver"].map((tier) => table([objects("canary", `tier=${tier}`, ALL)], members));
+    if (before === undefined || after === undefined) throw new Error("no tables");
+    const plan = planFences(after, ["", "canary"], [claim("c", "canary", before), claim("a", "", before)]);
+    for (const name of ["", "canary"]) expect(ownersOf(withFences(after, plan, name), "", "configmaps").isMoving).toBe(true);
+  });
+  it("move one by one: a rule that names several, or names them otherwise than before, stops what it changes", () => {
+    const secrets = group("", "secrets");
+    const two = table([objects("canary", "tier=gold", group("", "configmaps", "secrets"))], members);
+    const apart = table([objects("canary", "tier=gold", maps, secrets)], members);
+    expect(resourceFences(apart, claim("c", "canary", two)).default).toEqual([]);
+    expect(resourceFences(divided, claim("c", "canary", two)).default).toEqual([secrets]);
+  });
+  it("do not stop a namespace", () => {
+    const { fenced } = planFences(divided, ["", "canary"], [claim("a", "", plain)]);
+    expect([...fenced.values()].every((set) => set.size === 0)).toBe(true);
+  });
+});
+
+describe("public resources", () => {
+  const maps = group("", "configmaps");
+  const members = { prod: [], pilot: [0] };
+  const open = table([subset("canary")], members, { sharedResources: [maps] });
+  const closed = table([subset("canary")], members);
+
+  it("are kept from their new owner while another subset still shares them, and from whom shares them while they have one", () => {
+    const own = (of: RouteTable) => [claim("c", "canary", of), claim("a", "", of)];
+    expect(resourceFences(closed, ...own(open))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
+    expect(resourceFences(open, ...own(closed))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
+    expect(resourceFences(open, ...own(open))).toEqual({ default: [], canary: [], waits: [] });
+    expect(planFences(closed, ["", "canary"], own(open)).fenced).toEqual(
+      new Map(["", "canary"].map((name) => [name, new Set()])),
+    );
+  });
+  it("stop while they move", () => {
+    const fenced = withFences(open, planFences(open, ["", "canary"], [claim("a", "", closed)]), "canary");
+    for (const namespace of ["", "prod", "pilot"])
+      expect(ownersOf(fenced, "", "configmaps").ownerOf(namespace)).toEqual({ kind: "moving" });
+  });
+  it("are not stopped by a fence that is there since little is known, so their holder is waited for", () => {
+    const holder = table([unreportedFence()], { prod: [] }, { sharedResources: [maps] });
+    expect(ownersOf(holder, "", "configmaps").ownerOf("prod")).toEqual({ kind: "everyone" });
+    const divided = table([objects("canary", "tier=gold", maps)], { prod: [] });
+    expect(resourceFences(divided, claim("a", "", holder)).canary).toEqual([maps]);
+    const stopped = table([fence(maps)], { prod: [] }, { sharedResources: [maps] });
+    expect(resourceFences(divided, claim("a", "", stopped)).canary).toEqual([]);
+  });
+  it("move when a rule on namespaces that names them comes, changes or goes, but not when a namespace is born", () => {
+    const taken = (...to: string[]) =>
+      table([subset("canary", maps)], Object.fromEntries(["prod", ...to].map((name) => [name, name === "prod" ? [] : [0]])), {
+        sharedResources: [maps],
+      });
+    expect(
+      resourceFences(taken("pilot"), claim("a", "", table([], { prod: [], pilot: [] }, { sharedResources: [maps] }))).canary,
+    ).toEqual([maps]);
+    expect(resourceFences(taken("pilot"), claim("a", "", { ...taken("pilot"), classes: [[0], []] })).canary).toEqual([maps]);
+    expect(resourceFences(taken("pilot", "fresh"), claim("a", "", taken("pilot"))).canary).toEqual([]);
+  });
+  it("are shared with a pod that has no proxy, but not with one of which nothing is known", () => {
+    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    expect(resourceFences(open, bare).canary).toEqual(["unreported"]);
+    expect(resourceFences(open, bare, claim("c", "canary", closed)).canary).toEqual([]);
+    expect(resourceFences(closed, bare, claim("c", "canary", open)).canary).toEqual([maps]);
+    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    expect(resourceFences(open, late).canary).toEqual([maps, "unreported"]);
+    expect(resourceFences(open, late, claim("c", "canary", open)).canary).toEqual([]);
+  });
+});
+
+describe("createHolders", () => {
+  it("ends at the first rule that takes all resources", () => {
+    const routes = table([subset("db", group("", "configmaps")), subset("canary"), subset("late")], { x: [0, 1, 2], y: [0] });
+    expect([...createHolders(routes)("x")]).toEqual(["db", "canary"]);
+    expect([...createHolders(routes)("y")]).toEqual(["db", ""]);
+  });
+  it("is nobody outside of a limit on all resources", () => {
+    expect([...createHolders(table([limit()], { out: [] }))("out")]).toEqual([]);
+  });
+  it("is the default subset in unknown namespaces if some resource has no rule at all", () => {
+    expect([...createHolders(table([subset("db", group("", "configmaps"))], {}))("new")]).toEqual([""]);
+    expect([...createHolders(table([subset("canary")], {}))("new")]).toEqual([]);
+  });
+});

@@ -1,0 +1,180 @@
+// The handover, level-based: a namespace is granted to a subset only when no live pod of another subset may still hold it
+// under different rules. Pure function of (desired table, claims); called at every reconcile, with no memory of its own.
+//
+//   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
+//   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can write no more
+//
+// Resources that labels divide or that are public move by themselves, all of their objects at once: resource-fences.ts.
+import type { FenceRule, RouteTable } from "../../route/table.ts";
+import { type Claim, createHolders, createSignatures } from "./claims.ts";
+import { planResourceFences } from "./resource-fences.ts";
+
+/** What one pod keeps from others. */
+export interface Wait {
+  /** The pod that may still hold it. */
+  readonly pod: string;
+  /** As which subset; undefined: nobody knows. */
+  readonly subset: string | undefined;
+  /**
+   * It holds it by its snapshot, it has not said what it holds ("unstarted": nor does it by itself, since it does not start), it has no
+   * proxy to be told, or its object is gone and its token may still be taken. "just-listed", with the pod "": this manager does not know yet who was removed just before it led.
+   */
+  readonly cause: "holds" | "unreported" | "unstarted" | "no-proxy" | "pod-gone" | "just-listed";
+  /** What waits, in the order of the table; none: resources that move as a whole. Pods of equal claims share one array. */
+  readonly namespaces: readonly string[];
+  /** The subsets that are kept from it. */
+  readonly to: readonly string[];
+}
+
+export interface FencePlan {
+  /** For each subset the namespaces that it would own but must not have yet. */
+  readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
+  /** For each subset the fences of resources of which it must not have any object yet. */
+  readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
+  /** What is waited for: a pod has one entry for namespaces and one for resources that move as a whole, for each of its claims. */
+  readonly waits: readonly Wait[];
+}
+
+/** Plans the fences of every subset. The cost grows with the number of different tables, and not with that of pods. */
+export function planFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
+  const groups = groupClaims(claims);
+  const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
+  const waits: Wait[] = [];
+  const readings = createReadings(desired, groups);
+  for (const { claim, pods } of groups) {
+    const namespaces: string[] = [];
+    const kept = new Set<string>();
+    for (const namespace of readings.conflictsOf(claim)) {
+      let isKept = false;
+      for (const subset of readings.wishedHolders(namespace)) {
+        if (subset === claim.subset || readings.isGranted(subset, namespace)) continue;
+        fenced.get(subset)?.add(namespace);
+        kept.add(subset);
+        isKept = true;
+      }
+      if (isKept) namespaces.push(namespace);
+    }
+    if (kept.size > 0) waits.push(...waitsOf(claim, pods, namespaces, [...kept]));
+  }
+  const resources = planResourceFences(
+    desired,
+    subsets,
+    groups.map(({ claim }) => claim),
+  );
+  const podsOf = new Map(groups.map(({ claim, pods }) => [claim, pods]));
+  waits.push(...[...resources.waitsFor].flatMap(([claim, to]) => waitsOf(claim, podsOf.get(claim) ?? [], [], to)));
+  return { fenced, resourceFences: resources.fenced, waits };
+}
+
+function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly string[], to: readonly string[]): Wait[] {
+  const common = { subset: claim.subset, cause: causeOf(claim), namespaces, to };
+  return pods.map((pod) => ({ pod, ...common }));
+}
+
+/** The desired table with a subset's fences. */
+export function withFences(desired: RouteTable, plan: FencePlan, subset: string): RouteTable {
+  const fenced = plan.fenced.get(subset) ?? new Set<string>();
+  const rules = plan.resourceFences.get(subset) ?? [];
+  if (fenced.size === 0 && rules.length === 0) return desired;
+  return { ...desired, rules: [...desired.rules, ...rules], fenced };
+}
+
+function causeOf(claim: Claim): Wait["cause"] {
+  if (claim.isGone) return claim.pod === "" ? "just-listed" : "pod-gone";
+  if (claim.kind === "table") return "holds";
+  if (claim.isUnstarted) return "unstarted";
+  return claim.subset === undefined ? "unreported" : "no-proxy";
+}
+
+/** Claims that say the same: of one table as one subset, or of everything; those of gone pods for themselves. */
+interface ClaimGroup {
+  /** One of them. */
+  readonly claim: Claim;
+  /** A pod of the group enforces it. */
+  isEnforced: boolean;
+  readonly pods: string[];
+}
+
+const EVERYTHING = {};
+
+function groupClaims(claims: readonly Claim[]): ClaimGroup[] {
+  const groups = Map.groupBy(claims, causeOf);
+  return [...groups.values()].flatMap(groupAlike);
+}
+
+function groupAlike(claims: readonly Claim[]): ClaimGroup[] {
+  const known = new Map<object, Map<string | undefined, ClaimGroup>>();
+  for (const claim of claims) {
+    const of = claim.kind === "table" ? claim.table : EVERYTHING;
+    const bySubset = known.get(of) ?? new Map<string | undefined, ClaimGroup>();
+    known.set(of, bySubset);
+    const group = bySubset.get(claim.subset) ?? { claim, isEnforced: false, pods: [] };
+    bySubset.set(claim.subset, group);
+    group.isEnforced ||= claim.kind === "table" && claim.enforced;
+    if (group.pods.at(-1) !== claim.pod) group.pods.push(claim.pod);
+  }
+  return [...known.values()].flatMap((bySubset) => [...bySubset.values()]);
+}
+
+interface Readings {
+  wishedHolders(namespace: string): ReadonlySet<string>;
+  /** The namespaces that a claim may hold other than the desired table says. */
+  conflictsOf(claim: Claim): readonly string[];
+  /**
+   * True if a pod of the subset already enforces the namespace as desired. Then it was granted when nobody else held it, and
+   * nobody else was granted it since: a pod that has merely not reported yet is no reason to take it away.
+   */
+  isGranted(subset: string, namespace: string): boolean;
+}
+
+function createReadings(desired: RouteTable, groups: readonly ClaimGroup[]): Readings {
+  const wishedNamespaces = [...desired.classOf.keys()];
+  const standingsOf = createStandings(desired);
+  const conflicts = new Map<Claim, readonly string[]>();
+  const held = new Map<string, Set<string>[]>();
+  for (const { claim, isEnforced } of groups) {
+    if (claim.kind !== "table") continue;
+    const standingOf = standingsOf(claim.table, claim.subset);
+    const asWished = new Set<string>();
+    const otherwise: string[] = [];
+    const read = (namespace: string) => {
+      const standing = standingOf(namespace);
+      if (standing === "as-desired") asWished.add(namespace);
+      else if (standing === "otherwise") otherwise.push(namespace);
+    };
+    for (const namespace of wishedNamespaces) read(namespace);
+    // A namespace that only the claim knows counts too: where no rule applies, the desired table gives it to the default subset.
+    for (const namespace of claim.table.classOf.keys()) if (!desired.classOf.has(namespace)) read(namespace);
+    conflicts.set(claim, otherwise);
+    if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asWished]);
+  }
+  return {
+    wishedHolders: createHolders(desired),
+    conflictsOf: (claim) => (claim.kind === "everything" ? wishedNamespaces : (conflicts.get(claim) ?? [])),
+    isGranted: (subset, namespace) => held.get(subset)?.some((namespaces) => namespaces.has(namespace)) ?? false,
+  };
+}
+
+type Standing = "not-held" | "as-desired" | "otherwise";
+
+// How a subset holds a namespace by a table, judged once for each pair of classes.
+function createStandings(desired: RouteTable) {
+  const wishedSignature = createSignatures(desired);
+  return (table: RouteTable, subset: string): ((namespace: string) => Standing) => {
+    const holders = createHolders(table);
+    const signature = createSignatures(table);
+    const known = new Map<number, Standing>();
+    const width = desired.classes.length + 1;
+    return (namespace) => {
+      if (table.fenced.has(namespace)) return "not-held";
+      const pair = ((table.classOf.get(namespace) ?? -1) + 1) * width + (desired.classOf.get(namespace) ?? -1) + 1;
+      let standing = known.get(pair);
+      if (standing === undefined) {
+        const isSame = signature(namespace) === wishedSignature(namespace);
+        standing = !holders(namespace).has(subset) ? "not-held" : isSame ? "as-desired" : "otherwise";
+        known.set(pair, standing);
+      }
+      return standing;
+    };
+  };
+}

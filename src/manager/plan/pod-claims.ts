@@ -1,0 +1,85 @@
+// What the pods of an app may hold, from what is known of their proxies. Pure.
+import type { AppRef, Snapshot } from "../../route/snapshot.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { Claim } from "./claims.ts";
+
+export type FactsOf = (pod: string) => ProxyFacts | undefined;
+
+/** What the proxy will have come to enforce when it takes its next snapshot, if it is of the app; undefined if nothing known. */
+export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {
+  const last = facts?.outstanding ?? facts?.inDoubt.at(-1) ?? facts?.enforced;
+  return last !== undefined && isOfApp(app, last) ? last : undefined;
+}
+
+/**
+ * The newest table that a live pod may enforce. One of a pod that has nothing yet says nothing about who has what: it was made
+ * while others had not reported.
+ */
+export function tableInForce(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): RouteTable | undefined {
+  let newest: Snapshot | undefined;
+  for (const pod of pods) {
+    for (const snapshot of snapshotsOf(pod, factsOf(podKey(pod)))) {
+      if (!isOfApp(app, snapshot) || snapshot.version <= (newest?.version ?? -1)) continue;
+      const hasNothing = snapshot.table.rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
+      if (!hasNothing) newest = snapshot;
+    }
+  }
+  return newest?.table;
+}
+
+/** The claims of all live pods on what the app divides. A pod whose proxy has never served holds nothing. */
+export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): Claim[] {
+  return pods.flatMap((pod) => claimsOf(app, pod, factsOf(podKey(pod))));
+}
+
+/** A pod whose object is gone, with what was known of its proxy then; "unknown": see GonePod. */
+export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
+
+/** The claims of pods that are gone and may write all the same. One of whose proxy nothing is known may hold everything. */
+export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
+  return gone.flatMap((each): Claim[] => {
+    if (each === "unknown") return [{ kind: "everything", pod: "", subset: undefined, isGone: true }];
+    // What its status said last does not matter: nobody will say any more that it has started.
+    const pod = { ...each.pod, running: true, ended: false };
+    return claimsOf(app, pod, each.facts).map((claim) => ({ ...claim, isGone: true }));
+  });
+}
+
+function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Claim[] {
+  if (isOver(pod, facts)) return [];
+  const everything = (subset: string | undefined): Claim => ({ kind: "everything", pod: pod.name, subset });
+  const claims: Claim[] = [];
+  // Without a proxy it acts as a pod of the default subset does, under the same lock, on everything.
+  if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
+  if (facts === undefined) {
+    if (pod.proxy === "none" || !pod.running) return claims;
+    claims.push({ ...everything(undefined), ...(pod.unstarted ? { isUnstarted: true } : {}) });
+    return claims;
+  }
+  if (facts.unresolved) claims.push(everything(undefined));
+  for (const snapshot of snapshotsOf(pod, facts)) {
+    const { subset, table } = snapshot;
+    // Another app divides by names of its own: what its subset holds cannot be told from ours.
+    if (isOfApp(app, snapshot))
+      claims.push({ kind: "table", pod: pod.name, subset, table, enforced: snapshot === facts.enforced });
+    else claims.push(everything(undefined));
+  }
+  return claims;
+}
+
+/** The pod has ended for good, and its proxy with it. */
+export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
+  return pod.ended && facts?.connected !== true;
+}
+
+// All that a pod may be enforcing, the oldest first.
+function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
+  if (facts === undefined || isOver(pod, facts)) return [];
+  return [facts.enforced, ...facts.inDoubt, facts.outstanding].filter((snapshot) => snapshot !== undefined);
+}
+
+function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
+  return snapshot.app.namespace === app.namespace && snapshot.app.name === app.name;
+}

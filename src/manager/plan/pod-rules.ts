@@ -1,0 +1,70 @@
+// The rules of subsets and of single pods: those of its subset, and what it goes on showing of what it lost. Pure. Invariant: pods of equal rules
+// share one object, and tables are compared once for all pods that enforce the same one: thousands of pods cost as little as the
+// few states in which they are. Called by plan-app and plan-dissolution.
+import type { Snapshot } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
+import { retainedBetween } from "./retained.ts";
+import { digestOf, type Rules } from "./snapshots.ts";
+
+export interface PodRules {
+  /**
+   * What a pod of the subset is to enforce.
+   * @param from what it will have come to enforce by then, if it is to go on showing what it loses; else undefined
+   */
+  of(subset: string, from: Snapshot | undefined): Rules;
+}
+
+/**
+ * @param base the rules of a subset, with its fences; @param withTable the same with another table
+ * @param isYoung of a namespace that was just created: it is lost by being labelled, mostly, before anything is in it. It is not shown,
+ *   or every such namespace would roll a whole subset
+ */
+export function createPodRules(
+  base: (subset: string) => Rules,
+  withTable: (rules: Rules, table: RouteTable) => Rules,
+  isYoung: (namespace: string) => boolean = () => false,
+): PodRules {
+  const byDigest = new Map<string, Rules>();
+  const known = new Map<RouteTable, Map<string, Rules>>();
+
+  const make = (subset: string, from: Snapshot): Rules => {
+    const rules = base(subset);
+    const retained = retainedBetween(from, rules).flatMap((each) => {
+      const namespaces = new Set([...each.namespaces].filter((name) => !isYoung(name)));
+      return namespaces.size === 0 ? [] : [{ ...each, namespaces }];
+    });
+    if (retained.length === 0) return rules;
+    const made = withTable(rules, { ...rules.table, retained });
+    const same = byDigest.get(made.digest) ?? made;
+    byDigest.set(made.digest, same);
+    return same;
+  };
+
+  return {
+    of(subset, from) {
+      if (from === undefined) return base(subset);
+      const ofTable = known.get(from.table) ?? new Map<string, Rules>();
+      known.set(from.table, ofTable);
+      const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
+      const rules = ofTable.get(key) ?? make(subset, from);
+      ofTable.set(key, rules);
+      return rules;
+    },
+  };
+}
+
+interface SubsetRules {
+  readonly all: ReadonlyMap<string, Rules>;
+  of(subset: string): Rules;
+  readonly digest: string;
+}
+
+/** The rules of every subset. */
+export function rulesOfSubsets(subsets: readonly string[], make: (subset: string) => Rules): SubsetRules {
+  const all = new Map(subsets.map((subset) => [subset, make(subset)]));
+  return {
+    all,
+    of: (subset) => all.get(subset) ?? make(subset),
+    digest: digestOf([...all].map(([subset, { digest }]) => [subset, digest])),
+  };
+}

@@ -1,0 +1,138 @@
+// The handover of resources that labels divide or that are public. Pure; called by plan-fences.ts. Who owns one object follows
+// from its labels, in every namespace alike, and nobody here knows the objects; and what is public is everybody's. So when the
+// rules on labels of a resource change, or it becomes public or stops being so, it moves as a whole. A subset gets it only when
+// no live pod of another subset may still go by other rules. What overlaps what: resource-reading.ts.
+//
+// Limits are left out: they take objects away from everybody, and never give one subset's to another.
+import type { FenceRule, ResourceMatch, RouteTable } from "../../route/table.ts";
+import type { Claim } from "./claims.ts";
+import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
+
+export interface ResourceFences {
+  /** For each subset the fences of what it must not have yet; missing if none. */
+  readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
+  /** The claims that are waited for, each with the subsets that wait. */
+  readonly waitsFor: ReadonlyMap<Claim, readonly string[]>;
+}
+
+/** What a claim keeps from one subset. */
+interface Doubt {
+  readonly keys: readonly ResourceKey[];
+  /** All else too: the subset has nothing yet, and nobody knows by which rules the claim goes. */
+  readonly everything: boolean;
+}
+
+/** @param claims one of each kind: what many pods claim alike is asked once */
+export function planResourceFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): ResourceFences {
+  const doubtOf = createDoubts(desired, claims);
+  const moving = new Map(subsets.map((subset) => [subset, [] as ResourceKey[]]));
+  const unreported = new Set<string>();
+  const waitsFor = new Map<Claim, string[]>();
+  for (const claim of claims) {
+    const waiting = subsets.filter((subset) => {
+      if (subset === claim.subset) return false;
+      const { keys, everything } = doubtOf(claim, subset);
+      moving.get(subset)?.push(...keys);
+      if (everything) unreported.add(subset);
+      return everything || keys.length > 0;
+    });
+    if (waiting.length > 0) waitsFor.set(claim, waiting);
+  }
+  const fenced = [...moving].map(([subset, keys]) => [subset, fenceRules(keys, unreported.has(subset))] as const);
+  return { fenced: new Map(fenced.filter(([, rules]) => rules.length > 0)), waitsFor };
+}
+
+function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Claim, subset: string) => Doubt {
+  const compare = createKeyComparison(desired);
+  const tables = claims.filter((claim) => claim.kind === "table");
+  const movable = distinct([desired, ...new Set(tables.map(({ table }) => table))].flatMap(movableBy));
+  const bySubset = Map.groupBy(tables, ({ subset }) => subset);
+  const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
+  // A pod of the subset has the resources already, as desired, or is about to: what is on its way cannot be called back. Then they
+  // were granted when nobody else had them otherwise, and nobody else was granted them since: see plan-fences.ts.
+  const isOwnAlready = (subset: string, key: ResourceKey) =>
+    ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
+
+  const ofTable = remember((table: RouteTable) =>
+    distinct([...movableBy(desired), ...movableBy(table)]).filter(
+      (key) => !compare(table, key).isSame && compare(table, key).stopped !== "all",
+    ),
+  );
+  // Rules that nobody here has heard of. What a subset has it was granted, so only what it has otherwise or is kept from is in
+  // doubt; and all, if it has nothing but the fence of everything.
+  const ofUnreported = remember((subset: string): Doubt => {
+    const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
+    const keys = full.length === 0 ? keysOf(desired.sharedResources) : [...movable, ...full.flatMap(fencesOf)];
+    return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
+  });
+  // No rules at all, for want of a proxy: such a pod does what a pod of the default subset would, which shares what is shared.
+  const ofProxyless = remember((subset: string): Doubt => {
+    const { keys, everything } = ofUnreported(subset);
+    return { keys: keys.filter((key) => !compare(desired, key).isShared), everything };
+  });
+
+  return (claim, subset) => {
+    if (claim.kind === "everything") return claim.subset === undefined ? ofUnreported(subset) : ofProxyless(subset);
+    return { keys: ofTable(claim.table).filter((key) => !isOwnAlready(subset, key)), everything: false };
+  };
+}
+
+/** A table beside the desired one: many pods share it, so each question is answered once. */
+function createKeyComparison(desired: RouteTable) {
+  const ofTable = remember((table: RouteTable) => {
+    const known = new Map<string, ReturnType<typeof compare>>();
+    const compare = (key: ResourceKey) => {
+      // A namespace that only one of the tables knows has no owner by the other's rules.
+      const reading = readingOf(table, key, (namespace) => desired.classOf.has(namespace));
+      const wish = readingOf(desired, key, (namespace) => table.classOf.has(namespace));
+      return { isSame: reading.division === wish.division, stopped: reading.stopped, isShared: reading.isShared };
+    };
+    return (key: ResourceKey) => {
+      const result = known.get(textOf(key)) ?? compare(key);
+      known.set(textOf(key), result);
+      return result;
+    };
+  });
+  return (table: RouteTable, key: ResourceKey) => ofTable(table)(key);
+}
+
+/** What labels divide and what is public. */
+function movableBy({ rules, sharedResources }: RouteTable): ResourceKey[] {
+  return [...rules.flatMap((rule) => (rule.kind === "objects" ? keysOf(rule.resources) : [])), ...keysOf(sharedResources)];
+}
+
+function fencesOf({ rules }: RouteTable): ResourceKey[] {
+  return rules.flatMap((rule) => (rule.kind === "fence" ? keysOf(rule.resources) : []));
+}
+
+function hasUnreportedFence({ rules }: RouteTable): boolean {
+  return rules.some(
+    (rule) =>
+      rule.kind === "fence" && rule.because === "unreported" && keysOf(rule.resources).some((key) => textOf(key) === "*/*"),
+  );
+}
+
+const EVERYTHING: readonly ResourceMatch[] = [{ apiGroups: ["*"], resources: ["*"] }];
+
+function fenceRules(keys: readonly ResourceKey[], everything: boolean): FenceRule[] {
+  const common = { kind: "fence", origin: "handover" } as const;
+  const sorted = distinct(keys).sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+  const resources = sorted.map(({ group, resource }) => ({ apiGroups: [group], resources: [resource] }));
+  return [
+    ...(resources.length === 0 ? [] : [{ ...common, because: "moves" as const, resources }]),
+    ...(everything ? [{ ...common, because: "unreported" as const, resources: EVERYTHING }] : []),
+  ];
+}
+
+function distinct(keys: readonly ResourceKey[]): ResourceKey[] {
+  return [...new Map(keys.map((key) => [textOf(key), key])).values()];
+}
+
+function remember<K, V>(make: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>();
+  return (key) => {
+    const value = known.get(key) ?? make(key);
+    known.set(key, value);
+    return value;
+  };
+}

@@ -1,0 +1,115 @@
+// What a table says about resources that move as a whole: those that labels divide and those that are public. Pure; called by
+// resource-fences.ts. A `ResourceKey` is one group and one name, of which each may be the wildcard: it is a key, and a set that
+// may overlap other keys. All questions about overlaps are answered here, so that there is one idea of covering:
+//
+//                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
+//   a = b               yes                                yes
+//   a wider than b      yes                                yes
+//   b wider than a      no                                 yes
+//   a "g/*", b "*/r"    no                                 yes
+//   else                no                                 no
+//
+// A reading is cautious towards both sides: what is only partly so is "part", and the callers take "part" for the worse.
+//
+//   stopped  all:  nobody can act on any of it by this table: a fence that moves covers it, or one for the unreported does and
+//                  none of it is public, since such a fence leaves alone what is public
+//            none: no fence stops any of it
+//   isShared       all of it is everybody's: it is public, and no rule names any of it
+//   equal `division`s of two tables: every object of it has the same owners by both
+import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
+
+/** One group and one name of resources; "*" is the wildcard in both. */
+export interface ResourceKey {
+  readonly group: string;
+  readonly resource: string;
+}
+
+export interface ResourceReading {
+  readonly stopped: "all" | "part" | "none";
+  readonly isShared: boolean;
+  /** How the table divides the resources and which of them are public, as text. */
+  readonly division: string;
+}
+
+/** All of `b` is in `a`. */
+export function covers(a: ResourceKey, b: ResourceKey): boolean {
+  return (a.group === "*" || a.group === b.group) && (a.resource === "*" || a.resource === b.resource);
+}
+
+/** Some resource may be in both. */
+export function meets(a: ResourceKey, b: ResourceKey): boolean {
+  return share(a.group, b.group) && share(a.resource, b.resource);
+}
+
+function share(a: string, b: string): boolean {
+  return a === b || a === "*" || b === "*";
+}
+
+/** The single resources that matches name. */
+export function keysOf(matches: readonly ResourceMatch[]): ResourceKey[] {
+  return matches.flatMap(({ apiGroups, resources }) =>
+    apiGroups.flatMap((group) => resources.map((resource) => ({ group, resource }))),
+  );
+}
+
+/** A key as a text that no other key has: neither groups nor names of resources contain a slash. */
+export function textOf({ group, resource }: ResourceKey): string {
+  return `${group}/${resource}`;
+}
+
+/**
+ * Reads a table.
+ * @param isKnown the namespaces that matter; one that only one of two tables knows has no owner by the other's rules
+ */
+export function readingOf(
+  { rules, sharedResources, classOf, classes }: RouteTable,
+  key: ResourceKey,
+  isKnown: (namespace: string) => boolean,
+): ResourceReading {
+  const publicHere = meeting(sharedResources, key);
+  const objects = rules.flatMap((rule) => {
+    const named = rule.kind === "objects" ? meeting(rule.resources, key) : [];
+    return rule.kind === "objects" && named.length > 0 ? [{ rule, named }] : [];
+  });
+  // What labels divide is not public.
+  const isDivided = objects.some(({ named }) => named.includes(ALL));
+  const isPublic = {
+    inPart: publicHere.length > 0 && !isDivided,
+    whole: publicHere.includes(ALL) && objects.length === 0,
+  };
+  // Of a public resource, rules on namespaces that name it take namespaces out. What nobody shares has fences of namespaces.
+  const taken = !isPublic.inPart
+    ? []
+    : rules.flatMap((rule, index) => {
+        const named = rule.kind === "subset" ? meeting(rule.resources, key) : [];
+        if (rule.kind !== "subset" || named.length === 0) return [];
+        const namespaces = [...classOf].flatMap(([name, at]) => (classes[at]?.includes(index) && isKnown(name) ? [name] : []));
+        return [[rule.subset, named, namespaces.sort()]];
+      });
+  const labels = objects.map(({ rule: { subset, term }, named }) => [subset, term.key, term.operator, term.values, named]);
+  return {
+    stopped: stoppedOf(rules, key, isPublic),
+    isShared: isPublic.whole && taken.length === 0,
+    division: JSON.stringify([labels, isPublic.inPart ? publicHere : [], taken]),
+  };
+}
+
+const ALL = "all";
+
+// Which parts of the key the matches name, in an order that does not depend on how they were written.
+function meeting(matches: readonly ResourceMatch[], key: ResourceKey): string[] {
+  const found = keysOf(matches).filter((each) => meets(each, key));
+  return found.some((each) => covers(each, key)) ? [ALL] : [...new Set(found.map(textOf))].sort();
+}
+
+function stoppedOf(
+  rules: readonly RouteRule[],
+  key: ResourceKey,
+  isPublic: { readonly inPart: boolean; readonly whole: boolean },
+): ResourceReading["stopped"] {
+  const fences = rules.flatMap((rule) =>
+    rule.kind === "fence" ? keysOf(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
+  );
+  if (fences.some(({ fence, moves }) => covers(fence, key) && (moves || !isPublic.inPart))) return "all";
+  return fences.some(({ fence, moves }) => meets(fence, key) && (moves || !isPublic.whole)) ? "part" : "none";
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import type { RetainedClass, RouteTable } from "../../route/table.ts";
+import { retainedBetween } from "./retained.ts";
+
+const maps = group("", "configmaps");
+const pods = group("", "pods");
+const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
+const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });
+const show = (from: RouteTable, to: RouteTable, as = "", now = as) =>
+  retainedBetween({ subset: as, table: from }, { subset: now, table: to });
+const text = (shown: readonly RetainedClass[]) =>
+  Object.fromEntries(shown.flatMap(({ namespaces, rules }) => [...namespaces].map((name) => [name, rules])));
+const ALL = [{ resources: [], visible: true }];
+const shownTable = (from: RouteTable, to: RouteTable, as = "") => ({ ...to, retained: show(from, to, as) });
+
+describe("a pod goes on showing", () => {
+  it("what its subset loses, and nothing else", () => {
+    expect(text(show(before, after))).toEqual({ mover: ALL });
+    expect(show(before, after, "canary")).toEqual([]);
+    expect(show(before, before)).toEqual([]);
+  });
+  it("what it shows already, with the same words: pods on the way and pods that have arrived are told the same", () => {
+    expect(show(shownTable(before, after), after)).toEqual(show(before, after));
+    const later = table([subset("canary")], { prod: [0], pilot: [0], mover: [0] });
+    expect(text(show(shownTable(before, after), later))).toEqual({ prod: ALL, mover: ALL });
+  });
+  it("nothing any more once it is its own again, as after an undo", () => {
+    expect(show(shownTable(before, after), before)).toEqual([]);
+  });
+  it("what it gets back, as long as that is fenced for it", () => {
+    const fenced = { ...before, fenced: new Set(["mover"]) };
+    expect(text(show(shownTable(before, after), fenced))).toEqual({ mover: ALL });
+  });
+  it("nothing that was fenced for it: it has never seen that", () => {
+    const fenced = { ...before, fenced: new Set(["mover"]) };
+    expect(show(fenced, after)).toEqual([]);
+  });
+  it("no namespace that is gone", () => {
+    expect(show(before, table([subset("canary")], { prod: [], pilot: [0] }))).toEqual([]);
+  });
+  it("what a limit takes away", () => {
+    expect(text(show(table([limit()], { prod: [0], mover: [0] }), table([limit()], { prod: [0], mover: [] })))).toEqual({
+      mover: ALL,
+    });
+  });
+  it("the resources that it had of a namespace, and not those that it has still or never had", () => {
+    const some = table([subset("canary", maps)], { prod: [], mover: [] });
+    const more = table([subset("canary", maps)], { prod: [], mover: [0] });
+    expect(text(show(some, more))).toEqual({ mover: [{ resources: [maps], visible: true }] });
+    // What was another's stays hidden when all the rest goes too.
+    const all = table([subset("canary")], { prod: [], mover: [0] });
+    expect(text(show(more, all))).toEqual({
+      mover: [
+        { resources: [maps], visible: false },
+        { resources: [], visible: true },
+      ],
+    });
+    // What it showed and what it owned come together.
+    const stepwise = shownTable(some, more);
+    expect(text(show(stepwise, all))).toEqual({ mover: ALL });
+  });
+  it("what it had of namespaces that no rule had named yet", () => {
+    const open = table([], { prod: [] });
+    expect(text(show(open, table([subset("canary")], { prod: [], fresh: [0] })))).toEqual({ fresh: ALL });
+    const held = table([subset("canary")], { prod: [] });
+    expect(show(held, table([subset("canary")], { prod: [], fresh: [0] }))).toEqual([]);
+  });
+  it("everything of its old subset, cluster-scoped objects too, when its labels move it to another one", () => {
+    expect(text(show(before, before, "", "canary"))).toEqual({ "": ALL, prod: ALL, mover: ALL });
+    expect(text(show(before, before, "canary", ""))).toEqual({ pilot: ALL });
+  });
+  it("all of it where its new subset has nothing yet, since little is known", () => {
+    const fenced = { ...before, rules: [...before.rules, unreportedFence()] };
+    expect(text(show(before, fenced, "canary"))).toEqual({ pilot: ALL });
+    expect(show(fenced, after, "")).toEqual([]);
+  });
+  it("nothing that moves as a whole, by labels or as public: that is listed again in place", () => {
+    const divided = table([objects("canary", "t=x", maps), subset("canary", pods)], { mover: [1] });
+    const apart = table([subset("canary")], { mover: [0] });
+    expect(text(show(divided, apart))).toEqual({
+      mover: [
+        { resources: [group("", "configmaps", "pods")], visible: false },
+        { resources: [], visible: true },
+      ],
+    });
+    const open = table([], { mover: [] }, { sharedResources: [maps] });
+    expect(text(show(open, apart))).toEqual({
+      mover: [
+        { resources: [maps], visible: false },
+        { resources: [], visible: true },
+      ],
+    });
+    const moving = { ...apart, rules: [...apart.rules, fence(maps)] };
+    expect(text(show(table([], { mover: [] }), moving))).toEqual({
+      mover: [
+        { resources: [maps], visible: false },
+        { resources: [], visible: true },
+      ],
+    });
+  });
+  it("classes of namespaces, of which there are few however many namespaces there are", () => {
+    const names = Array.from({ length: 500 }, (_, index) => `n${index}`);
+    const members = (list: readonly number[]) => Object.fromEntries(names.map((name) => [name, list]));
+    const shown = show(table([subset("canary")], members([])), table([subset("canary")], members([0])));
+    expect(shown.map(({ namespaces }) => namespaces.size)).toEqual([500]);
+  });
+});

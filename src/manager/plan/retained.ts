@@ -1,0 +1,104 @@
+// What a pod goes on showing: what it owned or showed by the table that it enforces and does not own by its next one. So no
+// informer of it believes that objects were deleted which another subset has now; it is restarted in its turn, see
+// manager/restart. Pure and level-based: it follows from the two tables. Called by plan-app, once for all pods of equal tables.
+//
+// Invariant: it is about reading only. Who may write follows from what is owned alone, so claims.ts knows nothing of it.
+//
+//   Owned => Shown      when the next table does not give it to the pod's subset, fenced for it or another's
+//   Shown => Owned      when it comes back, as after an undo: nothing has ended, and nobody has to be restarted
+//   Shown => (nothing)  with the pod: a new one enforces nothing that it could have lost
+//
+// What labels divide and what is public is left out: it moves as a whole, and is always listed again in place.
+import {
+  DEFAULT_SUBSET,
+  matchesResource,
+  type ResourceMatch,
+  type RetainedClass,
+  type RetainedRule,
+  type RouteTable,
+} from "../../route/table.ts";
+import { canonicalRules, isVisibleBy } from "./retained-rules.ts";
+
+/** A table as one subset enforces it. */
+export interface SubsetTable {
+  readonly subset: string;
+  readonly table: RouteTable;
+}
+
+/** Cluster-scoped objects, of which the default subset has those that are not public: they are lost with a change of subset. */
+const CLUSTER_SCOPE = "";
+
+/**
+ * What a pod that enforces `from` goes on showing by `to`; nothing: none. Namespaces that are gone are forgotten.
+ * @param to with its fences: what is fenced is not owned
+ */
+export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
+  const movable = [...movableBy(from.table), ...movableBy(to.table)];
+  const shownBefore = classOfShown(from.table);
+  const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
+  // Namespaces of one standing in both tables are judged once.
+  const known = new Map<string, Set<string> | undefined>();
+  const judge = (namespace: string): Set<string> | undefined => {
+    const [owned, shown] = [ownedIn(from, namespace), shownBefore.get(namespace)?.rules ?? []];
+    const next = ownedIn(to, namespace);
+    const rules = canonicalRules(
+      [[{ resources: movable, visible: false }], owned, shown, next],
+      (group, resource) =>
+        (isVisibleBy(owned, group, resource) || isVisibleBy(shown, group, resource)) &&
+        !isVisibleBy(next, group, resource) &&
+        !matchesResource(movable, group, resource),
+    );
+    if (rules.length === 0) return undefined;
+    const text = JSON.stringify(rules);
+    const found = classes.get(text) ?? { rules, namespaces: new Set() };
+    classes.set(text, found);
+    return found.namespaces;
+  };
+  for (const namespace of [CLUSTER_SCOPE, ...to.table.classOf.keys()]) {
+    const standing = `${standingIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${standingIn(to.table, namespace)}`;
+    if (!known.has(standing)) known.set(standing, judge(namespace));
+    known.get(standing)?.add(namespace);
+  }
+  return [...classes.values()];
+}
+
+function classOfShown({
+  retained = [],
+}: RouteTable): Map<string, { readonly index: number; readonly rules: readonly RetainedRule[] }> {
+  return new Map(retained.flatMap(({ namespaces, rules }, index) => [...namespaces].map((name) => [name, { index, rules }])));
+}
+
+// Equal for namespaces of which the table says the same.
+function standingIn({ classOf, fenced }: RouteTable, namespace: string): string {
+  if (namespace === CLUSTER_SCOPE) return "cluster";
+  return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
+}
+
+/** What a subset owns in a namespace, as ownersOf has it, but for what moves as a whole: the order of the rules linearised. */
+function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
+  const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET };
+  const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
+  const fences = table.rules.filter(({ kind }) => kind === "fence").map(hide);
+  if (namespace === CLUSTER_SCOPE) return [...fences, fallback];
+  if (table.fenced.has(namespace)) return [];
+  const index = table.classOf.get(namespace);
+  const members = index === undefined ? undefined : table.classes[index];
+  // Of a namespace that the table does not know, nothing is shown that a rule is about.
+  if (members === undefined) {
+    const rules = table.rules.filter(({ kind }) => kind === "limit" || kind === "subset");
+    return [...fences, ...rules.map(hide), fallback];
+  }
+  const limits = table.rules.filter(({ kind }, at) => kind === "limit" && !members.includes(at)).map(hide);
+  const owners = members.flatMap((at): RetainedRule[] => {
+    const rule = table.rules[at];
+    return rule?.kind === "subset" ? [{ resources: rule.resources, visible: rule.subset === subset }] : [];
+  });
+  return [...fences, ...limits, ...owners, fallback];
+}
+
+// A fence of what little is known about is none of these: it hides everything from a subset that has nothing yet.
+function movableBy({ rules, sharedResources }: RouteTable): ResourceMatch[] {
+  const isMovable = (rule: RouteTable["rules"][number]) =>
+    rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves");
+  return [...rules.filter(isMovable).flatMap(({ resources }) => resources), ...sharedResources];
+}

@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import { createStore } from "../../runtime/store.ts";
+import type { SnapshotMessage } from "../../wire/messages.ts";
+import { snapshotToWire } from "../../wire/snapshot-codec.ts";
+import { INJECTED_LABEL } from "../facts/app-pods.ts";
+import type { PodIdentity, Rejection } from "../identity/token-reviewer.ts";
+import { createAdmission } from "./admit-proxy.ts";
+
+const fail = (error: unknown) => {
+  throw error;
+};
+const app: VirtualApp = {
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "VirtualApp",
+  metadata: { namespace: "shop", name: "app" },
+  spec: { selector: { matchLabels: { app: "op" } }, configuration: { controller: { leaderElectionName: "lock" } } },
+};
+const pod: Pod = {
+  metadata: { namespace: "shop", name: "p", uid: "uid-1", labels: { [INJECTED_LABEL]: "app" } },
+  spec: { initContainers: [{ name: "ctrlmesh-proxy" }] },
+};
+
+let rejected: string[] = [];
+beforeEach(() => {
+  rejected = [];
+});
+
+function admissionWith({
+  pods = [pod],
+  apps = [app],
+  leader,
+}: {
+  pods?: Pod[] | null;
+  apps?: VirtualApp[];
+  leader?: string;
+} = {}) {
+  const appStore = createStore<VirtualApp>(fail);
+  appStore.replace(apps);
+  const podStore = createStore<Pod>(fail);
+  podStore.replace(pods ?? []);
+  const listed = { list: (namespace: string) => (pods === null ? undefined : podStore.list(namespace)), get: podStore.get };
+  const rejections = { reject: (reason: Rejection, who: string) => void rejected.push(`${reason} ${who}`) };
+  const admit = createAdmission({ pods: listed, apps: appStore, leaderElsewhere: () => leader, rejections });
+  return (
+    said: { name?: string; uid?: string; namespace?: string } | null = {},
+    enforced: SnapshotMessage | null = null,
+    caller?: PodIdentity,
+  ) =>
+    admit(
+      {
+        pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
+        version: 0,
+        digest: "",
+        proxyVersion: "",
+        enforced,
+        inDoubt: [],
+      },
+      caller,
+    );
+}
+
+describe("which proxies are served", () => {
+  it("are those of pods that exist and carry the proxy of an app that exists", () => {
+    expect(admissionWith()()).toEqual({ kind: "serve" });
+    expect(admissionWith()({ uid: "" })).toEqual({ kind: "serve" });
+    expect(admissionWith()({ name: "q" })).toEqual({ kind: "refuse", message: "there is no pod shop/q" });
+    expect(admissionWith()({ uid: "uid-2" })).toMatchObject({ kind: "refuse" });
+    expect(admissionWith()(null)).toMatchObject({ kind: "refuse" });
+    expect(admissionWith({ apps: [{ ...app, metadata: { namespace: "shop", name: "other" } }] })()).toEqual({
+      kind: "refuse",
+      message: "there is no VirtualApp shop/app",
+    });
+  });
+  it("are those that enforce something already, whatever their pods' labels say by now: what they hold has to be known", () => {
+    const stripped = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: {} } }] });
+    const renamed = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: { [INJECTED_LABEL]: "gone" } } }] });
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    expect([stripped().kind, renamed().kind]).toEqual(["refuse", "refuse"]);
+    expect([stripped({}, held).kind, renamed({}, held).kind]).toEqual(["serve", "serve"]);
+    expect(stripped({ uid: "uid-2" }, held).kind).toBe("refuse");
+    expect(admissionWith({ apps: [] })({}, held).kind).toBe("refuse");
+  });
+  it("come back while the pods of their namespace have not been listed: that none is known says nothing then", () => {
+    expect(admissionWith({ pods: null })()).toMatchObject({ kind: "wait" });
+    expect(admissionWith({ pods: null, apps: [] })()).toMatchObject({ kind: "refuse" });
+  });
+  it("are sent to the leader by a replica that does not lead", () => {
+    expect(admissionWith({ leader: "10.0.0.1:5447" })()).toEqual({ kind: "redirect", endpoint: "10.0.0.1:5447" });
+    expect(admissionWith({ leader: "" })({ name: "q" })).toEqual({ kind: "redirect", endpoint: "" });
+  });
+  it("are those of the pod that the token is bound to, and of no other, whatever the registration says", () => {
+    const caller = { namespace: "shop", name: "p", uid: "uid-1" };
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    expect(admissionWith()({}, null, caller)).toEqual({ kind: "serve" });
+    expect(admissionWith()({ uid: "" }, null, caller)).toEqual({ kind: "serve" });
+    for (const said of [{ name: "q" }, { namespace: "store" }, { uid: "uid-2" }]) {
+      expect(admissionWith()(said, held, caller)).toMatchObject({
+        kind: "refuse",
+        message: expect.stringMatching(/^the token is/),
+      });
+    }
+    expect(rejected).toEqual(Array(3).fill("other-pod shop/p"));
+  });
+  it("are not those of a pod that was made anew under the name, which the registration leaves open", () => {
+    expect(admissionWith()({ uid: "" }, null, { namespace: "shop", name: "p", uid: "uid-0" })).toMatchObject({ kind: "refuse" });
+  });
+  it("are not those of pods without the proxy: who has a good token all the same is counted", () => {
+    // Whoever makes a pod can label it, and say that it enforces something.
+    const labelled = admissionWith({ pods: [{ metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }] });
+    const held = snapshotToWire(snapshot(table([], {})), 0);
+    const caller = { namespace: "shop", name: "p", uid: "uid-1" };
+    expect([labelled({}, null, caller).kind, labelled({}, held, caller).kind]).toEqual(["refuse", "refuse"]);
+    expect(rejected).toEqual(["no-proxy shop/p", "no-proxy shop/p"]);
+    const stripped = admissionWith({ pods: [{ ...pod, metadata: { ...pod.metadata, labels: {} } }] });
+    expect([stripped({}, null, caller).kind, stripped({}, held, caller).kind]).toEqual(["refuse", "serve"]);
+  });
+  it("are told by names that can be names: nothing else goes into a line or an answer", () => {
+    for (const said of [{ name: "p".repeat(254) }, { namespace: "a\nb" }, { uid: "u".repeat(100_000) }]) {
+      expect(admissionWith()(said, null, { namespace: "shop", name: "p", uid: "uid-1" })).toEqual({
+        kind: "refuse",
+        message: "the registration names no pod",
+      });
+    }
+    expect(rejected).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+// Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that exists. Pure
+// but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is bound to, and for no other.
+import { MAX_NAME_LENGTH } from "../../api/names.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { Store } from "../../runtime/store.ts";
+import type { RegistrationMessage } from "../../wire/messages.ts";
+import { carriesProxy, INJECTED_LABEL, podKey } from "../facts/app-pods.ts";
+import type { PodLists } from "../facts/pod-watch.ts";
+import type { Rejections } from "../identity/rejections.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
+import type { Admission } from "./snapshot-server.ts";
+
+export interface AdmissionOptions {
+  readonly pods: PodLists;
+  readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "hasSynced">;
+  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. */
+  readonly leaderElsewhere: () => string | undefined;
+  /** Told of those whose token is not that of the pod that they name. */
+  readonly rejections?: Rejections;
+}
+
+/** @param caller the pod that the token is bound to; absent where nobody proves who it is */
+export type Admit = (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
+
+export function createAdmission({ pods, apps, leaderElsewhere, rejections }: AdmissionOptions): Admit {
+  return (registration, caller) => {
+    const endpoint = leaderElsewhere();
+    if (endpoint !== undefined) return { kind: "redirect", endpoint };
+    if (registration.pod === null || !isName(registration.pod))
+      return { kind: "refuse", message: "the registration names no pod" };
+    if (caller !== undefined && !isSamePod(caller, registration.pod)) {
+      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(registration.pod)}`;
+      rejections?.reject("other-pod", podKey(caller), message);
+      return { kind: "refuse", message };
+    }
+    const said = caller ?? registration.pod;
+    const { namespace } = said;
+    const key = podKey(said);
+    if (!apps.hasSynced) return { kind: "wait", message: "VirtualApps have not been listed yet" };
+    if (pods.list(namespace) === undefined) return whyUnlisted(apps, namespace);
+    const pod = pods.get(said.name, namespace);
+    if (pod === undefined) return { kind: "refuse", message: `there is no pod ${key}` };
+    if (said.uid !== "" && said.uid !== pod.metadata.uid) {
+      return { kind: "refuse", message: `pod ${key} has uid ${pod.metadata.uid}, not ${said.uid}` };
+    }
+    // Whoever makes a pod can label it, and say what it enforces.
+    if (caller !== undefined && !carriesProxy(pod)) {
+      const message = `pod ${key} carries no proxy`;
+      rejections?.reject("no-proxy", key, message);
+      return { kind: "refuse", message };
+    }
+    // Labels change while proxies serve: what it has to go on with counts, whoever it was told by.
+    if (registration.enforced !== null && apps.list(namespace).length > 0) return { kind: "serve" };
+    const app = pod.metadata.labels?.[INJECTED_LABEL];
+    if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
+    if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no VirtualApp ${namespace}/${app}` };
+    return { kind: "serve" };
+  };
+}
+
+/** What else a registration may say ends up in lines of the log and in answers. */
+function isName({ name, namespace, uid }: NonNullable<RegistrationMessage["pod"]>): boolean {
+  return [name, namespace, uid].every((text) => text.length <= MAX_NAME_LENGTH && /^[\w.-]*$/.test(text));
+}
+
+function isSamePod(caller: PodIdentity, said: NonNullable<RegistrationMessage["pod"]>): boolean {
+  const isUid = said.uid === "" || said.uid === caller.uid;
+  return isUid && said.name === caller.name && said.namespace === caller.namespace;
+}
+
+// Nobody asks for the pods of a namespace without a VirtualApp.
+function whyUnlisted(apps: AdmissionOptions["apps"], namespace: string): Admission {
+  if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no VirtualApp in namespace ${namespace}` };
+  return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };
+}

@@ -1,0 +1,130 @@
+import { EventEmitter } from "node:events";
+import { pino } from "pino";
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import { loadMeshContract } from "../../wire/load-proto.ts";
+import type { RegistrationMessage } from "../../wire/messages.ts";
+import { snapshotToWire } from "../../wire/snapshot-codec.ts";
+import { createProxyRegistry } from "./proxy-registry.ts";
+import { type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { createRegistrationTables } from "./registration-tables.ts";
+import { createSnapshotEncoder } from "./snapshot-encoder.ts";
+
+const REGISTRATION: RegistrationMessage = {
+  pod: { namespace: "ops", name: "d0", uid: "1" },
+  ...{ version: 0, digest: "", proxyVersion: "", enforced: null, inDoubt: [], stream: 1, epoch: 0, takesEpochs: true },
+};
+
+it("a registration whose names are no names is refused before they go anywhere", () => {
+  const clock = createFakeClock();
+  const asked: string[] = [];
+  const errors: { readonly code: number; readonly details: string }[] = [];
+  const stream = Object.assign(new EventEmitter(), { getPeer: () => "127.0.0.1:9" });
+  stream.on("error", (error) => errors.push(error));
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry: createProxyRegistry({ log: pino({ level: "silent" }) }),
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    registrations: { allow: (pod) => asked.push(pod) > 0 },
+    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  stream.emit("data", { registration: { ...REGISTRATION, pod: { namespace: "ops", name: "d".repeat(1_000_000), uid: "1" } } });
+  expect(errors).toEqual([{ code: 3, details: "the first message must be a registration that names the pod" }]);
+  expect(asked).toEqual([]);
+});
+
+it("a registration that tells far more than a proxy can have in doubt is refused", () => {
+  const clock = createFakeClock();
+  const errors: { readonly code: number }[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: () => undefined,
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry,
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  const one = { ...snapshotToWire(snapshot(table([], {})), 0), table: null, tableHash: Buffer.alloc(32) };
+  stream.emit("data", { registration: { ...REGISTRATION, inDoubt: Array.from({ length: 10_000 }, () => one) } });
+  expect(errors).toMatchObject([{ code: 3 }]);
+  expect([...registry.pods]).toEqual([]);
+});
+
+it("a proxy that reads nothing is cut off, and the log says which pod's it is", async () => {
+  const clock = createFakeClock();
+  const lines: { readonly msg: string; readonly pod?: string; readonly peer?: string }[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const cut: string[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    write: () => undefined, // nothing is ever read
+    sendMetadata: () => undefined,
+    getPeer: () => "127.0.0.1:9",
+    end: () => undefined,
+  });
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry: createProxyRegistry({ log }),
+    admit: () => ({ kind: "serve" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: (peer) => void cut.push(peer),
+    clock,
+    log,
+  });
+  stream.emit("data", { registration: REGISTRATION }); // whose welcome is never read
+  await clock.advance(30_000);
+  expect(cut).toEqual(["127.0.0.1:9"]);
+  expect(lines.find(({ msg }) => msg.startsWith("proxy reads nothing"))).toMatchObject({ pod: "ops/d0", peer: "127.0.0.1:9" });
+});
+
+it("a proxy that had to wait for the manager has as long for its promise as any other", async () => {
+  const clock = createFakeClock();
+  const errors: { readonly code: number }[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: (_message: unknown, done: () => void) => done(),
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
+  let [elsewhere, hasListed]: [string | undefined, boolean] = ["", false];
+  serveProxyStream(stream as unknown as MeshStream, {
+    registry,
+    leaderElsewhere: () => elsewhere,
+    admit: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),
+    leadership: { epoch: 1, sawEpoch: () => undefined },
+    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    cut: () => undefined,
+    clock,
+    log: pino({ level: "silent" }),
+  });
+  await clock.advance(4_700); // nobody leads
+  elsewhere = undefined;
+  await clock.advance(50);
+  stream.emit("data", { registration: REGISTRATION });
+  await clock.advance(4_900);
+  hasListed = true;
+  await clock.advance(200); // it is welcomed
+  await clock.advance(1_000);
+  stream.emit("data", { promise: { epoch: 1, tables: [] } });
+  expect(errors).toEqual([]);
+  expect(registry.facts("ops/d0")?.connected).toBe(true);
+});

@@ -1,0 +1,132 @@
+// The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream is proxy-stream.ts'.
+// Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
+// and at most one snapshot in it.
+import { Server, type ServiceDefinition } from "@grpc/grpc-js";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { ListenAddress } from "../../base/listener.ts";
+import type { Logger } from "../../base/log.ts";
+import { loadMeshContract, MAX_MESSAGE_BYTES, type MeshContract } from "../../wire/load-proto.ts";
+import type { ManagerMessage, RegistrationMessage } from "../../wire/messages.ts";
+import type { Certifier } from "../identity/certifier.ts";
+import type { Identify } from "../identity/identify.ts";
+import type { MeshIdentity } from "../identity/mesh-identity.ts";
+import type { Rejections } from "../identity/rejections.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
+import { createProxyListener } from "./proxy-listener.ts";
+import type { ProxyRegistry } from "./proxy-registry.ts";
+import { type Admission, type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { createRegistrationLimit } from "./registration-limit.ts";
+import { createRegistrationTables } from "./registration-tables.ts";
+import { type CertifyCall, serveCertify } from "./serve-certify.ts";
+import { createSnapshotEncoder } from "./snapshot-encoder.ts";
+
+export type { Admission, Leadership } from "./proxy-stream.ts";
+
+export interface SnapshotServerOptions {
+  readonly listen: ListenAddress;
+  /** Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain text. */
+  readonly security?: ServerSecurity;
+  readonly registry: ProxyRegistry;
+  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
+  readonly leaderElsewhere?: () => string | undefined;
+  /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
+  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
+  readonly leadership: Leadership;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What makes the server one of the mesh. */
+export interface ServerSecurity {
+  readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
+  readonly identify: Identify;
+  readonly certify: Certifier;
+  readonly rejections: Rejections;
+}
+
+export interface SnapshotServer extends Runnable {
+  /** The bound port, once started. */
+  readonly port: number;
+}
+
+const CHANNEL_OPTIONS = {
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES, // a promise may carry tables
+  "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+  // A proxy has one stream; while it comes back, two.
+  "grpc.max_concurrent_streams": 4,
+  // A proxy that is gone or stopped is noticed within 20 s.
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.keepalive_permit_without_calls": 1,
+};
+
+const SHUTDOWN_TIMEOUT_MS = 1_000;
+
+export function createSnapshotServer(options: SnapshotServerOptions): SnapshotServer {
+  const { registry, clock, security, listen } = options;
+  const grpc = new Server(CHANNEL_OPTIONS);
+  const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
+  const contract = loadMeshContract();
+  const { service, serialize } = meshService(contract);
+  const identify: Identify | undefined =
+    security &&
+    (async (metadata, peer) => {
+      const verdict = await security.identify(metadata, peer);
+      if (verdict.kind === "pod") listener.proved(peer, verdict.pod.uid);
+      if (verdict.kind === "refuse") listener.refused(peer);
+      return verdict;
+    });
+  const deps = {
+    ...options,
+    encoder: createSnapshotEncoder(serialize),
+    registrations: createRegistrationLimit(clock),
+    tables: createRegistrationTables({ codec: contract.routeTable, clock }),
+    cut: listener.cut,
+    ...(identify && { identify }),
+  };
+  const certifying = security && identify && { ...security, identify, calls: createRegistrationLimit(clock), clock };
+  grpc.addService(service, {
+    Connect: (stream: MeshStream) => serveProxyStream(stream, deps),
+    Certify: (...call: CertifyCall) => serveCertify(call, certifying),
+  });
+  let port = 0;
+  return {
+    name: "snapshot server",
+    get port() {
+      return port;
+    },
+    async start() {
+      port = await listener.listen();
+    },
+    async stop() {
+      registry.close("the manager is shutting down");
+      await listener.close(SHUTDOWN_TIMEOUT_MS);
+    },
+  };
+}
+
+function tlsOf({ identity, rejections }: ServerSecurity) {
+  return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
+}
+
+/** The contract's service, but for what is encoded already. */
+function meshService({ service }: MeshContract): {
+  service: ServiceDefinition;
+  serialize: (message: ManagerMessage) => Buffer;
+} {
+  const { Connect: connect, Certify: certify } = service;
+  if (connect === undefined || certify === undefined)
+    throw new MeshError("PROTO_INVALID", "serving proxies: the service lacks a method");
+  const serialize = (message: ManagerMessage): Buffer => connect.responseSerialize(message);
+  const responseSerialize = (message: ManagerMessage | Buffer) => (Buffer.isBuffer(message) ? message : serialize(message));
+  return {
+    service: {
+      Connect: { ...connect, responseSerialize },
+      // The same bytes on the wire; but gRPC then reads nothing, however large, before it is known who asks.
+      Certify: { ...certify, requestStream: true },
+    },
+    serialize,
+  };
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { problemsOf, sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
+import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
+import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
+import { planApp } from "../../plan/plan-app.ts";
+import { callersOf } from "./callers.ts";
+import { compileRoute } from "./compile-route.ts";
+
+const plain: VirtualAppSpec = { selector: { matchLabels: { a: "b" } } };
+
+describe("callersOf", () => {
+  it("asks for nothing where the app says nothing", () => {
+    expect(callersOf(plain, {})).toEqual(NO_CALLER_POLICY);
+  });
+
+  it("takes user agents of the spec and the annotation of the object", () => {
+    const spec: VirtualAppSpec = {
+      ...plain,
+      configuration: { restConfigOverrides: { userAgentOrPrefix: "mesh/" } },
+      route: { subsetDefaultOnlyUserAgents: ["b", "a/*", "b"] },
+    };
+    expect(callersOf(spec, { [STRIP_MANAGED_FIELDS]: "true" })).toEqual({
+      userAgent: "mesh/",
+      defaultOnlyUserAgents: ["a/*", "b"],
+      stripManagedFields: true,
+    });
+    expect(callersOf(spec, { [STRIP_MANAGED_FIELDS]: "false" }).stripManagedFields).toBe(false);
+  });
+});
+
+describe("planApp", () => {
+  it("hands the policy to every subset, and its digests tell two policies apart", () => {
+    const subsets = [{ name: "v2", labels: { version: "v2" }, routeRules: ["r"] }];
+    const route = { subRules: [{ name: "r", match: [{ namespaceRegex: "^canary-" }] }] };
+    const spec = { ...plain, route, subsets };
+    const plan = (annotations: Record<string, string>) =>
+      planApp({
+        app: { namespace: "n", name: "a" },
+        spec,
+        annotations,
+        bySpec: compileRoute(spec, []),
+        pods: [],
+        factsOf: () => undefined,
+      });
+    const stripping = plan({ [STRIP_MANAGED_FIELDS]: "true" });
+    expect([...stripping.rules.values()].map(({ callers }) => callers.stripManagedFields)).toEqual([true, true]);
+    expect(stripping.digest).not.toBe(plan({}).digest);
+  });
+});
+
+describe("the annotation", () => {
+  it("is refused with its name and what is allowed", () => {
+    const metadata = { name: "shop", annotations: { [STRIP_MANAGED_FIELDS]: "yes", other: "anything" } };
+    expect(problemsOf({ ...sampleVirtualApp(), metadata })).toEqual([
+      'metadata.annotations[ctrlmesh.kruise.io/strip-managed-fields]: "yes": must be "true" or "false"',
+    ]);
+    expect(
+      problemsOf({ ...sampleVirtualApp(), metadata: { ...metadata, annotations: { [STRIP_MANAGED_FIELDS]: "true" } } }),
+    ).toEqual([]);
+  });
+});

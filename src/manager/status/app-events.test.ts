@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import type { ConditionType } from "../../api/conditions.ts";
+import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { appEvents, WARNINGS } from "./app-events.ts";
+
+const status = (type: ConditionType, is: "True" | "False", reason: string, message = "m"): VirtualAppStatus => ({
+  routeVersion: 3,
+  conditions: [{ type, status: is, reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" }],
+});
+const moved = (more: Partial<LastHandover> = {}): VirtualAppStatus => ({
+  routeVersion: 3,
+  lastHandover: { from: "", to: "canary", namespaces: 2, finishedAt: "2026-01-01T00:00:01.5Z", result: "Moved", ...more },
+});
+/** A status that says what each Warning is about. */
+const SAID: Readonly<Record<string, VirtualAppStatus>> = {
+  ConfigRejected: status("Accepted", "False", "Invalid", "spec.selector: empty"),
+  SnapshotRefused: status("Ready", "False", "SnapshotRefused"),
+  OwnershipConflict: status("Ready", "False", "OwnershipConflict"),
+  ProxyLost: status("Ready", "False", "ProxyLost"),
+  LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
+  InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
+  MoveStuck: status("Stalled", "True", "NotConnected"),
+};
+
+describe("every Warning", () => {
+  it.each(WARNINGS)(
+    "$reason stands in the condition $condition, in the same words, and is told once",
+    ({ reason, condition }) => {
+      const said = SAID[reason];
+      if (said === undefined) throw new Error("no status says it");
+      const [row] = said.conditions ?? [];
+      expect(row?.type).toBe(condition);
+      expect(appEvents(undefined, said)).toEqual([{ type: "Warning", reason, message: row?.message }]);
+      expect(appEvents(said, said)).toEqual([]);
+    },
+  );
+
+  it("that is about what to mend is told again when that changes; another is not, whatever its age", () => {
+    for (const { reason, retold } of WARNINGS) {
+      const said = SAID[reason];
+      const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
+      expect(appEvents(said, other as VirtualAppStatus)).toHaveLength(retold ? 1 : 0);
+    }
+  });
+
+  it("for a stall by a refused spec or a denied lock is the Warning that was told at once", () => {
+    expect(appEvents(undefined, status("Stalled", "True", "Invalid"))).toEqual([]);
+    expect(appEvents(undefined, status("Stalled", "True", "LockDenied"))).toEqual([]);
+  });
+});
+
+describe("results", () => {
+  it("tells when namespaces have moved, and for how long nobody could write", () => {
+    expect(appEvents(undefined, moved({ noWriterSeconds: 0.0384 }))).toEqual([
+      {
+        type: "Normal",
+        reason: "MovedNamespaces",
+        message:
+          'moved 2 namespaces from the default subset to subset "canary", route 3; nobody could write to them for 38 ms at most',
+      },
+    ]);
+    const [slow] = appEvents(moved(), moved({ finishedAt: "2026-01-01T00:01:00Z", noWriterSeconds: 41.26, namespaces: 1 }));
+    expect(slow?.message).toBe(
+      'moved 1 namespace from the default subset to subset "canary", route 3; nobody could write to them for 41.3 s at most',
+    );
+    expect(appEvents(moved(), moved())).toEqual([]);
+  });
+
+  it("tells of a move both ways that it was between the subsets, at most eight of them", () => {
+    const [both] = appEvents(undefined, moved({ between: ["", "canary"] }));
+    expect(both?.message).toBe('moved 2 namespaces between the default subset and subset "canary", route 3');
+    const [more] = appEvents(undefined, moved({ between: ["", "canary", "v3"], result: "Undone" }));
+    expect(more?.message).toBe('the move of 2 namespaces between the default subset, subset "canary" and subset "v3" was undone');
+  });
+
+  it("tells that only resources were divided anew", () => {
+    const [divided] = appEvents(undefined, moved({ namespaces: 0, noWriterSeconds: 0.5 }));
+    expect(divided?.message).toBe(
+      'divided the operator\'s resources between the default subset and subset "canary", route 3; no namespace moved; nobody could write to them for 500 ms at most',
+    );
+    const [undone] = appEvents(undefined, moved({ namespaces: 0, result: "Undone" }));
+    expect(undone?.message).toBe(
+      'the division of the operator\'s resources between the default subset and subset "canary" was undone',
+    );
+  });
+
+  it("tells when a move was undone", () => {
+    expect(appEvents(undefined, moved({ result: "Undone" }))).toMatchObject([
+      { reason: "MoveUndone", message: 'the move of 2 namespaces from the default subset to subset "canary" was undone' },
+    ]);
+  });
+
+  it("tells when a lock is permitted again", () => {
+    const permitted = status("LockPermitted", "True", "Permitted", "may");
+    const denied = status("LockPermitted", "False", "LockDenied", "may not get");
+    expect(appEvents(denied, permitted)).toEqual([{ type: "Normal", reason: "LockPermitted", message: "may" }]);
+    expect(appEvents(undefined, permitted)).toEqual([]);
+  });
+});

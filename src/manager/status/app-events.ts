@@ -1,0 +1,103 @@
+// Which Kubernetes Events a change of status is worth: results only, on change, never repeated. Pure. Invariant: every Warning
+// is the change of a condition, and its message is the condition's, so that nothing is known from Events alone. RestartedPod is told by
+// the restarter, where it happens.
+import type { Condition, ConditionType } from "../../api/conditions.ts";
+import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { EventType } from "../../runtime/events.ts";
+import { conditionOf, countText, subsetText } from "./facts.ts";
+
+export interface AppEvent {
+  readonly type: EventType;
+  /** One CamelCase word, stable. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A Warning and the state of a condition that it tells of. */
+export interface WarningRule {
+  readonly reason: string;
+  readonly condition: ConditionType;
+  /** The condition says what the Warning is about. */
+  readonly says: (condition: Condition) => boolean;
+  /** Told again when the message changes, since it names what is to be mended; else only when it begins. */
+  readonly retold?: true;
+}
+
+const isFalse = (row: Condition) => row.status === "False";
+const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
+
+/** All Warnings. */
+export const WARNINGS: readonly WarningRule[] = [
+  { reason: "ConfigRejected", condition: "Accepted", says: isFalse, retold: true },
+  { reason: "SnapshotRefused", condition: "Ready", says: isFalseBy("SnapshotRefused") },
+  { reason: "OwnershipConflict", condition: "Ready", says: isFalseBy("OwnershipConflict") },
+  { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
+  { reason: "LockDenied", condition: "LockPermitted", says: isFalse, retold: true },
+  { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
+  // A refused spec and a denied lock have Warnings of their own, told at once.
+  {
+    reason: "MoveStuck",
+    condition: "Stalled",
+    says: ({ status, reason }) => status === "True" && reason !== "Invalid" && reason !== "LockDenied",
+  },
+];
+
+/** The reasons of all Events that are told of a VirtualApp. */
+export const EVENT_REASONS: readonly string[] = [
+  ...WARNINGS.map(({ reason }) => reason),
+  "LockPermitted",
+  "MovedNamespaces",
+  "MoveUndone",
+  "RestartedPod",
+];
+
+/** The events between two statuses. */
+export function appEvents(before: VirtualAppStatus | undefined, now: VirtualAppStatus): AppEvent[] {
+  const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
+  const lock = conditionOf(now, "LockPermitted");
+  if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
+    events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
+  }
+  const last = now.lastHandover;
+  if (last !== undefined && last.finishedAt !== before?.lastHandover?.finishedAt) events.push(movedEvent(last, now));
+  return events;
+}
+
+function warning(
+  { reason, condition, says, retold }: WarningRule,
+  before: VirtualAppStatus | undefined,
+  now: VirtualAppStatus,
+): AppEvent[] {
+  const row = conditionOf(now, condition);
+  if (row === undefined || !says(row)) return [];
+  const last = conditionOf(before, condition);
+  const isTold = last !== undefined && says(last) && (retold === undefined || last.message === row.message);
+  return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
+}
+
+function movedEvent(
+  { from, to, between, namespaces, noWriterSeconds, result }: LastHandover,
+  { routeVersion }: VirtualAppStatus,
+): AppEvent {
+  const isOfResources = namespaces === 0;
+  const among = `between ${listText((between ?? [from, to]).map(subsetText))}`;
+  const way = between === undefined && !isOfResources ? `from ${subsetText(from)} to ${subsetText(to)}` : among;
+  const what = isOfResources ? "the operator's resources" : countText(namespaces, "namespace");
+  const type = "Normal";
+  if (result === "Undone") {
+    const message = `the ${isOfResources ? "division" : "move"} of ${what} ${way} was undone`;
+    return { type, reason: "MoveUndone", message };
+  }
+  const cost = noWriterSeconds === undefined ? "" : `; nobody could write to them for ${secondsText(noWriterSeconds)} at most`;
+  const done = `${isOfResources ? "divided" : "moved"} ${what} ${way}, route ${routeVersion}`;
+  return { type, reason: "MovedNamespaces", message: `${done}${isOfResources ? "; no namespace moved" : ""}${cost}` };
+}
+
+function listText(words: readonly string[]): string {
+  return [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((part) => part !== "").join(" and ");
+}
+
+function secondsText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`;
+}

@@ -1,0 +1,284 @@
+import { describe, expect, it } from "vitest";
+import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { AppPlan } from "../plan/plan-app.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import { appStatus, rejectedStatus } from "./app-status.ts";
+import type { StatusFacts } from "./facts.ts";
+
+const desired = table([subset("canary")], { prod: [], pilot: [0] });
+const rules = (name: string, digest: string) => ({ ...snapshot(desired, { subset: name }), digest });
+const plan: AppPlan = {
+  desired,
+  subsets: ["", "canary"],
+  rules: new Map([
+    ["", rules("", "d-default")],
+    ["canary", rules("canary", "d-canary")],
+  ]),
+  digest: "d",
+  waits: [],
+  rulesFor: ({ subset }) => {
+    const own = plan.rules.get(subset);
+    if (own === undefined) throw new Error(`no rules of ${subset}`);
+    return own;
+  },
+  kept: 0,
+  isDissolving: false,
+};
+const wait = { namespaces: ["pilot"], pod: "a", subset: "", to: ["canary"] };
+const proxy = (digest: string, more: Partial<ProxyFacts> = {}) =>
+  proxyFacts({ enforced: { ...snapshot(desired), digest }, ...more });
+
+function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFacts> = {}) {
+  const all: Record<string, ProxyFacts> = {
+    "shop/a": proxy("d-default", { leader: true }),
+    "shop/c": proxy("d-canary"),
+    ...proxies,
+  };
+  return appStatus({
+    generation: 4,
+    previous: undefined,
+    pods: [pod("a", ""), pod("c", "canary")],
+    factsOf: (key) => all[key],
+    plan,
+    version: 7,
+    lockName: "lock",
+    idle: [],
+    now: "2026-01-01T00:00:00Z",
+    ...more,
+  });
+}
+const ofType = (result: ReturnType<typeof status>, type: string) => result.conditions?.find((row) => row.type === type);
+
+describe("appStatus", () => {
+  it("is ready when every proxy is in sync and every owning subset has a ready pod", () => {
+    const result = status();
+    expect(ofType(result, "Ready")).toMatchObject({ status: "True", observedGeneration: 4 });
+    expect(result.proxies).toEqual({ total: 2, connected: 2, synced: 2 });
+    expect(result.subsets).toEqual([
+      { name: "", namespaces: 1, readyPods: 1, pods: 1, lock: "lock", leader: "a" },
+      { name: "canary", namespaces: 1, readyPods: 1, pods: 1, lock: "lock---canary" },
+    ]);
+  });
+  it("says which subset owns namespaces and has nobody to work on them", () => {
+    expect(ofType(status({ pods: [pod("a", "")] }), "Converged")).toMatchObject({ status: "True" });
+    expect(ofType(status({ pods: [pod("a", "")] }), "Ready")).toMatchObject({
+      status: "False",
+      reason: "SubsetWithoutPods",
+      message: expect.stringContaining('subset "canary" owns 1 namespaces'),
+    });
+  });
+  it("says which namespace waits for which pod, and counts a healthy handover as ready", () => {
+    const result = status(
+      { plan: { ...plan, waits: [{ ...wait, cause: "holds" }] } },
+      { "shop/a": proxy("old", { outstanding: snapshot(desired) }) },
+    );
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Moving",
+      message: expect.stringContaining("pilot waits for pod a"),
+    });
+    expect(ofType(result, "Ready")).toMatchObject({ status: "True" });
+    expect(result.handover).toMatchObject({
+      from: "",
+      to: "canary",
+      done: 0,
+      total: 1,
+      waitingOn: [{ namespace: "pilot", pod: "a" }],
+    });
+    expect(result.namespaces?.moving).toBe(1);
+  });
+  it("is not ready while a proxy is behind or away, whatever moves", () => {
+    const moving = { ...plan, waits: [{ ...wait, cause: "holds" as const }] };
+    expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { enforced: undefined }) }), "Ready")).toMatchObject({
+      status: "False",
+      message: expect.stringContaining("pod c is behind"),
+    });
+    expect(ofType(status({}, { "shop/c": proxy("old", { connected: false }) }), "Ready")).toMatchObject({
+      reason: "ProxiesBehind",
+      message: expect.stringContaining("pod c is not connected"),
+    });
+  });
+  it("says which pod resources that move as a whole wait for, and moves no namespace", () => {
+    const divided = { ...desired, rules: [...desired.rules, objects("canary", "tier=gold", group("", "secrets"))] };
+    const waits = [{ ...wait, namespaces: [], cause: "holds" as const }];
+    const result = status({ plan: { ...plan, desired: divided, waits } });
+    expect(ofType(result, "Converged")).toMatchObject({
+      reason: "Moving",
+      message: "resources move between subsets as a whole: they wait for pod a",
+    });
+    expect(result.handover).toMatchObject({ from: "", to: "canary", waitingOn: [{ pod: "a", reason: "NotAcknowledged" }] });
+    expect(result.handover?.waitingOn?.[0]).not.toHaveProperty("namespace");
+    expect(result.namespaces?.moving).toBe(0);
+  });
+  it("says which subset owns objects by their labels and has nobody to work on them", () => {
+    const byLabels = table([objects("canary", "tier=gold", group("", "secrets"))], { prod: [] });
+    expect(ofType(status({ plan: { ...plan, desired: byLabels }, pods: [pod("a", "")] }), "Ready")).toMatchObject({
+      reason: "SubsetWithoutPods",
+      message: expect.stringContaining('subset "canary" owns objects by their labels'),
+    });
+  });
+  it("reports no move while a pod has only not reported yet", () => {
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "late", subset: undefined, cause: "unreported" }] } });
+    expect(result.namespaces?.moving).toBe(0);
+    expect(result.handover).toBeUndefined();
+    expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
+  });
+  it("says while nothing is wrong that pods of the manager's own namespace are never injected", () => {
+    const message = "pods in the manager's own namespace are never injected";
+    const row = { type: "InjectionReady", status: "False", reason: "ManagerNamespace", message } as const;
+    const previous = { conditions: [{ ...row, lastTransitionTime: "2026-01-01T00:00:00Z" }] };
+    expect(ofType(status({ previous }), "Ready")).toMatchObject({
+      status: "True",
+      message: expect.stringContaining(`; ${message}`),
+    });
+  });
+  it("names a pod that is gone and may write all the same", () => {
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "gone", cause: "pod-gone" }] } });
+    expect(result.handover).toMatchObject({ phase: "Draining", waitingOn: [{ pod: "gone", reason: "PodGone" }] });
+    expect(ofType(result, "Converged")?.message).toContain("was deleted before its containers were seen to end");
+  });
+  it("reports no move while a new manager does not know who was deleted just before it led", () => {
+    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "", subset: undefined, cause: "just-listed" }] } });
+    expect(result.namespaces?.moving).toBe(0);
+    expect(result.handover).toBeUndefined();
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "Unknown",
+      reason: "Rebuilding",
+      message: expect.stringContaining("which pods were deleted"),
+    });
+  });
+  it("names a pod that carries another app's proxy", () => {
+    expect(
+      ofType(status({ pods: [pod("a", ""), pod("c", "canary"), pod("x", "", { proxy: "other-app" })] }), "Ready"),
+    ).toMatchObject({
+      reason: "OwnershipConflict",
+      message: expect.stringContaining("pod x"),
+    });
+  });
+  it("shows an app that is being deleted, until every pod has the whole view back", () => {
+    const dissolving: AppPlan = {
+      ...plan,
+      isDissolving: true,
+      waits: [{ ...wait, subset: "canary", to: [""], pod: "c", cause: "holds" }],
+    };
+    const result = status({ plan: dissolving }, { "shop/c": proxy("d-canary", { drainingWrites: 2 }) });
+    expect(result.handover).toMatchObject({
+      from: "canary",
+      to: "",
+      phase: "Dissolving",
+      done: 1,
+      total: 2,
+      waitingOn: [{ namespace: "pilot", pod: "c", reason: "WriteInFlight" }],
+    });
+    expect(ofType(result, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Dissolving",
+      message: "being deleted: 1 of 2 pods have the whole view back; pilot waits for pod c: 2 writes in flight",
+    });
+  });
+  it("names the pod that a deletion waits for, also one that has never started", () => {
+    const pods = [pod("a", ""), pod("c", "canary"), pod("x", "canary", { running: false, ready: false })];
+    const result = status({ plan: { ...plan, isDissolving: true, waits: [] }, pods });
+    expect(result.handover).toMatchObject({ phase: "Dissolving", done: 2, total: 3 });
+    expect(result.handover?.waitingOn).toMatchObject([{ pod: "x", reason: "NotStarted" }]);
+    expect(ofType(result, "Converged")?.message).toBe(
+      "being deleted: 2 of 3 pods have the whole view back; waiting for pod x: its proxy has not started, and would never be told its routes without the app",
+    );
+  });
+  it("shows the most namespaces that one proxy holds requests of", () => {
+    expect(status({}, { "shop/c": proxy("d-canary", { held: 3 }) }).namespaces).toMatchObject({ held: 3 });
+  });
+  it("has all conditions from the first write, each of this generation", () => {
+    const said = status().conditions ?? [];
+    expect(said.map(({ type }) => type)).toEqual([
+      ...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"],
+    ]);
+    expect(new Set(said.map(({ observedGeneration }) => observedGeneration))).toEqual(new Set([4]));
+    const refused = rejectedStatus({
+      generation: 1,
+      previous: undefined,
+      now: "2026-01-01T00:00:00Z",
+      reason: "Invalid",
+      message: "m",
+    });
+    expect(refused.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
+      ...["Ready False", "Accepted False", "Converged False"],
+      ...["LockPermitted Unknown", "TrafficIntercepted Unknown", "Stalled True"],
+    ]);
+  });
+  it("names what has no effect in this version", () => {
+    expect(ofType(status({ idle: ["spec.configuration.webhook"] }), "Accepted")).toMatchObject({
+      status: "True",
+      reason: "ValidInPart",
+      message: expect.stringContaining("spec.configuration.webhook"),
+    });
+  });
+  it("passes on why a proxy refused its snapshot", () => {
+    expect(ofType(status({}, { "shop/c": proxy("d-canary", { problems: ["table: missing"] }) }), "Ready")).toMatchObject({
+      status: "False",
+      reason: "SnapshotRefused",
+      message: "pod c refused its snapshot: table: missing",
+    });
+  });
+  it("is not ready while a subset is denied its lock, and says which Role is to be mended", () => {
+    const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
+    const denied = status({}, { "shop/c": proxy("d-canary", { lock }) });
+    const message = expect.stringContaining('"resourceNames":["lock---canary"]');
+    expect(ofType(denied, "LockPermitted")).toMatchObject({
+      status: "False",
+      reason: "LockDenied",
+      observedGeneration: 4,
+      message,
+    });
+    expect(ofType(denied, "Ready")).toMatchObject({ status: "False", reason: "LockDenied", message });
+    const unknown = status();
+    expect(ofType(unknown, "LockPermitted")).toMatchObject({ status: "Unknown" });
+    expect(ofType(unknown, "Ready")).toMatchObject({ status: "True" });
+  });
+  it("names the pods that run without a proxy", () => {
+    expect(
+      ofType(status({ pods: [pod("a", ""), pod("bare", "", { proxy: "none" }), pod("c", "canary")] }), "TrafficIntercepted"),
+    ).toMatchObject({
+      status: "False",
+      reason: "PodsWithoutProxy",
+      message: expect.stringContaining("bare"),
+    });
+  });
+  it("keeps the time of the last transition while a condition stays as it is", () => {
+    const before = status();
+    const after = status({ previous: before, now: "2026-01-01T01:00:00Z", generation: 5 });
+    expect(ofType(after, "Ready")).toMatchObject({ lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 5 });
+  });
+});
+
+it("rejectedStatus keeps what was enforced and says why the new spec is not", () => {
+  const result = rejectedStatus({
+    generation: 5,
+    previous: status(),
+    now: "2026-01-01T01:00:00Z",
+    reason: "Invalid",
+    message: "spec.selector: empty",
+  });
+  expect(result).toMatchObject({ routeVersion: 7, observedGeneration: 5 });
+  expect(ofType(result, "Accepted")).toMatchObject({
+    status: "False",
+    reason: "Invalid",
+    message: expect.stringContaining("spec.selector: empty"),
+  });
+  expect(ofType(result, "Ready")).toMatchObject({
+    status: "False",
+    observedGeneration: 5,
+    lastTransitionTime: "2026-01-01T01:00:00Z",
+  });
+});
+
+it("Converged is not True while a proxy may hold anything besides what it enforces, and Ready stays", () => {
+  const doubtful = proxy("d-canary", { unresolved: true, outstanding: { ...snapshot(desired), digest: "d-canary" } });
+  const { conditions, proxies } = status({}, { "shop/c": doubtful });
+  expect(proxies).toMatchObject({ total: 2, synced: 1 });
+  expect(conditions?.filter(({ type }) => type === "Ready" || type === "Converged").map(({ status: is }) => is)).toEqual([
+    "True",
+    "False",
+  ]);
+});

@@ -1,0 +1,95 @@
+// Facts and plan -> the status of a VirtualApp. Pure. Invariant: bounded in size, whatever the number of namespaces; every
+// condition is there from the first write and carries the generation that it speaks of; and equal facts give an equal status, but for
+// ages, which change in coarse steps (ages.ts). Called by the reconciler.
+import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { acceptedVerdict } from "./accepted.ts";
+import { convergedVerdict } from "./converged.ts";
+import { countsOf } from "./counts.ts";
+import { conditionOf, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
+import { handoverOf } from "./handover.ts";
+import { interceptedVerdict } from "./intercepted.ts";
+import { lockVerdict } from "./lock-verdict.ts";
+import { gainsOf } from "./no-writer.ts";
+import { readyVerdict } from "./ready.ts";
+import { stalledVerdict } from "./stalled.ts";
+
+/** The conditions in the order in which they are written. */
+type Verdicts = { readonly [T in Exclude<ConditionType, "InjectionReady">]: Verdict<T> };
+
+/** The status of an app whose spec is good. */
+export function appStatus(facts: StatusFacts): VirtualAppStatus {
+  const gains = gainsOf(facts);
+  const counts = countsOf(facts, gains);
+  const handover = handoverOf(facts, gains, counts);
+  const converged = convergedVerdict(facts, counts, handover);
+  const lock = lockVerdict({ ...facts, before: lockBefore(facts) });
+  const stalled = stalledVerdict(facts, handover, converged, lock);
+  const verdicts: Verdicts = {
+    Ready: readyVerdict(facts, { counts, handover, converged, lock, stalled }),
+    Accepted: acceptedVerdict(facts),
+    Converged: converged,
+    LockPermitted: lock,
+    TrafficIntercepted: interceptedVerdict(facts),
+    Stalled: stalled,
+  };
+  return {
+    observedGeneration: facts.generation,
+    routeVersion: facts.version,
+    routeDigest: facts.plan.digest,
+    proxies: counts.proxies,
+    namespaces: counts.namespaces,
+    subsets: counts.subsets,
+    ...present("handover", handover.handover),
+    ...present("lastHandover", handover.lastHandover),
+    ...present("restart", facts.restart),
+    conditions: conditionsOf(facts, verdicts),
+  };
+}
+
+type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now"> & {
+  readonly reason: "Invalid";
+  readonly message: string;
+};
+
+/** The status of an app whose spec is refused: what was enforced stays, and the conditions say why. */
+export function rejectedStatus(facts: RejectedFacts): VirtualAppStatus {
+  const { previous, reason } = facts;
+  const message = `${facts.message} (running pods keep their routes; a new pod gets none until this is mended)`;
+  const verdict = { status: "False", reason, message } as const;
+  const unknown = { status: "Unknown", reason: "NotKnown", message: "not looked at while the spec is refused" } as const;
+  const verdicts: Partial<Verdicts> = {
+    Ready: verdict,
+    Accepted: verdict,
+    Converged: verdict,
+    // What is said of pods holds on, of the generation of which it was said.
+    ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
+    ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
+    Stalled: { ...verdict, status: "True" },
+  };
+  return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
+}
+
+/** The conditions in order; one of which nothing is said stays as it is, as does InjectionReady: that is controllers/injection-status' word. */
+function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
+  return CONDITION_TYPES.flatMap((type) => {
+    const before = conditionOf(facts.previous, type);
+    const verdict = type === "InjectionReady" ? undefined : verdicts[type];
+    if (verdict === undefined) return before ?? [];
+    const { status, reason, message } = verdict;
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : wholeSeconds(facts.now);
+    return { type, status, reason, message, observedGeneration: facts.generation, lastTransitionTime };
+  });
+}
+
+/** What was said of the lock for this generation. */
+function lockBefore({ previous, generation }: StatusFacts): Verdict<"LockPermitted"> | undefined {
+  const before = conditionOf(previous, "LockPermitted");
+  if (before?.observedGeneration !== generation) return undefined;
+  const { status, reason, message } = before;
+  return { status, reason: reason as Verdict<"LockPermitted">["reason"], message };
+}
+
+function present<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
+}

@@ -1,0 +1,117 @@
+// The condition Converged: whether everything is owned and enforced as the spec of the observed generation says, and nothing
+// of it is still to be done. Pure. Invariant: True only if every pod that serves has acknowledged exactly these rules, so an edit
+// that moves something can never find it True of the new generation.
+import type { Wait } from "../plan/plan-fences.ts";
+import { ageText } from "./ages.ts";
+import type { Counts } from "./counts.ts";
+import {
+  barePods,
+  conditionOf,
+  countText,
+  isSynced,
+  isUnheard,
+  proxyOf,
+  type StatusFacts,
+  servingPods,
+  type Verdict,
+} from "./facts.ts";
+import type { Handover } from "./handover.ts";
+import { waitText } from "./wait-text.ts";
+
+export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover }: Handover): Verdict<"Converged"> {
+  const [first] = facts.plan.waits;
+  if (first !== undefined && facts.plan.waits.every(isUnheard)) return rebuilding(facts, first);
+  if (handover !== undefined) return handoverVerdict(facts, counts, handover);
+  const message = syncText(facts, counts);
+  const behind = servingPods(facts).find((pod) => !isSynced(facts, pod));
+  const [bare] = barePods(facts);
+  // Nobody waits for it, since the others hold theirs already; but they do not hold them alone.
+  if (bare !== undefined && (counts.namespaces.conflicting ?? 0) > 0) {
+    const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
+    return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
+  }
+  if (behind === undefined) return { status: "True", reason: "InSync", message };
+  const how = proxyOf(facts, behind)?.connected ? "behind" : "not connected";
+  return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${behind.name} is ${how}` };
+}
+
+/** "4 of 5 proxies enforce route 17". */
+export function syncText({ version }: StatusFacts, { proxies }: Counts): string {
+  return `${proxies.synced} of ${proxies.total} proxies enforce route ${version}`;
+}
+
+function rebuilding(facts: StatusFacts, { pod, cause }: Wait): Verdict<"Converged"> {
+  const before = conditionOf(facts.previous, "Converged");
+  const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
+  const own = facts.pods.find(({ name }) => name === pod);
+  const isConnected = own !== undefined && proxyOf(facts, own)?.connected === true;
+  const what =
+    cause === "just-listed"
+      ? "this manager does not know yet which pods were deleted in the seconds before it led"
+      : `the proxy of pod ${pod} has not ${isConnected ? "said yet what it holds" : "connected yet"}`;
+  const message = `${what}${age === "" ? "" : `, ${age}`}: nothing new is granted before`;
+  return { status: "Unknown", reason: "Rebuilding", message };
+}
+
+function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullable<Handover["handover"]>): Verdict<"Converged"> {
+  const status = "False";
+  const phase = handover.phase as "Draining" | "Granting" | "Restarting" | "Paused" | "Dissolving";
+  const [row] = handover.waitingOn ?? [];
+  const more = (handover.waitingOn?.length ?? 0) > 1 ? `; ${handover.total - handover.done} pods in all` : "";
+  const moving = counts.namespaces.moving;
+  switch (phase) {
+    case "Draining": {
+      if (row?.reason === "NoProxy") return { status, reason: "PodsWithoutProxy", message: noProxyText(facts, row) + more };
+      return { status, reason: "Moving", message: drainingText(facts, moving, row) + more };
+    }
+    case "Granting": {
+      const what = moving === 0 ? "what has moved is taken over" : `${countText(moving, "namespace")} granted`;
+      return { status, reason: "Moving", message: row === undefined ? what : `${what}: ${waitText(facts, row)}${more}` };
+    }
+    case "Restarting": {
+      const left = handover.total - handover.done;
+      const what =
+        left === 0
+          ? "namespaces have moved; the replacement of the last restarted pod is not ready yet"
+          : `namespaces have moved, ${countText(left, "pod")} to restart`;
+      return { status, reason: "Restarting", message: `${what}: ${restartText(facts, row)}` };
+    }
+    case "Paused":
+      return { status, reason: "Paused", message: pausedText(facts) };
+    case "Dissolving": {
+      const what = `being deleted: ${handover.done} of ${countText(handover.total, "pod")} have the whole view back`;
+      return { status, reason: "Dissolving", message: row === undefined ? what : `${what}; ${waitText(facts, row)}${more}` };
+    }
+    default:
+      return phase satisfies never;
+  }
+}
+
+type Row = Parameters<typeof waitText>[1];
+
+function drainingText(facts: StatusFacts, moving: number, row: Row | undefined): string {
+  if (row === undefined) return `${countText(moving, "namespace")} move`;
+  // What divides by labels moves as a whole; there is no namespace to name.
+  if (row.namespace === undefined)
+    return waitText(facts, row, "resources").replace(/^resources waits/, "resources move between subsets as a whole: they wait");
+  return `${moving === 1 ? "1 namespace moves" : `${moving} namespaces move`}: ${waitText(facts, row)}`;
+}
+
+function restartText({ restart, now }: StatusFacts, row: Row | undefined): string {
+  const age = row === undefined ? "" : ageText(row.since, now);
+  return `${restart?.message ?? `pod ${restart?.pod}`}${age === "" ? "" : ` (has waited for ${age.replace("over", "more than")})`}`;
+}
+
+function pausedText({ plan, restart }: StatusFacts): string {
+  const stay =
+    plan.kept === 1 ? "stays with another owner than the rules give it" : "stay with another owner than the rules give them";
+  const kept = plan.kept === 0 ? [] : [`${countText(plan.kept, "namespace")} ${stay}`];
+  const left =
+    restart === undefined ? [] : [`${countText(restart.left, "pod")} ${restart.left === 1 ? "waits" : "wait"} for a restart`];
+  return `paused: ${[...kept, ...left].join("; ")}; set spec.route.paused to false to go on`;
+}
+
+function noProxyText(facts: StatusFacts, row: Row): string {
+  const age = ageText(row.since, facts.now);
+  return `pod ${row.pod} carries no proxy and may write everywhere${age === "" ? "" : `, ${age}`}: restart it to have it injected`;
+}

@@ -1,0 +1,110 @@
+// The numbers of the status: proxies, namespaces, subsets. Pure. Invariant: bounded by the number of subsets.
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { lockNameFor } from "../../route/lock.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { createHolders } from "../plan/claims.ts";
+import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
+import type { Gain } from "./no-writer.ts";
+
+export interface Counts {
+  readonly proxies: NonNullable<VirtualAppStatus["proxies"]>;
+  readonly namespaces: NonNullable<VirtualAppStatus["namespaces"]>;
+  readonly subsets: NonNullable<VirtualAppStatus["subsets"]>;
+  /** The number of namespaces by owning subset. */
+  readonly owned: ReadonlyMap<string, number>;
+}
+
+export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Counts {
+  const { desired } = facts.plan;
+  const byHolder = countNamespaces(desired);
+  const unowned = byHolder.get(undefined) ?? 0;
+  const owned = new Map([...byHolder].flatMap(([subset, count]) => (subset === undefined ? [] : [[subset, count]])));
+  return {
+    proxies: countProxies(facts),
+    namespaces: {
+      total: desired.classOf.size - unowned,
+      moving: movingOf(facts, gains),
+      held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.held ?? 0)),
+      ...(facts.plan.kept === 0 ? {} : { kept: facts.plan.kept }),
+      ...nonZero("conflicting", conflictingOf(facts)),
+    },
+    subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),
+    owned,
+  };
+}
+
+function nonZero<K extends string>(key: K, count: number): { [key in K]?: number } {
+  return count === 0 ? {} : ({ [key]: count } as { [key in K]: number });
+}
+
+function countProxies(facts: StatusFacts): Counts["proxies"] {
+  const meshed = meshedPods(facts);
+  const isConnected = meshed.map((pod) => proxyOf(facts, pod)?.connected === true);
+  // A proxy that has never registered to this manager is on its way, to it or into the world; that shows as Rebuilding.
+  const isAway = servingPods(facts).some((pod) => proxyOf(facts, pod)?.connected === false);
+  return {
+    total: meshed.length,
+    connected: isConnected.filter(Boolean).length,
+    synced: meshed.filter((pod) => isSynced(facts, pod)).length,
+    ...(isAway ? { awaySince: facts.previous?.proxies?.awaySince ?? wholeSeconds(facts.now) } : {}),
+  };
+}
+
+/**
+ * The namespaces that change hands: those that a pod still holds, and those that are granted and not yet enforced. A pod that
+ * has only not reported yet moves nothing.
+ */
+function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): number {
+  // Pods of equal claims share one list.
+  const lists = new Set(plan.waits.flatMap((wait) => (isUnheard(wait) ? [] : [wait.namespaces])));
+  const draining = new Set<string>();
+  for (const namespaces of lists) for (const namespace of namespaces) draining.add(namespace);
+  let granted = 0;
+  for (const gain of gains.values()) granted += gain.granted;
+  return draining.size + granted;
+}
+
+/** The number of namespaces by owning subset; under undefined those that no subset owns. */
+function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, number> {
+  const counts = new Map<string | undefined, number>();
+  const holdersIn = createHolders(desired);
+  for (const namespace of desired.classOf.keys()) {
+    const holders = holdersIn(namespace);
+    for (const holder of holders.size === 0 ? [undefined] : holders) counts.set(holder, (counts.get(holder) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/**
+ * The namespaces that other subsets hold beside a running pod that nobody can tell to keep out of them: one without a proxy acts
+ * on everything, and one with another app's proxy on nobody knows what.
+ */
+function conflictingOf(facts: StatusFacts): number {
+  const { pods, plan } = facts;
+  if (!pods.some(({ proxy, running }) => proxy !== "own" && running)) return 0;
+  const held = new Set<string>();
+  const seen = new Set<string>();
+  for (const pod of meshedPods(facts)) {
+    const enforced = proxyOf(facts, pod)?.enforced;
+    if (enforced === undefined || enforced.subset === DEFAULT_SUBSET || seen.has(enforced.digest)) continue;
+    seen.add(enforced.digest);
+    const holders = createHolders(enforced.table);
+    for (const name of plan.desired.classOf.keys()) if (holders(name).has(enforced.subset)) held.add(name);
+  }
+  return held.size;
+}
+
+function subsetStatus(facts: StatusFacts, name: string, namespaces: number, waitingSince: string | undefined) {
+  const { pods, lockName } = facts;
+  const own = pods.filter(({ subset }) => subset === name);
+  const leader = own.find((pod) => proxyOf(facts, pod)?.leader)?.name;
+  return {
+    name,
+    namespaces,
+    readyPods: own.filter(({ ready }) => ready).length,
+    pods: own.length,
+    ...(lockName === "" ? {} : { lock: lockNameFor(lockName, name) }),
+    ...(leader === undefined ? {} : { leader }),
+    ...(waitingSince === undefined ? {} : { waitingSince }),
+  };
+}

@@ -1,0 +1,317 @@
+import { describe, expect, it } from "vitest";
+import { appPod } from "../../../test/support/pod-facts.ts";
+import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
+import { MAX_WAITING_ON, type VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
+import { appStatus } from "./app-status.ts";
+import { conditionOf } from "./facts.ts";
+
+const NAMESPACES = ["prod", "pilot", "extra"];
+const world = () => {
+  const made = createStatusWorld(canarySpec(["pilot"], { onLoss: "Resync" }), NAMESPACES, [
+    appPod("a0"),
+    appPod("a1"),
+    appPod("c0", "canary"),
+  ]);
+  expect(conditionOf(made.settle(), "Converged")).toMatchObject({ status: "True" });
+  return made;
+};
+const edit = (made: ReturnType<typeof world>, owned: readonly string[]) => {
+  made.spec = canarySpec(owned, { onLoss: "Resync" });
+  made.generation++;
+};
+const both = (status: VirtualAppStatus) => [conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status];
+
+describe("a deletion in the status", () => {
+  it("names a pod that has not started: the finalizer stays until that has its routes or is gone", () => {
+    const pods = [appPod("pending", "", { running: false, ready: false })];
+    const factsOf = () => undefined;
+    const app = { namespace: "shop", name: "app" };
+    const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: ["n"] });
+    expect(isDissolved(plan, pods, factsOf)).toBe(false);
+    const look = (previous: VirtualAppStatus | undefined, now: string) =>
+      appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", idle: [], now });
+    const first = look(undefined, "2026-01-01T00:00:00.000Z");
+    const waitingOn = [{ pod: "pending", reason: "NotStarted" }];
+    expect(first.handover).toMatchObject({ phase: "Dissolving", done: 0, total: 1, waitingOn });
+    const later = look(first, "2026-01-01T10:00:00.000Z");
+    expect(conditionOf(later, "Stalled")).toMatchObject({ status: "True", reason: "NotStarted" });
+  });
+});
+
+describe("a handover in the status", () => {
+  it("is draining, then granting, then the last one, and Converged is False all the way", () => {
+    const made = world();
+    edit(made, ["pilot", "extra"]);
+    const first = made.look();
+    expect(first.handover).toMatchObject({
+      from: "",
+      to: "canary",
+      phase: "Draining",
+      done: 0,
+      total: 2,
+      namespaces: 1,
+      waitingOn: [
+        { namespace: "extra", pod: "a0", reason: "NotAcknowledged" },
+        { namespace: "extra", pod: "a1", reason: "NotAcknowledged" },
+      ],
+    });
+    expect(first.namespaces?.moving).toBe(1);
+    expect(both(first)).toEqual(["True", "False"]);
+    expect(conditionOf(first, "Ready")?.reason).toBe("Draining");
+
+    made.nowMs += 200;
+    made.ack("a0", "c0");
+    expect(made.look().handover).toMatchObject({ phase: "Draining", done: 1, total: 2, waitingOn: [{ pod: "a1" }] });
+
+    made.nowMs += 200;
+    made.ack("a1");
+    const granting = made.look();
+    expect(granting.handover).toMatchObject({
+      from: "",
+      to: "canary",
+      phase: "Granting",
+      done: 0,
+      total: 1,
+      waitingOn: [{ pod: "c0" }],
+    });
+    expect(granting.namespaces?.moving).toBe(1);
+    expect(both(granting)).toEqual(["True", "False"]);
+
+    made.nowMs += 350;
+    made.ack("a0", "a1", "c0");
+    const done = made.look();
+    expect(done.handover).toBeUndefined();
+    expect(done.lastHandover).toEqual({
+      from: "",
+      to: "canary",
+      namespaces: 1,
+      finishedAt: "2026-01-01T00:00:00.750Z",
+      noWriterSeconds: 0.75,
+      result: "Moved",
+    });
+    expect(both(done)).toEqual(["True", "True"]);
+    expect(made.look()).toEqual(done);
+  });
+
+  it("that is undone while it runs is told as undone", () => {
+    const made = world();
+    edit(made, ["pilot", "extra"]);
+    made.look();
+    made.ack("a0");
+    made.nowMs += 1_000;
+    edit(made, ["pilot"]);
+    expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", result: "Undone" });
+  });
+
+  it("that is undone is not Converged while what was sent for it is on its way", () => {
+    const made = world();
+    edit(made, ["pilot", "extra"]);
+    made.look();
+    edit(made, ["pilot"]);
+    expect(conditionOf(made.look(), "Converged")?.status).toBe("False");
+    expect(conditionOf(made.settle(), "Converged")?.status).toBe("True");
+  });
+
+  it("goes on in a new manager with the time at which it began, also through the moment in which nothing is known", () => {
+    const made = world();
+    edit(made, ["pilot", "extra"]);
+    const { handover } = made.look();
+    made.ack("a0", "c0");
+    made.forget();
+    made.nowMs += 20_000;
+    const blind = made.look();
+    expect(blind.handover).toMatchObject({ phase: "Draining", since: handover?.since, from: "", to: "canary" });
+    expect(conditionOf(blind, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
+    expect(blind.subsets?.find(({ name }) => name === "canary")?.waitingSince).toBe("2026-01-01T00:00:00.000Z");
+    made.registration("a0", "a1", "c0");
+    expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, noWriterSeconds: 20, result: "Moved" });
+  });
+
+  it("that began while no manager was there is shown by the next one from its beginning", () => {
+    const made = world();
+    made.forget();
+    edit(made, ["pilot", "extra"]);
+    made.registration("a0", "a1", "c0");
+    expect(made.look().handover).toMatchObject({ phase: "Draining", namespaces: 1 });
+    expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, result: "Moved" });
+  });
+
+  it("of which a manager died before it could write a word is found by what the gaining pods enforce", () => {
+    const made = world();
+    const before = made.status;
+    edit(made, ["pilot", "extra"]);
+    made.look();
+    made.ack("a0", "a1", "c0");
+    made.status = before;
+    const found = made.look();
+    expect(found.handover).toMatchObject({ to: "canary", phase: "Granting" });
+    expect(found.namespaces?.moving).toBe(1);
+    expect(made.settle().lastHandover).toMatchObject({ to: "canary", namespaces: 1 });
+  });
+
+  it("counts no time in which a pod without a proxy goes on writing", () => {
+    const made = createStatusWorld(canarySpec([]), NAMESPACES, [
+      appPod("bare", "", { proxy: "none" }),
+      appPod("c0", "canary"),
+      appPod("d0"),
+    ]);
+    made.settle();
+    edit(made, ["pilot"]);
+    const waiting = made.look();
+    expect(conditionOf(waiting, "Ready")).toMatchObject({ status: "True", reason: "PodsWithoutProxy" });
+    expect(waiting.handover).toMatchObject({
+      from: "",
+      to: "canary",
+      waitingOn: [{ pod: "bare", reason: "NoProxy" }, { pod: "d0" }],
+    });
+    expect(conditionOf(waiting, "Converged")).toMatchObject({
+      status: "False",
+      reason: "PodsWithoutProxy",
+      message: expect.stringContaining("pod bare carries no proxy and may write everywhere: restart it to have it injected"),
+    });
+    made.ack("c0", "d0");
+    made.nowMs += 3_600_000;
+    made.look();
+    made.pods.delete("bare");
+    made.nowMs += 1_000;
+    made.look();
+    made.nowMs += 250;
+    expect(made.settle().lastHandover).toMatchObject({ noWriterSeconds: 0.25 });
+  });
+
+  it("names at most eight pods, the longest waits first, and a row that comes up keeps its age", () => {
+    const many = Array.from({ length: 20 }, (_, index) => appPod(`a${String(index).padStart(2, "0")}`));
+    const made = createStatusWorld(canarySpec([]), NAMESPACES, [...many, appPod("c0", "canary")]);
+    made.settle();
+    edit(made, ["extra"]);
+    made.look();
+    made.nowMs += 30_000;
+    made.ack(...many.slice(0, 8).map(({ name }) => name));
+    const rows = made.look().handover?.waitingOn ?? [];
+    expect(rows).toHaveLength(MAX_WAITING_ON);
+    expect(rows[0]).toMatchObject({ pod: "a08", since: "2026-01-01T00:00:00Z" });
+    expect(made.status?.handover).toMatchObject({ done: 8, total: 20 });
+  });
+
+  it("that goes both ways names both subsets, and so does the one that was done last", () => {
+    const made = world();
+    edit(made, ["extra"]);
+    expect(made.look().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });
+    const { lastHandover } = made.settle();
+    expect(lastHandover).toMatchObject({ namespaces: 2, between: ["", "canary"], result: "Moved" });
+    edit(made, ["extra", "pilot"]);
+    const oneWay = made.settle().lastHandover;
+    expect(oneWay).toMatchObject({ from: "", to: "canary", namespaces: 1 });
+    expect(oneWay).not.toHaveProperty("between");
+  });
+
+  it("waits for a pod whose proxy crashes before its operator starts, by name, if a manager before may have told it something", () => {
+    const made = world();
+    made.pods.set("x", appPod("x", "", { ready: false, unstarted: true }));
+    made.forget();
+    made.registration("a0", "a1", "c0");
+    edit(made, ["pilot", "extra"]);
+    made.look();
+    made.ack("a0", "a1");
+    made.nowMs += 10_000;
+    const stuck = made.look();
+    expect(stuck.namespaces?.moving).toBe(1);
+    expect(stuck.handover?.waitingOn).toMatchObject([{ namespace: "extra", pod: "x", reason: "NotStarted" }]);
+    expect(conditionOf(stuck, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Moving",
+      message: expect.stringContaining("extra waits for pod x"),
+    });
+    made.nowMs += 300_000;
+    const message = expect.stringContaining("to do: see why its containers do not start");
+    expect(conditionOf(made.look(), "Stalled")).toMatchObject({ status: "True", reason: "NotStarted", message });
+    made.pods.set("x", appPod("x", "", { running: false, ready: false, unstarted: true }));
+    expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });
+  });
+
+  it("waits by name for a proxy that has been silent for over a minute, and if nothing moved then no handover is told", () => {
+    const made = world();
+    made.forget();
+    made.registration("a0", "a1");
+    expect(made.look().handover).toBeUndefined();
+    made.nowMs += 60_000;
+    const silent = made.look();
+    expect(silent.handover?.waitingOn).toMatchObject([{ pod: "c0", reason: "NotReported", since: "2026-01-01T00:00:00Z" }]);
+    expect(conditionOf(silent, "Converged")).toMatchObject({
+      reason: "Rebuilding",
+      message: "the proxy of pod c0 has not connected yet, over 1 min: nothing new is granted before",
+    });
+    made.registration("c0");
+    const after = made.settle();
+    expect([after.handover, after.lastHandover]).toEqual([undefined, undefined]);
+  });
+
+  it("is bounded, however many namespaces move", () => {
+    const names = Array.from({ length: 2_000 }, (_, index) => `tenant-${index}`);
+    const made = createStatusWorld(canarySpec([]), names, [appPod("a0"), appPod("c0", "canary")]);
+    made.settle();
+    edit(made, ["tenant-.*"]);
+    const moving = made.look();
+    expect(moving.namespaces?.moving).toBe(2_000);
+    expect(JSON.stringify(moving).length).toBeLessThan(4_000);
+    expect(made.settle().lastHandover).toMatchObject({ namespaces: 2_000 });
+  });
+});
+
+describe("a restart in the status", () => {
+  const restart = { subset: "", pod: "a0", uid: "uid-a0", since: "2026-01-01T00:00:00Z", left: 2, reason: "Evicting" } as const;
+
+  it("follows the move, which is recorded by then; the reason and the sentence are the restarter's", () => {
+    const made = world();
+    edit(made, ["pilot", "extra"]);
+    made.settle();
+    made.restart = { ...restart, reason: "PodDisruptionBudget", message: "PodDisruptionBudget shop/pdb allows no disruption" };
+    const status = made.look();
+    expect(status.lastHandover).toMatchObject({ namespaces: 1 });
+    expect(status.restart).toEqual(made.restart);
+    expect(status.handover).toMatchObject({ phase: "Restarting", from: "", done: 0, total: 2, waitingOn: [{ pod: "a0" }] });
+    expect(conditionOf(status, "Converged")).toMatchObject({
+      status: "False",
+      reason: "Restarting",
+      message: "namespaces have moved, 2 pods to restart: PodDisruptionBudget shop/pdb allows no disruption",
+    });
+    made.restart = { ...restart, left: 1 };
+    expect(made.look().handover).toMatchObject({ done: 1, total: 2 });
+    made.restart = { ...restart, left: 0, reason: "NotReady", message: "pod a0 is gone and 1 of 2 pods are ready" };
+    made.nowMs += 15_000;
+    expect(conditionOf(made.look(), "Converged")?.message).toBe(
+      "namespaces have moved; the replacement of the last restarted pod is not ready yet: pod a0 is gone and 1 of 2 pods are ready (has waited for more than 10 s)",
+    );
+    made.restart = undefined;
+    const over = made.look();
+    expect(over.handover).toBeUndefined();
+    expect(over.lastHandover).toEqual(status.lastHandover);
+    expect(both(over)).toEqual(["True", "True"]);
+  });
+
+  it("that a pause keeps from going on is shown as the pause", () => {
+    const made = world();
+    made.restart = { ...restart, reason: "Paused" };
+    expect(conditionOf(made.look(), "Converged")).toMatchObject({
+      reason: "Paused",
+      message: "paused: 2 pods wait for a restart; set spec.route.paused to false to go on",
+    });
+  });
+});
+
+it("a pause is shown with the number of namespaces that it keeps, and is not converged", () => {
+  const made = world();
+  made.spec = canarySpec(["pilot", "extra"], { onLoss: "Resync", paused: true });
+  made.generation++;
+  const status = made.settle();
+  expect(status.handover).toMatchObject({ phase: "Paused", namespaces: 1 });
+  expect(status.namespaces).toMatchObject({ kept: 1, moving: 0 });
+  expect(conditionOf(status, "Converged")).toMatchObject({
+    status: "False",
+    reason: "Paused",
+    message: "paused: 1 namespace stays with another owner than the rules give it; set spec.route.paused to false to go on",
+  });
+  expect(conditionOf(status, "Ready")).toMatchObject({ status: "True", reason: "Paused" });
+  expect(conditionOf(status, "Stalled")?.status).toBe("False");
+});

@@ -1,0 +1,210 @@
+// The block `status.handover`: the step that the handover is in, and who is waited for; and `status.lastHandover` when it is
+// done. Pure, from the facts and the status before: nothing is remembered elsewhere, so a new manager goes on with it.
+//
+//   nothing    => Draining     a pod holds what another subset is to get, or runs without a proxy
+//   Draining   => Granting     everybody has let go; the pods of the gaining subset have still to be told and to list again
+//   Granting   => Restarting   who has lost namespaces by onLoss: Restart is evicted in order; moved already, so it is recorded
+//   Granting   => Paused       the rules want more to move than may
+//   *          => Dissolving   the app is being deleted
+//   *          => nothing      nothing is left to do
+import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../api/virtual-app-status.ts";
+import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { undissolvedPods } from "../plan/plan-dissolution.ts";
+import type { Wait } from "../plan/plan-fences.ts";
+import { ageMs, LOST_AFTER_MS } from "./ages.ts";
+import type { Counts } from "./counts.ts";
+import { conditionOf, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
+import type { Gain } from "./no-writer.ts";
+import type { Phase } from "./reasons.ts";
+import { drainingWaits, syncWaits, type Waiting, waitingRows } from "./waiting-on.ts";
+
+export interface Handover {
+  readonly handover: HandoverStatus | undefined;
+  readonly lastHandover: LastHandover | undefined;
+}
+
+export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>, counts: Counts): Handover {
+  const { previous, now } = facts;
+  const before = previous?.handover;
+  const step = stepOf(facts, gains);
+  const isOver = before !== undefined && isMove(before.phase) && !(step !== undefined && isMove(step.phase));
+  // Who was only silent has held up nothing that is told of.
+  const isFinished = isOver && ((before.namespaces ?? 0) > 0 || before.resources === true);
+  const lastHandover = isFinished ? finishedOf(facts, before, gains) : previous?.lastHandover;
+  if (step === undefined) return { handover: undefined, lastHandover };
+  const { phase, from, to, done, total, waits } = step;
+  const isSame = before !== undefined && isMove(before.phase) === isMove(phase);
+  return {
+    lastHandover,
+    handover: {
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      phase,
+      since: before?.phase === phase ? before.since : now,
+      startedAt: (isSame ? before.startedAt : undefined) ?? now,
+      ...(isMove(phase) ? progressOf(facts, isSame ? before : undefined, step, gains, counts) : {}),
+      ...(phase === "Paused" ? { namespaces: facts.plan.kept } : {}),
+      done,
+      total,
+      ...(waits.length === 0 ? {} : { waitingOn: waitingRows(facts, phase, waits) }),
+    },
+  };
+}
+
+interface Step {
+  readonly phase: Phase;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly done: number;
+  readonly total: number;
+  readonly waits: readonly Waiting[];
+}
+
+/** Something changes hands in this phase. */
+function isMove(phase: string): boolean {
+  return phase === "Draining" || phase === "Granting" || phase === "Dissolving";
+}
+
+function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | undefined {
+  const { plan, previous, restart } = facts;
+  if (plan.isDissolving) return dissolvingStep(facts);
+  const before = previous?.handover;
+  const isMoving = before !== undefined && isMove(before.phase);
+  // A manager that has just begun knows of a handover by the status only, until the proxies have said what they hold.
+  if (plan.waits.some((wait) => !isUnheard(wait)) || (isMoving && plan.waits.length > 0)) return drainingStep(facts);
+  const silentSince = plan.waits.length === 0 ? undefined : silentFrom(facts);
+  if (silentSince !== undefined) return drainingStep(facts, silentSince);
+  return (
+    grantingStep(facts, gains) ??
+    (plan.kept > 0 || restart?.reason === "Paused" ? pausedStep(restart) : undefined) ??
+    (restart === undefined ? undefined : restartingStep(facts, restart))
+  );
+}
+
+/** Since when proxies have said nothing, if that is so long that they have to be named. */
+function silentFrom({ previous, now }: StatusFacts): string | undefined {
+  const before = conditionOf(previous, "Converged");
+  const since = before?.reason === "Rebuilding" ? before.lastTransitionTime : undefined;
+  return since !== undefined && ageMs(since, now) >= LOST_AFTER_MS ? since : undefined;
+}
+
+function drainingStep(facts: StatusFacts, since?: string): Step {
+  const { plan, pods, previous } = facts;
+  const waits = drainingWaits(facts).map((wait) => (since === undefined ? wait : { ...wait, since }));
+  const wait = plan.waits.find((each) => !isUnheard(each));
+  const from = wait === undefined ? previous?.handover?.from : (wait.subset ?? DEFAULT_SUBSET);
+  const waiting = new Set(waits.map(({ pod }) => pod));
+  // A pod that its labels have moved away meanwhile is waited for too.
+  const losers = pods.filter(({ ended, subset, name }) => !ended && (subset === from || waiting.has(name)));
+  return {
+    phase: "Draining",
+    from,
+    to: wait === undefined ? previous?.handover?.to : wait.to[0],
+    done: losers.filter(({ name }) => !waiting.has(name)).length,
+    total: losers.length,
+    waits,
+  };
+}
+
+function grantingStep(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | undefined {
+  const before = facts.previous?.handover;
+  const wasMoving = before !== undefined && isMove(before.phase);
+  const gaining = [...gains.values()].filter(({ isGranting }) => isGranting).map(({ subset }) => subset);
+  // Those after the first are waited for as long as they can be told.
+  if (wasMoving && before.to !== undefined && !gaining.includes(before.to)) gaining.push(before.to);
+  const pods = servingPods(facts).filter(({ subset }) => gaining.includes(subset));
+  const left = pods.filter((pod) => !isSynced(facts, pod));
+  const isHeldUp = left.some((pod) => gains.get(pod.subset)?.isGranting || proxyOf(facts, pod)?.connected);
+  if (!isHeldUp) return undefined;
+  const to = left[0]?.subset;
+  return {
+    phase: "Granting",
+    from: wasMoving && before.to === to ? before.from : undefined,
+    to,
+    done: pods.length - left.length,
+    total: pods.length,
+    waits: syncWaits(facts, left),
+  };
+}
+
+function pausedStep(restart: StatusFacts["restart"]): Step {
+  return { phase: "Paused", done: 0, total: restart?.left ?? 0, waits: [] };
+}
+
+function restartingStep({ pods, previous }: StatusFacts, restart: NonNullable<StatusFacts["restart"]>): Step {
+  const before = previous?.handover;
+  const known = before?.phase === "Restarting" && before.from === restart.subset ? before.total : 0;
+  const total = Math.max(known, restart.left, pods.some(({ uid }) => uid === restart.uid) ? 1 : 0);
+  const wait = { pod: restart.pod, reason: restart.reason as Waiting["reason"], since: restart.since };
+  return { phase: "Restarting", from: restart.subset, done: total - restart.left, total, waits: [wait] };
+}
+
+function dissolvingStep(facts: StatusFacts): Step {
+  const { plan } = facts;
+  const pods = meshedPods(facts);
+  const holding = drainingWaits(facts);
+  const isWaiting = new Set(holding.map(({ pod }) => pod));
+  const behind = undissolvedPods(plan, facts.pods, facts.factsOf).filter(({ name }) => !isWaiting.has(name));
+  const waits = [...holding, ...syncWaits(facts, behind)];
+  const waiting = new Set(waits.map(({ pod }) => pod));
+  return {
+    phase: "Dissolving",
+    from: plan.waits[0]?.subset ?? facts.previous?.handover?.from,
+    to: DEFAULT_SUBSET,
+    done: pods.filter(({ name }) => !waiting.has(name)).length,
+    total: pods.length,
+    waits,
+  };
+}
+
+function progressOf(
+  { previous, plan }: StatusFacts,
+  before: HandoverStatus | undefined,
+  step: Step,
+  gains: ReadonlyMap<string, Gain>,
+  counts: Counts,
+) {
+  const noWriterSeconds = longest(before, gains);
+  const isQuiet = conditionOf(previous, "Converged")?.status === "True";
+  const routeBefore = before === undefined ? (isQuiet ? previous?.routeDigest : undefined) : before.routeBefore;
+  const between = partiesOf(plan.waits, before, step);
+  const dividesResources = plan.waits.some((wait) => !isUnheard(wait) && wait.namespaces.length === 0);
+  return {
+    namespaces: Math.max(before?.namespaces ?? 0, counts.namespaces.moving),
+    ...(dividesResources || before?.resources ? { resources: true } : {}),
+    ...(between === undefined ? {} : { between }),
+    ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),
+    ...(routeBefore === undefined ? {} : { routeBefore }),
+  };
+}
+
+/** All that take part, if it goes more than one way. */
+function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, step: Step): readonly string[] | undefined {
+  const { from, to } = before?.from === undefined ? step : before;
+  const known = waits.filter(({ subset }) => subset !== undefined);
+  const isOneWay =
+    before?.between === undefined &&
+    known.every((wait) => wait.subset === from && wait.to.every((each) => each === to)) &&
+    (step.to === undefined || step.to === to);
+  if (isOneWay) return undefined;
+  const parties = [...(before?.between ?? []), from, to, ...known.flatMap((wait) => [wait.subset, ...wait.to]), step.to];
+  return [...new Set(parties.filter((subset) => subset !== undefined))].slice(0, MAX_PARTIES);
+}
+
+function finishedOf({ plan, now }: StatusFacts, before: HandoverStatus, gains: ReadonlyMap<string, Gain>): LastHandover {
+  const noWriterSeconds = longest(before, gains);
+  const { from = DEFAULT_SUBSET, to = DEFAULT_SUBSET, between } = before;
+  return {
+    ...(between === undefined ? { from, to } : { from: between[0] ?? from, to: between[1] ?? to, between }),
+    namespaces: before.namespaces ?? 0,
+    finishedAt: now,
+    ...(noWriterSeconds === undefined ? {} : { noWriterSeconds }),
+    result: before.routeBefore === plan.digest ? "Undone" : "Moved",
+  };
+}
+
+function longest(before: HandoverStatus | undefined, gains: ReadonlyMap<string, Gain>): number | undefined {
+  const ended = [...gains.values()].flatMap(({ seconds }) => seconds ?? []);
+  const all = before?.noWriterSeconds === undefined ? ended : [...ended, before.noWriterSeconds];
+  return all.length === 0 ? undefined : Math.max(...all);
+}

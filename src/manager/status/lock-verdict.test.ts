@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import type { LockReviewMessage } from "../../wire/messages.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import { lockVerdict } from "./lock-verdict.ts";
+
+const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockReviewMessage> = {}): LockReviewMessage => ({
+  lockName,
+  resource: "leases.coordination.k8s.io",
+  deniedVerbs,
+  reason: "",
+  ...more,
+});
+const proxy = (lock: LockReviewMessage | null, leader = false) => proxyFacts({ lock, leader });
+const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>
+  lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
+
+describe("LockPermitted is False", () => {
+  it("when a subset's pods are denied, with the rules that their Role lacks", () => {
+    expect(
+      verdict([pod("a", ""), pod("c", "v2")], { "shop/c": proxy(review("lock---v2", ["get", "create", "update"])) }),
+    ).toEqual({
+      status: "False",
+      reason: "LockDenied",
+      message:
+        'the pods of subset "v2" cannot elect a leader: they may not get, create, update leases.coordination.k8s.io "lock---v2" in ' +
+        'namespace "shop"; add to their Role there: ' +
+        '{"apiGroups":["coordination.k8s.io"],"resources":["leases"],"resourceNames":["lock---v2"],"verbs":["get","update"]} and ' +
+        '{"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["create"]}',
+    });
+  });
+
+  it("of the core group with an empty group, with the API server's reason, and with the number of further subsets", () => {
+    const { message } = verdict([pod("c", "v2"), pod("d", "v3")], {
+      "shop/c": proxy(review("lock---v2", ["update"], { resource: "configmaps", reason: "no rule" })),
+      "shop/d": proxy(review("lock---v3", ["get"])),
+    });
+    expect(message).toContain('{"apiGroups":[""],"resources":["configmaps"],"resourceNames":["lock---v2"],"verbs":["update"]}');
+    expect(message).toContain('in namespace "shop" (no rule);');
+    expect(message).toMatch(/; 1 more subsets are denied theirs$/);
+  });
+
+  it("though another pod of the subset leads: the next renewal may be the last", () => {
+    const proxies = { "shop/c": proxy(review("lock---v2", ["update"])), "shop/d": proxy(review("lock---v2"), true) };
+    expect(verdict([pod("c", "v2"), pod("d", "v2")], proxies).status).toBe("False");
+  });
+});
+
+describe("LockPermitted is Unknown", () => {
+  it("while nobody has used a subset's lock, which may have another name than the VirtualApp says", () => {
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(null) })).toMatchObject({
+      status: "Unknown",
+      reason: "NotReviewed",
+      message: expect.stringContaining('really called "lock"'),
+    });
+    expect(verdict([pod("c", "v2")]).status).toBe("Unknown");
+  });
+
+  it("while what was said is about the lock of the subset before", () => {
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(review("lock---v1", ["get"])) }).status).toBe("Unknown");
+  });
+});
+
+it("what was said before stands while a manager that has just begun has not heard of the subset's proxies", () => {
+  const before = { status: "False", reason: "LockDenied", message: "m" } as const;
+  const facts = { pods: [pod("c", "v2")], lockName: "lock", before };
+  expect(lockVerdict({ ...facts, factsOf: () => undefined })).toEqual(before);
+  expect(lockVerdict({ ...facts, factsOf: () => proxy(null) }).status).toBe("Unknown");
+});
+
+describe("LockPermitted is True", () => {
+  it("when the API server allows it, or a pod leads already", () => {
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(review("lock---v2")) })).toEqual({
+      status: "True",
+      reason: "Permitted",
+      message: 'the operator may use "lock---v2"',
+    });
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(null, true) }).status).toBe("True");
+  });
+
+  it("where no lock is renamed: without one, without pods in a subset, for pods that have ended or carry no proxy of ours", () => {
+    expect(verdict([pod("c", "v2")], {}, "").reason).toBe("NoLock");
+    const others = [pod("a", ""), pod("b", "v2", { ended: true }), pod("d", "v2", { proxy: "none" })];
+    expect(verdict(others)).toMatchObject({ status: "True", reason: "NotRenamed" });
+  });
+
+  it("with a bounded message, however many subsets there are", () => {
+    const pods = Array.from({ length: 64 }, (_, index) => pod(`p${index}`, `s${index}`));
+    const { message } = verdict(pods, Object.fromEntries(pods.map(({ name }) => [`shop/${name}`, proxy(null, true)])));
+    expect(message).toMatch(/ and 56 more$/);
+  });
+});

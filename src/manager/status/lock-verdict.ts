@@ -1,0 +1,95 @@
+// The condition LockPermitted: whether the pods of every subset may use their lock under its name upstream, by what their
+// proxies were told by the API server. Pure. Called by app-status.ts. RBAC that is pinned to the lock's name by resourceNames
+// knows NAME only: without this, users would find that out by a canary that never leads.
+import { lockNameFor } from "../../route/lock.ts";
+import { DEFAULT_SUBSET } from "../../route/table.ts";
+import type { LockReviewMessage } from "../../wire/messages.ts";
+import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { Verdict } from "./facts.ts";
+
+export interface LockFacts {
+  readonly pods: readonly AppPod[];
+  readonly factsOf: (pod: string) => ProxyFacts | undefined;
+  /** "" if the app names none. */
+  readonly lockName: string;
+  /** What was said of this generation before; stands while a manager that has just begun has not heard of the proxies. */
+  readonly before?: LockVerdict | undefined;
+}
+
+type LockVerdict = Verdict<"LockPermitted">;
+
+/** What is known about one subset whose lock is renamed and that has pods. */
+interface SubsetLock {
+  readonly subset: string;
+  readonly lock: string;
+  readonly namespace: string;
+  /** What a pod was denied. */
+  readonly denied: LockReviewMessage | undefined;
+  readonly permitted: boolean;
+  /** A proxy of it has registered. */
+  readonly heard: boolean;
+}
+
+export function lockVerdict(facts: LockFacts): LockVerdict {
+  const { lockName } = facts;
+  if (lockName === "") return { status: "True", reason: "NoLock", message: "the app names no leader-election lock" };
+  const locks = subsetLocks(facts);
+  const denied = locks.filter((row) => row.denied !== undefined);
+  const [first] = denied;
+  if (first?.denied !== undefined) {
+    const more = denied.length === 1 ? "" : `; ${denied.length - 1} more subsets are denied theirs`;
+    return { status: "False", reason: "LockDenied", message: deniedText(first, first.denied) + more };
+  }
+  const unknown = locks.find(({ permitted }) => !permitted);
+  if (unknown !== undefined && !unknown.heard && facts.before !== undefined) return facts.before;
+  if (unknown !== undefined) {
+    const message = `no pod of subset "${unknown.subset}" has used its lock "${unknown.lock}" yet, or the API server does not say whether it may: see that the operator's lock is really called "${lockName}"`;
+    return { status: "Unknown", reason: "NotReviewed", message };
+  }
+  if (locks.length === 0) {
+    return { status: "True", reason: "NotRenamed", message: `no pod uses another lock than "${lockName}"` };
+  }
+  const names = locks.map(({ lock }) => `"${lock}"`).slice(0, MAX_NAMES);
+  const rest = locks.length > MAX_NAMES ? ` and ${locks.length - MAX_NAMES} more` : "";
+  return { status: "True", reason: "Permitted", message: `the operator may use ${names.join(", ")}${rest}` };
+}
+
+const MAX_NAMES = 8;
+
+function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
+  const bySubset = new Map<string, SubsetLock>();
+  for (const pod of pods) {
+    const { subset, namespace } = pod;
+    if (subset === DEFAULT_SUBSET || pod.proxy !== "own" || pod.ended) continue;
+    const lock = lockNameFor(lockName, subset);
+    const before = bySubset.get(subset) ?? { subset, lock, namespace, denied: undefined, permitted: false, heard: false };
+    const known = factsOf(podKey(pod));
+    // What was said of the lock of a subset that the pod was in before says nothing about this one.
+    const review = known?.lock?.lockName === lock ? known.lock : undefined;
+    const isDenied = review !== undefined && review.deniedVerbs.length > 0;
+    bySubset.set(subset, {
+      ...before,
+      denied: before.denied ?? (isDenied ? review : undefined),
+      permitted: before.permitted || (review !== undefined && !isDenied) || known?.leader === true,
+      heard: before.heard || known !== undefined,
+    });
+  }
+  return [...bySubset.values()];
+}
+
+function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedVerbs, reason }: LockReviewMessage): string {
+  const [name = "", ...group] = resource.split(".");
+  const place = { apiGroups: [group.join(".")], resources: [name] };
+  const named = deniedVerbs.filter((verb) => verb !== "create");
+  const rules = [
+    ...(named.length === 0 ? [] : [{ ...place, resourceNames: [lock], verbs: named }]),
+    // A create has no name yet: resourceNames never allow one.
+    ...(named.length === deniedVerbs.length ? [] : [{ ...place, verbs: ["create"] }]),
+  ].map((rule) => JSON.stringify(rule));
+  const why = reason === "" ? "" : ` (${reason})`;
+  return (
+    `the pods of subset "${subset}" cannot elect a leader: they may not ${deniedVerbs.join(", ")} ${resource} "${lock}" in ` +
+    `namespace "${namespace}"${why}; add to their Role there: ${rules.join(" and ")}`
+  );
+}

@@ -1,0 +1,124 @@
+// The condition Ready: accepted, in sync, somebody at work in each subset that owns something, and nothing stuck. Pure. A healthy
+// handover keeps it True, with the handover's phase as its reason; so does a new manager, for as long as it may take to hear
+// of the proxies.
+import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { ageMs, LOST_AFTER_MS } from "./ages.ts";
+import { syncText } from "./converged.ts";
+import type { Counts } from "./counts.ts";
+import {
+  barePods,
+  conditionOf,
+  countText,
+  isSynced,
+  proxyOf,
+  type StatusFacts,
+  servingPods,
+  subsetsByLabels,
+  subsetText,
+  type Verdict,
+} from "./facts.ts";
+import type { Handover } from "./handover.ts";
+import type { Phase } from "./reasons.ts";
+
+/** What else is said of the app; Ready sums it up. */
+export interface Rest {
+  readonly counts: Counts;
+  readonly handover: Handover;
+  readonly converged: Verdict<"Converged">;
+  readonly lock: Verdict<"LockPermitted">;
+  readonly stalled: Verdict<"Stalled">;
+}
+
+type Ready = Verdict<"Ready">;
+
+export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
+  const { counts, handover, converged, lock, stalled } = rest;
+  const isFalse = refused(facts) ?? conflict(facts, counts);
+  if (isFalse !== undefined) return isFalse;
+  if (lock.status === "False") return { status: "False", reason: "LockDenied", message: lock.message };
+  if (stalled.status === "True") return { status: "False", reason: stalled.reason as Ready["reason"], message: stalled.message };
+  const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
+  if (notServed !== undefined) return notServed;
+  const { phase } = handover.handover ?? {};
+  if (phase !== undefined) {
+    if (converged.reason !== "PodsWithoutProxy") return { status: "True", reason: phase as Phase, message: converged.message };
+    return { status: "True", reason: converged.reason, message: converged.message + neverInjectedText(facts) };
+  }
+  return { status: "True", reason: "InSync", message: syncText(facts, counts) + neverInjectedText(facts) };
+}
+
+/** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
+function neverInjectedText({ previous }: StatusFacts): string {
+  const injection = conditionOf(previous, "InjectionReady");
+  return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
+}
+
+function refused(facts: StatusFacts): Ready | undefined {
+  const pod = facts.pods.find((each) => (proxyOf(facts, each)?.problems.length ?? 0) > 0);
+  if (pod === undefined) return undefined;
+  const problems = proxyOf(facts, pod)?.problems.join("; ");
+  return { status: "False", reason: "SnapshotRefused", message: `pod ${pod.name} refused its snapshot: ${problems}` };
+}
+
+function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Counts): Ready | undefined {
+  const status = "False";
+  const reason = "OwnershipConflict";
+  const foreign = pods.find(({ proxy, ended }) => proxy === "other-app" && !ended);
+  if (foreign !== undefined) {
+    const { name, injectedFor } = foreign;
+    const whose = injectedFor === undefined ? "a proxy, and no label says whose" : `the proxy of VirtualApp ${injectedFor}`;
+    const message = `pod ${name} counts as one of this app and carries ${whose}: nothing new is granted beside it`;
+    return { status, reason, message };
+  }
+  const [bare] = barePods({ pods });
+  if (bare === undefined || conflicting === 0) return undefined;
+  const message = `pod ${bare.name} carries no proxy and may write to ${countText(conflicting, "namespace")} that other subsets own: restart it to have it injected`;
+  return { status, reason, message };
+}
+
+function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {
+  const byLabels = subsetsByLabels(plan);
+  const empty = plan.subsets.find(
+    (name) => ((owned.get(name) ?? 0) > 0 || byLabels.has(name)) && !pods.some((pod) => pod.subset === name && pod.ready),
+  );
+  if (empty === undefined) return undefined;
+  const what = byLabels.has(empty) ? "objects by their labels" : `${owned.get(empty)} namespaces`;
+  const message = `${subsetText(empty)} owns ${what} and has no ready pod: nobody works on them`;
+  return { status: "False", reason: "SubsetWithoutPods", message };
+}
+
+/** On its way to a proxy that serves is in sync enough. */
+function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
+  const late = servingPods(facts).filter((pod) => {
+    const known = proxyOf(facts, pod);
+    return !isSynced(facts, pod) && !(known?.connected && known.enforced !== undefined && known.outstanding !== undefined);
+  });
+  const [first] = late;
+  if (first === undefined) return undefined;
+  const text = syncText(facts, counts);
+  if (late.every((pod) => proxyOf(facts, pod) === undefined) && wasReady(facts)) {
+    return { status: "True", reason: "Rebuilding", message: `${text}; the proxy of pod ${first.name} has not connected yet` };
+  }
+  const message = `${text}; pod ${first.name} is ${proxyOf(facts, first)?.connected ? "behind" : "not connected"}`;
+  return { status: "False", reason: "ProxiesBehind", message };
+}
+
+/** Ready at this generation, by what the manager before wrote, and not for longer than proxies may take to come back. */
+function wasReady({ previous, generation, now }: StatusFacts): boolean {
+  const ready = conditionOf(previous, "Ready");
+  const converged = conditionOf(previous, "Converged");
+  const sinceMs = converged?.reason === "Rebuilding" ? ageMs(converged.lastTransitionTime, now) : 0;
+  return ready?.status === "True" && ready.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
+}
+
+/** In sync, but gone for so long that the next change would wait for it. */
+function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
+  if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
+  const away = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
+  const [first] = away;
+  if (first === undefined) return undefined;
+  const who = first.subset === DEFAULT_SUBSET ? "" : ` of ${subsetText(first.subset)}`;
+  const more = away.length === 1 ? "" : `, and ${away.length - 1} more`;
+  const message = `the proxy of pod ${first.name}${who} has been away for over 1 min${more}: it keeps what it has, and the next change waits for it`;
+  return { status: "False", reason: "ProxyLost", message };
+}

@@ -1,0 +1,171 @@
+import { describe, expect, it } from "vitest";
+import { appPod } from "../../../test/support/pod-facts.ts";
+import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
+import { conditionOf } from "./facts.ts";
+import { nextLookMs } from "./next-look.ts";
+
+const made = (...more: ReturnType<typeof appPod>[]) => {
+  const world = createStatusWorld(
+    canarySpec([], { onLoss: "Resync" }),
+    ["prod", "pilot"],
+    [appPod("a0"), appPod("c0", "canary"), ...more],
+  );
+  world.settle();
+  return world;
+};
+const moving = (report: object) => {
+  const world = made();
+  world.spec = canarySpec(["pilot"], { onLoss: "Resync" });
+  world.generation++;
+  world.reports.set("a0", report);
+  world.look();
+  return world;
+};
+/** Looks whenever the status says so, as the reconciler does, and gives back what the conditions said. */
+const messagesFor = (world: ReturnType<typeof made>, seconds: number) => {
+  const end = world.nowMs + seconds * 1000;
+  const messages: string[] = [];
+  for (;;) {
+    const message = conditionOf(world.look(), "Converged")?.message ?? "";
+    if (messages.at(-1) !== message) messages.push(message);
+    const ms = world.status && nextLookMs(world.status, new Date(world.nowMs).toISOString());
+    if (ms === undefined || world.nowMs + ms > end) return messages;
+    world.nowMs += ms;
+  }
+};
+
+describe("a wait", () => {
+  it("is told with its age and its cause, in few messages however long it lasts", () => {
+    const world = moving({ drainingWrites: 1 });
+    const messages = messagesFor(world, 4 * 24 * 3600);
+    expect(messages.slice(0, 3)).toEqual([
+      "1 namespace moves: pilot waits for pod a0: 1 write in flight",
+      "1 namespace moves: pilot waits for pod a0, over 10 s: 1 write in flight",
+      "1 namespace moves: pilot waits for pod a0, over 30 s: 1 write in flight",
+    ]);
+    expect(messages).toHaveLength(9);
+  });
+
+  it("of more than five minutes is stalled, says what to do, and takes Ready away", () => {
+    const world = moving({ connected: false });
+    world.nowMs += 299_000;
+    expect(conditionOf(world.look(), "Stalled")).toMatchObject({ status: "False", reason: "Progressing" });
+    world.nowMs += 1_000;
+    const status = world.look();
+    expect(conditionOf(status, "Stalled")).toMatchObject({
+      status: "True",
+      reason: "NotConnected",
+      message:
+        "pilot waits for pod a0, over 5 min: its proxy is not connected and may still write; to do: see that its node is reachable; its claim ends with the pod: delete it if it does not come back",
+    });
+    expect(conditionOf(status, "Ready")).toMatchObject({ status: "False", reason: "NotConnected" });
+  });
+
+  it("keeps its age when its cause changes", () => {
+    const world = moving({ drainingWrites: 2 });
+    world.nowMs += 200_000;
+    world.reports.set("a0", { connected: false });
+    world.look();
+    world.nowMs += 100_000;
+    expect(conditionOf(world.look(), "Stalled")?.status).toBe("True");
+  });
+
+  it("for a restart that a PodDisruptionBudget forbids is stalled as well", () => {
+    const world = made();
+    const restart = { subset: "", pod: "a0", uid: "uid-a0", left: 1, reason: "PodDisruptionBudget", message: "no disruption" };
+    world.restart = { ...restart, since: "2026-01-01T00:00:00Z" };
+    world.look();
+    world.nowMs += 300_000;
+    expect(conditionOf(world.look(), "Stalled")).toMatchObject({
+      reason: "PodDisruptionBudget",
+      message: expect.stringContaining("to do: run one replica more, or allow one disruption"),
+    });
+  });
+
+  it("for a lock that stays denied is stalled, after five minutes", () => {
+    const world = made();
+    const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
+    world.reports.set("c0", { lock });
+    expect(conditionOf(world.look(), "Stalled")?.status).toBe("False");
+    const ms = world.status && nextLookMs(world.status, new Date(world.nowMs).toISOString());
+    expect(ms).toBe(10_000);
+    world.nowMs += 300_000;
+    expect(conditionOf(world.look(), "Stalled")).toMatchObject({ status: "True", reason: "LockDenied" });
+  });
+});
+
+describe("a manager that has just begun", () => {
+  it("takes nothing back of what the last one said, until the proxies have had their time to come", () => {
+    const world = made();
+    world.forget();
+    const blind = world.look();
+    expect(conditionOf(blind, "Ready")).toMatchObject({ status: "True", reason: "Rebuilding" });
+    expect(conditionOf(blind, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
+    world.nowMs += 60_000;
+    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+    world.nowMs += 240_000;
+    expect(conditionOf(world.look(), "Stalled")).toMatchObject({
+      status: "True",
+      reason: "NotReported",
+      message: expect.stringContaining("waits for pod a0, over 5 min: its proxy has not connected yet; to do: "),
+    });
+  });
+
+  it("does not call an app ready of a generation that nobody has looked at", () => {
+    const world = made();
+    world.forget();
+    world.generation++;
+    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+  });
+});
+
+describe("a proxy that is away", () => {
+  it("is lost after a minute, though it is in sync", () => {
+    const world = made();
+    world.reports.set("c0", { connected: false });
+    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "True" });
+    expect(world.status?.proxies).toMatchObject({ total: 2, connected: 1, synced: 2, awaySince: "2026-01-01T00:00:00Z" });
+    expect(world.status && nextLookMs(world.status, new Date(world.nowMs).toISOString())).toBe(60_000);
+    world.nowMs += 60_000;
+    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+      status: "False",
+      reason: "ProxyLost",
+      message:
+        'the proxy of pod c0 of subset "canary" has been away for over 1 min: it keeps what it has, and the next change waits for it',
+    });
+    world.reports.delete("c0");
+    expect(conditionOf(world.look(), "Ready")?.status).toBe("True");
+    expect(world.status?.proxies).not.toHaveProperty("awaySince");
+  });
+
+  it("of a pod on its way out is missed by nobody", () => {
+    const world = made(appPod("a1"));
+    world.pods.set("a1", appPod("a1", "", { terminating: true }));
+    world.reports.set("a1", { connected: false });
+    expect(world.look().proxies).not.toHaveProperty("awaySince");
+  });
+});
+
+it("a pod that has not begun yet takes nothing from Ready or Converged", () => {
+  const world = made();
+  world.pods.set("a1", appPod("a1", "", { running: false, ready: false }));
+  world.forget();
+  world.registration("a0", "c0");
+  const status = world.look();
+  expect(status.proxies).toMatchObject({ total: 3, synced: 2 });
+  expect([conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status]).toEqual(["True", "True"]);
+});
+
+it("a pod without a proxy beside a subset that owns something is a conflict", () => {
+  const world = made();
+  world.spec = canarySpec(["pilot"], { onLoss: "Resync" });
+  world.settle();
+  world.pods.set("bare", appPod("bare", "", { proxy: "none" }));
+  const status = world.look();
+  expect(status.namespaces?.conflicting).toBe(1);
+  expect(conditionOf(status, "Ready")).toMatchObject({
+    status: "False",
+    reason: "OwnershipConflict",
+    message: "pod bare carries no proxy and may write to 1 namespace that other subsets own: restart it to have it injected",
+  });
+});

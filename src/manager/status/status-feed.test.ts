@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { VIRTUAL_APPS } from "../resources.ts";
+import { createStatusFeed } from "./status-feed.ts";
+
+const REF = { namespace: "ops", name: "shop" };
+const signal = new AbortController().signal;
+const last: LastHandover = { from: "", to: "v2", namespaces: 3, finishedAt: "2026-01-01T00:00:00.000Z", result: "Moved" };
+
+function setup() {
+  const client = createFakeKubeClient();
+  const told: string[] = [];
+  const observed: [VirtualAppStatus | undefined, VirtualAppStatus][] = [];
+  const sample = sampleVirtualApp() as unknown as VirtualApp;
+  const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
+  const clock = createFakeClock();
+  const feed = createStatusFeed({
+    client,
+    events: { event: (_object, _type, reason) => void told.push(reason) },
+    clock,
+    observed: { statusWritten: (before, after) => void observed.push([before, after]) },
+  });
+  const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
+  /** As the watch brings it. */
+  const put = (change: object, status?: VirtualAppStatus) => {
+    const now = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
+    return client.put(VIRTUAL_APPS, {
+      ...now,
+      metadata: { ...now.metadata, ...change },
+      ...(status === undefined ? {} : { status }),
+    });
+  };
+  return { client, feed, clock, told, observed, object, written, put };
+}
+
+describe("a status", () => {
+  it("is written with its Events and its measures, once; and what follows it sees it before the watch does", async () => {
+    const { feed, told, observed, object, written } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+    expect(feed.previous(object)).toEqual(written());
+    await feed.write(object, make, signal);
+    expect(told).toEqual(["MovedNamespaces"]);
+    expect(observed.map(([before]) => before?.observedGeneration)).toEqual([undefined, 1]);
+  });
+
+  it("says when it has to be looked at again", async () => {
+    const { feed, object } = setup();
+    const awaySince = "2026-01-01T00:00:00Z";
+    const make = () => ({ proxies: { total: 1, connected: 0, synced: 0, awaySince } });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true, requeueAfterMs: 60_000 });
+  });
+
+  it("is not written for each request that is held, but once in a while", async () => {
+    const { feed, clock, put, written } = setup();
+    const versions = new Set<string | undefined>();
+    for (let count = 0; count < 100; count++) {
+      const make = () => ({ namespaces: { total: 1, moving: 0, held: count % 10 } });
+      const { requeueAfterMs } = await feed.write(put({}), make, signal);
+      versions.add(JSON.stringify(written()));
+      if (count === 99) expect(requeueAfterMs).toBeLessThanOrEqual(5_000);
+      await clock.advance(100);
+    }
+    expect(versions.size).toBeLessThanOrEqual(3);
+    await clock.advance(5_000);
+    expect(await feed.write(put({}), () => ({ namespaces: { total: 1, moving: 0, held: 0 } }), signal)).toEqual({
+      isWritten: true,
+    });
+    expect(written()?.namespaces?.held).toBe(0);
+  });
+
+  it("of an older spec is not written over a newer one", async () => {
+    const { feed, told, object, written, put } = setup();
+    put({ generation: 2 }, { observedGeneration: 2 });
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: false });
+    expect(written()).toEqual({ observedGeneration: 2 });
+    expect(told).toEqual([]);
+  });
+
+  it("follows the one that another manager has written meanwhile, and loses nothing of it", async () => {
+    const { feed, object, written, put } = setup();
+    const restart = { subset: "", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
+    put({}, { restart });
+    const make = (previous: VirtualAppStatus | undefined) => ({ ...previous, routeVersion: 4 });
+    expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
+    expect(written()).toEqual({ restart, routeVersion: 4 });
+  });
+
+  it("that somebody else wrote over this manager's own, of the same spec, is mended when it is looked at next", async () => {
+    const { client, feed, object, written, put } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    await feed.write(object, make, signal);
+    const brought = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
+    await feed.write(brought, make, signal);
+    await feed.write(put({}, { observedGeneration: 1 }), make, signal);
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+  });
+
+  it("that somebody else wrote over this manager's own, both before the watch brought either, is mended all the same", async () => {
+    const { feed, object, written, put } = setup();
+    const make = () => ({ observedGeneration: 1, lastHandover: last });
+    await feed.write(object, make, signal);
+    await feed.write(put({}, { observedGeneration: 1 }), make, signal);
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+  });
+
+  it("follows this manager's own last one also when the watch gets to what somebody else wrote just before it", async () => {
+    const { feed, object, written, put } = setup();
+    const brought = put({}, { routeVersion: 1 }); // by the controller of injections
+    await feed.write(object, () => ({ routeVersion: 2 }), signal);
+    expect(feed.previous(brought)).toEqual({ routeVersion: 2 });
+    await feed.write(brought, () => ({ routeVersion: 1 }), signal);
+    expect(written()).toEqual({ routeVersion: 1 });
+  });
+
+  it("follows this manager's own last one, whichever of the versions before it the watch has got to", async () => {
+    const { client, feed, object } = setup();
+    const versions = [1, 2, 3].map((routeVersion) => () => ({ routeVersion }));
+    const brought = [object];
+    for (const make of versions) {
+      await feed.write(object, make, signal);
+      brought.push(client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object);
+    }
+    expect(brought.map((each) => feed.previous(each))).toEqual(brought.map(() => ({ routeVersion: 3 })));
+  });
+
+  it("of an app that is gone, or made anew under its name, is written nowhere", async () => {
+    const { client, feed, object, written } = setup();
+    client.remove(VIRTUAL_APPS, REF);
+    expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });
+    const { resourceVersion: _, ...metadata } = object.metadata;
+    client.put(VIRTUAL_APPS, { ...object, metadata: { ...metadata, uid: "u2" } });
+    expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });
+    expect(written()).toBeUndefined();
+  });
+});

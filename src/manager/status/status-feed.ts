@@ -1,0 +1,108 @@
+// Writes an app's status, tells its Events, and feeds the metrics. Invariant: a status is computed from the one that it
+// replaces, so that nothing another manager wrote is lost (a handover's beginning, a restart's record); and a status about an
+// older spec is not written over a newer object, which is reconciled anyway. Called by the reconciler.
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
+import { formatRequest } from "../../runtime/reconciler.ts";
+import { writeStatus } from "../../runtime/status-writer.ts";
+import type { ManagerMetrics } from "../metrics.ts";
+import { VIRTUAL_APPS } from "../resources.ts";
+import { appEvents } from "./app-events.ts";
+import { nextLookMs } from "./next-look.ts";
+import { paceHeld } from "./pace-held.ts";
+
+export interface StatusFeedOptions {
+  readonly client: Pick<KubeClient, "get" | "patch">;
+  readonly events: Pick<EventRecorder, "event">;
+  readonly clock: Clock;
+  readonly observed?: Pick<ManagerMetrics, "statusWritten"> | undefined;
+}
+
+/** How the status follows from the one before, at a time in RFC 3339 with milliseconds. */
+export type MakeStatus = (previous: VirtualAppStatus | undefined, now: string) => VirtualAppStatus;
+
+export interface Written {
+  /** False: the object is gone, or has another spec by now, and the status is not in it. */
+  readonly isWritten: boolean;
+  /** When the status says something else though no fact changes. */
+  readonly requeueAfterMs?: number;
+}
+
+export interface StatusFeed {
+  /** The status that the next one follows: what was written last, also before the watch has brought it back. */
+  previous(object: VirtualApp): VirtualAppStatus | undefined;
+  write(object: VirtualApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
+  /** The app is gone. */
+  forget(app: { readonly namespace: string; readonly name: string }): void;
+}
+
+interface LastWrite {
+  readonly object: VirtualApp;
+  /** The versions before it that were seen, which the watch may still bring; any other one is taken for newer, whoever wrote it. */
+  readonly olderVersions: ReadonlySet<string | undefined>;
+}
+
+export function createStatusFeed({ client, events, clock, observed }: StatusFeedOptions): StatusFeed {
+  const written = new Map<string, LastWrite>();
+  /** When another number of held namespaces was said, by app. */
+  const heldSaidMs = new Map<string, number>();
+
+  /** The object as it was written last, while the watch lags behind that; else as the watch has brought it. */
+  const newest = (object: VirtualApp): VirtualApp => {
+    const key = keyOf(object);
+    const last = written.get(key);
+    if (last === undefined) return object;
+    if (isSameSpec(last.object, object) && last.olderVersions.has(object.metadata.resourceVersion)) return last.object;
+    written.delete(key);
+    return object;
+  };
+
+  return {
+    previous: (object) => newest(object).status,
+    async write(object, make, signal) {
+      const key = keyOf(object);
+      const nowMs = clock.now();
+      const elapsedMs = clock.monotonicMs();
+      const now = new Date(nowMs).toISOString();
+      let change: { before: VirtualAppStatus | undefined; after: VirtualAppStatus; heldDueMs: number | undefined } | undefined;
+      const readVersions: (string | undefined)[] = [];
+      const desired = (current: VirtualApp): VirtualAppStatus => {
+        change = undefined;
+        readVersions.push(current.metadata.resourceVersion);
+        if (!isSameSpec(current, object)) return current.status ?? {};
+        const saidMs = heldSaidMs.get(key) ?? Number.NEGATIVE_INFINITY;
+        const paced = paceHeld(current.status, make(current.status, now), elapsedMs - saidMs);
+        change = { before: current.status, after: paced.status, heldDueMs: paced.dueMs };
+        return change.after;
+      };
+      const options = { signal, fieldManager: "ctrlmesh-manager" };
+      const base = newest(object);
+      const after = await writeStatus(client, VIRTUAL_APPS, base, desired, options);
+      if (after === undefined || change === undefined) return { isWritten: false };
+      if (after !== base) {
+        const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];
+        written.set(key, { object: after, olderVersions: new Set(before) });
+      }
+      if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldSaidMs.set(key, elapsedMs);
+      observed?.statusWritten(change.before, change.after, nowMs);
+      for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
+      const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
+      return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
+    },
+    forget(app) {
+      written.delete(formatRequest(app));
+      heldSaidMs.delete(formatRequest(app));
+    },
+  };
+}
+
+function keyOf({ metadata: { namespace = "", name = "" } }: VirtualApp): string {
+  return formatRequest({ namespace, name });
+}
+
+function isSameSpec(a: VirtualApp, b: VirtualApp): boolean {
+  return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
+}

@@ -1,0 +1,120 @@
+// What is said of one wait: who is waited for, for how long, why, and what a person can do. Pure; used by the conditions.
+import type { WaitingOn } from "../../api/virtual-app-status.ts";
+import { ageText, countSteps } from "./ages.ts";
+import { proxyOf, type StatusFacts } from "./facts.ts";
+import type { WaitReason } from "./reasons.ts";
+
+interface Explanation {
+  readonly why: string;
+  readonly remedy: string;
+}
+
+const GO = "its claim ends with the pod: delete it if it does not come back";
+
+interface Details {
+  readonly writes: number;
+  readonly problems: string;
+  readonly isConnected: boolean;
+  /** It is told of nothing more, and may write by what it was told. */
+  readonly isUnstarted: boolean;
+}
+
+/** Why the wait lasts, and what helps. */
+function explain(reason: WaitReason, pod: string, details: Details): Explanation {
+  switch (reason) {
+    case "NotAcknowledged":
+      return { why: "its proxy has not acknowledged the change", remedy: `look at the log of its proxy; ${GO}` };
+    case "WriteInFlight":
+      return {
+        why: `${countSteps(details.writes)} ${details.writes === 1 ? "write" : "writes"} in flight`,
+        remedy: `a webhook or the API server holds the write up; deleting pod ${pod} ends it`,
+      };
+    case "NotReported":
+      return {
+        why: details.isConnected ? "its proxy has not said yet what it holds" : "its proxy has not connected yet",
+        remedy: `see that the pod reaches the manager on its gRPC port; ${GO}`,
+      };
+    case "NotStarted":
+      return {
+        why: details.isUnstarted
+          ? "its proxy does not start, and an earlier manager may have told it routes"
+          : "its proxy has not started, and would never be told its routes without the app",
+        remedy: `see why its containers do not start (kubectl logs ${pod} -c ctrlmesh-proxy), or delete it`,
+      };
+    case "NotConnected":
+      return { why: "its proxy is not connected and may still write", remedy: `see that its node is reachable; ${GO}` };
+    case "PodGone":
+      return {
+        why: "the pod was deleted before its containers were seen to end; its token is accepted for 10 s more",
+        remedy: "nothing: it ends by itself",
+      };
+    case "NoProxy":
+      return { why: "it carries no proxy and may write everywhere", remedy: "restart it to have it injected" };
+    case "ForeignProxy":
+      return {
+        why: "it carries the proxy of another app",
+        remedy: "see that no two VirtualApps select the same pods, then restart it",
+      };
+    case "SnapshotRefused":
+      return {
+        why: `its proxy refuses what it is told: ${details.problems}`,
+        remedy: "restart it, so that it runs the manager's version of the proxy",
+      };
+    case "Settling":
+      return {
+        why: "the routes have to stay as they are for a while first",
+        remedy: "see what changes labels of namespaces again and again",
+      };
+    case "Evicting":
+      return {
+        why: "it is asked to end and has not ended",
+        remedy: `see what keeps it: finalizers, a long grace period or a lost node (kubectl get pod ${pod} -o yaml)`,
+      };
+    case "PodDisruptionBudget":
+      return {
+        why: "a PodDisruptionBudget forbids its eviction",
+        remedy: "run one replica more, or allow one disruption, or delete the pod yourself",
+      };
+    case "NotReady":
+      return {
+        why: "the subset has fewer ready pods than before",
+        remedy: "see why they do not get ready: the next pod is restarted only then",
+      };
+    case "LeaderUnknown":
+      return { why: "no pod of the subset is known to lead", remedy: "see why its operator elects no leader" };
+    case "EvictionForbidden":
+      return {
+        why: "the manager may not evict it",
+        remedy: "give the manager's role the verb create on pods/eviction, or delete the pod yourself",
+      };
+    case "EvictionFailed":
+      return { why: "its eviction failed", remedy: "see the manager's log, or delete the pod yourself" };
+    default:
+      return reason satisfies never;
+  }
+}
+
+/** "pilot waits for pod a, over 10 s: 1 write in flight"; short while the wait is young and ordinary. */
+export function waitText(facts: StatusFacts, row: WaitingOn, subject = row.namespace): string {
+  const age = ageText(row.since, facts.now);
+  const isOrdinary = age === "" && row.reason === "NotAcknowledged";
+  const pod = row.pod === undefined ? "pods that were deleted before this manager saw them" : `pod ${row.pod}`;
+  const whom = `${subject === undefined ? "waiting" : `${subject} waits`} for ${pod}${age === "" ? "" : `, ${age}`}`;
+  return isOrdinary ? whom : `${whom}: ${explanationOf(facts, row).why}`;
+}
+
+/** What a person can do about the wait. */
+export function remedyText(facts: StatusFacts, row: WaitingOn): string {
+  return explanationOf(facts, row).remedy;
+}
+
+function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Explanation {
+  const own = facts.pods.find(({ name }) => name === pod);
+  const known = own && proxyOf(facts, own);
+  const problems = known?.problems.join("; ").slice(0, MAX_PROBLEM_CHARS) ?? "";
+  const isUnstarted = own?.unstarted === true && own.running;
+  const details = { writes: known?.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
+  return explain(reason as WaitReason, pod, details);
+}
+
+const MAX_PROBLEM_CHARS = 512;

@@ -1,0 +1,85 @@
+// Who a handover waits for: one row a pod, the longest wait first, at most eight. Pure. A wait's beginning is found again in
+// the status before, so that neither a manager's restart nor another reason for the same wait makes it young again.
+import { MAX_WAITING_ON, type VirtualAppStatus, type WaitingOn } from "../../api/virtual-app-status.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import type { Wait } from "../plan/plan-fences.ts";
+import { proxyOf, type StatusFacts, wholeSeconds } from "./facts.ts";
+import type { Phase, WaitReason } from "./reasons.ts";
+
+/** Someone who is waited for. */
+export interface Waiting {
+  /** "" if its name is not known. */
+  readonly pod: string;
+  readonly reason: WaitReason;
+  /** An example of what waits. */
+  readonly namespace?: string | undefined;
+  /** When it began, if that is known from elsewhere. */
+  readonly since?: string;
+}
+
+/** The pods that still hold what others are to get, or have not said so. */
+export function drainingWaits(facts: StatusFacts): Waiting[] {
+  const byPod = new Map<string, Waiting>();
+  const pods = new Map(facts.pods.map((pod) => [pod.name, pod]));
+  for (const wait of facts.plan.waits) {
+    const pod = pods.get(wait.pod);
+    const [namespace] = wait.namespaces;
+    const before = byPod.get(wait.pod);
+    if (before?.namespace !== undefined) continue;
+    byPod.set(wait.pod, { pod: wait.pod, reason: before?.reason ?? reasonOf(facts, wait, pod), namespace });
+  }
+  return [...byPod.values()];
+}
+
+/** The pods that do not enforce yet what they are told. */
+export function syncWaits(facts: StatusFacts, pods: readonly AppPod[]): Waiting[] {
+  return pods.map((pod) => ({ pod: pod.name, reason: proxyReason(facts, pod) }));
+}
+
+function reasonOf(facts: StatusFacts, { cause }: Wait, pod: AppPod | undefined): WaitReason {
+  switch (cause) {
+    case "no-proxy":
+      return "NoProxy";
+    case "unreported":
+      return pod?.proxy === "other-app" ? "ForeignProxy" : "NotReported";
+    case "unstarted":
+      return "NotStarted";
+    case "pod-gone":
+    case "just-listed":
+      return "PodGone";
+    case "holds":
+      return pod === undefined ? "NotConnected" : pod.proxy === "other-app" ? "ForeignProxy" : proxyReason(facts, pod);
+    default:
+      return cause satisfies never;
+  }
+}
+
+function proxyReason(facts: StatusFacts, pod: AppPod): WaitReason {
+  const known = proxyOf(facts, pod);
+  if (known === undefined) return pod.running ? "NotReported" : "NotStarted";
+  if (known.problems.length > 0) return "SnapshotRefused";
+  if (!known.connected) return "NotConnected";
+  return known.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
+}
+
+/** The rows of the status. */
+export function waitingRows({ previous, now }: StatusFacts, phase: Phase, waits: readonly Waiting[]): WaitingOn[] {
+  return waits
+    .map(({ pod, reason, namespace, since }) => ({
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(pod === "" ? {} : { pod }),
+      reason,
+      since: since ?? sinceOf(previous, phase, pod) ?? wholeSeconds(now),
+    }))
+    .sort((a, b) => (a.since === b.since ? ((a.pod ?? "") < (b.pod ?? "") ? -1 : 1) : a.since < b.since ? -1 : 1))
+    .slice(0, MAX_WAITING_ON);
+}
+
+function sinceOf(previous: VirtualAppStatus | undefined, phase: Phase, pod: string): string | undefined {
+  const { handover } = previous ?? {};
+  if (handover?.phase !== phase) return undefined;
+  const rows = handover.waitingOn ?? [];
+  const own = rows.find((row) => (row.pod ?? "") === pod);
+  // Who did not find a place among the longest waits began when the youngest of them did, or later.
+  return own?.since ?? (rows.length >= MAX_WAITING_ON ? rows.at(-1)?.since : undefined);
+}

@@ -6,18 +6,18 @@ import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
 import { loadMeshContract } from "../wire/load-proto.ts";
+import { createServerFeatures } from "./api-server/server-features.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
+import { createStreamMetrics } from "./filter/stream-metrics.ts";
+import type { Layer } from "./http/handler.ts";
 import { createIdentity } from "./identity/create-identity.ts";
-import { election } from "./pipeline/election/election.ts";
-import { createLockGate } from "./pipeline/election/lock-gate.ts";
-import type { Layer } from "./pipeline/handler.ts";
-import { type IsolateDeps, isolate } from "./pipeline/isolate/isolate.ts";
-import { keepOut, ownsNothing } from "./pipeline/isolate/keep-out.ts";
-import { createPlanLog } from "./pipeline/isolate/plan-log.ts";
+import { election } from "./layers/election/election.ts";
+import { createLockGate } from "./layers/election/lock-gate.ts";
+import { type IsolateDeps, isolate } from "./layers/isolate/isolate.ts";
+import { keepOut, ownsNothing } from "./layers/isolate/keep-out.ts";
+import { createPlanLog } from "./layers/isolate/plan-log.ts";
 import { createSession } from "./session/create-session.ts";
-import { createStreamMetrics } from "./stream/stream-metrics.ts";
-import { createServerFeatures } from "./upstream/server-features.ts";
 
 export interface RunProxyOptions {
   /** Starts the drain. */

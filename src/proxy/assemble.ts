@@ -8,17 +8,17 @@ import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
 import { createAccessLog } from "./access-log.ts";
+import { createDiscovery, type Discovery } from "./api-server/discovery.ts";
+import { createUpstream, type UpstreamOptions } from "./api-server/upstream.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages, type PlanSource } from "./debug/debug-pages.ts";
+import type { Layer } from "./http/handler.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
+import { createPipeline } from "./layers/stack.ts";
 import { createProxyMetrics } from "./metrics.ts";
-import type { Layer } from "./pipeline/handler.ts";
-import { createPipeline } from "./pipeline/pipeline.ts";
 import { createTrafficServer, type TrafficServerOptions } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
 import type { ManagerContact, Session } from "./session/session.ts";
-import { createDiscovery, type Discovery } from "./upstream/discovery.ts";
-import { createUpstream, type UpstreamOptions } from "./upstream/upstream.ts";
 
 export interface ProxyDeps {
   readonly session: Session & Partial<ManagerContact> & Runnable;

@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { parseRequestInfo } from "../kube/request-info.ts";
+import { LayerTiming } from "./http/layer-timing.ts";
 import { createProxyMetrics } from "./metrics.ts";
-import { LayerTiming } from "./pipeline/layer-timing.ts";
 
 function setup() {
   const registry = createRegistry("proxy", "test");

@@ -3,8 +3,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { type CounterCell, createCounterCells, createHistogramCells } from "../base/metric-cells.ts";
 import { Gauge, type Registry } from "../base/metrics.ts";
-import type { CallRecord } from "./pipeline/handler.ts";
-import { LAYERS, type LayerTiming } from "./pipeline/layer-timing.ts";
+import type { CallRecord } from "./http/handler.ts";
+import { LAYERS, type LayerTiming } from "./http/layer-timing.ts";
 import { byResource, lazily, verbOf } from "./request-labels.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { renameObject } from "../../src/kube/codec/rename.ts";
 import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
-import { LEADER_ANNOTATION } from "../../src/proxy/pipeline/election/lock-record.ts";
+import { LEADER_ANNOTATION } from "../../src/proxy/layers/election/lock-record.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

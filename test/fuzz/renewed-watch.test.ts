@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createRegistry } from "../../src/base/metrics.ts";
-import { isolate } from "../../src/proxy/pipeline/isolate/isolate.ts";
+import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";

@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { retainedBetween } from "../../src/manager/plan/retained.ts";
+import { changeBetween } from "../../src/proxy/relist/view-change.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
-import { changeBetween } from "../../src/proxy/session/view-change.ts";
 import { ownsUnknown } from "../../src/route/plan-query.ts";
 import { readViewOf, type Snapshot } from "../../src/route/snapshot.ts";
 import { matchesResource, type RouteRule, type RouteTable } from "../../src/route/table.ts";

@@ -3,8 +3,8 @@
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/media-type.ts";
 import { StatusError } from "../../src/kube/status.ts";
-import { election } from "../../src/proxy/pipeline/election/election.ts";
-import type { Call, Handler, Reply } from "../../src/proxy/pipeline/handler.ts";
+import type { Call, Handler, Reply } from "../../src/proxy/http/handler.ts";
+import { election } from "../../src/proxy/layers/election/election.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import type { LockReview } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";

@@ -1,8 +1,8 @@
 // Calls through one layer in tests: a request line in, the reply out, and what the layer sent on.
 
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
-import type { Call, Handler, Layer, Reply } from "../../src/proxy/pipeline/handler.ts";
-import { readBody } from "../../src/proxy/pipeline/read-body.ts";
+import type { Call, Handler, Layer, Reply } from "../../src/proxy/http/handler.ts";
+import { readBody } from "../../src/proxy/http/read-body.ts";
 
 export interface CallOptions {
   readonly headers?: Record<string, string>;

@@ -1,7 +1,7 @@
 // Watches through the isolate layer over an API server by script, for the tests of their renewal: three namespaces move around them.
 import { createRegistry } from "../../src/base/metrics.ts";
-import type { Call, Reply } from "../../src/proxy/pipeline/handler.ts";
-import { isolate } from "../../src/proxy/pipeline/isolate/isolate.ts";
+import type { Call, Reply } from "../../src/proxy/http/handler.ts";
+import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply, watchCode } from "./layer-call.ts";

@@ -1,5 +1,5 @@
 // Bodies by script: a source that a test feeds by hand, and a sink that remembers what came and may be full.
-import type { ByteSink, ByteSource, SourceControl } from "../../src/proxy/pipeline/byte-stream.ts";
+import type { ByteSink, ByteSource, SourceControl } from "../../src/proxy/http/byte-stream.ts";
 
 export interface ScriptedSource extends ByteSource {
   /** Writes to whoever opened the source; the answer is whether it wants more. */

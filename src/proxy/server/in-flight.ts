@@ -4,9 +4,9 @@
 // whose signal fires ends at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import { CallAbort } from "../pipeline/call-signal.ts";
-import type { RawCall } from "../pipeline/handler.ts";
-import { isLongRunning } from "../upstream/pools.ts";
+import { isLongRunning } from "../api-server/pools.ts";
+import { CallAbort } from "../http/call-signal.ts";
+import type { RawCall } from "../http/handler.ts";
 
 /** A call that runs. */
 export interface Running {

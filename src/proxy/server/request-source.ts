@@ -2,7 +2,7 @@
 // upload costs no memory; a client that waits for `100 Continue` gets it only then. Called by the server.
 import type { IncomingMessage } from "node:http";
 import { MeshError } from "../../base/errors.ts";
-import type { ByteSource } from "../pipeline/byte-stream.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
 
 /** True if the request announces a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {

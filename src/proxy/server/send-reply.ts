@@ -3,9 +3,9 @@
 // deferred `uncork` lost data at `end`: not used.) Called by the server for requests and refused upgrades.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
-import type { ByteSink, ByteSource } from "../pipeline/byte-stream.ts";
-import { discardBody } from "../pipeline/discard-body.ts";
-import type { Reply } from "../pipeline/handler.ts";
+import type { ByteSink, ByteSource } from "../http/byte-stream.ts";
+import { discardBody } from "../http/discard-body.ts";
+import type { Reply } from "../http/handler.ts";
 
 /** Starts sending; the response's own events tell when it is done. */
 export function sendReply(res: ServerResponse, reply: Reply): void {

@@ -6,11 +6,11 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../base/log.ts";
-import type { CallSignal } from "../pipeline/call-signal.ts";
-import type { Call } from "../pipeline/handler.ts";
-import type { TrustStore } from "../upstream/connector.ts";
-import { forwardedHeaders } from "../upstream/headers.ts";
-import { DEFAULT_LIVENESS, keepAliveOf } from "../upstream/liveness.ts";
+import type { TrustStore } from "../api-server/connector.ts";
+import { forwardedHeaders } from "../api-server/headers.ts";
+import { DEFAULT_LIVENESS, keepAliveOf } from "../api-server/liveness.ts";
+import type { CallSignal } from "../http/call-signal.ts";
+import type { Call } from "../http/handler.ts";
 
 export interface TunnelOptions {
   readonly origin: URL;

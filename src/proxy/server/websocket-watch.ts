@@ -3,8 +3,8 @@
 // at once. It takes a 5xx for a failure to retry, ten times, and an HTTP stream for an answer that never comes. Browsers have no
 // such second way. Called by the traffic server.
 import { MeshError } from "../../base/errors.ts";
-import { discardBody } from "../pipeline/discard-body.ts";
-import type { RawCall, Reply } from "../pipeline/handler.ts";
+import { discardBody } from "../http/discard-body.ts";
+import type { RawCall, Reply } from "../http/handler.ts";
 
 /** The reply, or the one that declines the handshake. What was refused stays refused. */
 export function declineWebSocketWatch({ headers, record }: RawCall, reply: Reply): Reply {

@@ -3,9 +3,9 @@
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Layer } from "../../../src/proxy/pipeline/handler.ts";
-import { objectsInReply } from "../../../src/proxy/pipeline/isolate/object-labels.ts";
-import { DEFAULT_TIMEOUTS } from "../../../src/proxy/upstream/pools.ts";
+import { DEFAULT_TIMEOUTS } from "../../../src/proxy/api-server/pools.ts";
+import type { Layer } from "../../../src/proxy/http/handler.ts";
+import { objectsInReply } from "../../../src/proxy/layers/isolate/object-labels.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type HarnessOptions, type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";

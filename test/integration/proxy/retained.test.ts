@@ -9,7 +9,7 @@ import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
-import { isolate } from "../../../src/proxy/pipeline/isolate/isolate.ts";
+import { isolate } from "../../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { createReflector } from "../../../src/runtime/reflector.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,8 +1,8 @@
 // How many streams a connection of watches gets, with a real connection and time by hand.
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { CallAbort } from "../../../src/proxy/pipeline/call-signal.ts";
-import { createWatchConnections, type WatchConnections } from "../../../src/proxy/upstream/watch-connections.ts";
+import { createWatchConnections, type WatchConnections } from "../../../src/proxy/api-server/watch-connections.ts";
+import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";

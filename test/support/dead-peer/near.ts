@@ -3,7 +3,7 @@
 
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { noticedWithinMs } from "../../../src/proxy/upstream/liveness.ts";
+import { noticedWithinMs } from "../../../src/proxy/api-server/liveness.ts";
 import { setForwarding } from "../cuttable-network.ts";
 import type { FakeApi } from "../fake-api.ts";
 import { startProxy } from "../proxy-harness.ts";

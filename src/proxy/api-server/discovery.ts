@@ -1,0 +1,109 @@
+// Whether a resource lives in namespaces, asked of the API server on a miss, so that a CRD installed later is known from
+// its first request. Invariant: never fails and never waits longer than two seconds; what cannot be found out is
+// "unknown", so one broken aggregated API stops nothing. Asked by the isolate layer, with the caller's own identity.
+import { z } from "zod";
+import type { Clock } from "../../base/clock.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
+import type { Scope } from "../../route/plan-query.ts";
+import type { Call, Handler } from "../http/handler.ts";
+import { readBody } from "../http/read-body.ts";
+import { identityHeaders } from "./headers.ts";
+
+export interface Discovery {
+  /** The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out. */
+  scopeOf(call: Call): Promise<Scope>;
+}
+
+export interface DiscoveryOptions {
+  /** Sends the question; the upstream's `send`. */
+  readonly send: Handler;
+  readonly clock: Clock;
+}
+
+const ASK_TIMEOUT_MS = 2_000;
+/** A resource changes its scope only by being deleted and made anew. */
+const FRESH_MS = 10 * 60_000;
+/** After a failure or a miss: not asked again within. */
+const RETRY_MS = 5_000;
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const MAX_GROUP_VERSIONS = 500;
+
+// The part of metav1.APIResourceList that is read.
+const resourceList = z.object({ resources: z.array(z.object({ name: z.string(), namespaced: z.boolean() })) });
+
+const NONE: ReadonlyMap<string, Scope> = new Map();
+
+interface Known {
+  readonly scopes: ReadonlyMap<string, Scope>;
+  readonly askedAt: number;
+}
+
+/** Makes the cache. */
+export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
+  const known = new Map<string, Known>();
+  // By path and caller: what one may not see says nothing to another.
+  const asking = new Map<string, Promise<ReadonlyMap<string, Scope>>>();
+
+  const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, Scope>> => {
+    const answer = await fetchScopes(path, call, send, clock);
+    const before = known.get(path)?.scopes ?? NONE;
+    if (answer === "refused") return before; // not remembered: the next one may be allowed
+    const scopes = answer ?? before;
+    if (known.size >= MAX_GROUP_VERSIONS) known.clear(); // only a client that makes groups up comes here
+    known.set(path, { scopes, askedAt: clock.monotonicMs() });
+    return scopes;
+  };
+
+  return {
+    async scopeOf(call) {
+      const { info } = call;
+      if (info.kind !== "resource") return "unknown";
+      const path = info.group === "" ? `/api/${info.version}` : `/apis/${info.group}/${info.version}`;
+      const have = known.get(path);
+      const scope = have?.scopes.get(info.resource);
+      if (have !== undefined && clock.monotonicMs() - have.askedAt < (scope === undefined ? RETRY_MS : FRESH_MS))
+        return scope ?? "unknown";
+      const key = `${path} ${JSON.stringify(identityHeaders(call.headers))}`;
+      let running = asking.get(key);
+      if (running === undefined) {
+        running = ask(path, call).finally(() => asking.delete(key));
+        asking.set(key, running);
+      }
+      const started = clock.monotonicMs();
+      const scopes = await running;
+      call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+      return scopes.get(info.resource) ?? "unknown";
+    },
+  };
+}
+
+/** @returns `refused` if the caller may not ask; undefined if there was no answer to read */
+async function fetchScopes(
+  path: string,
+  call: Call,
+  send: Handler,
+  clock: Clock,
+): Promise<Map<string, Scope> | "refused" | undefined> {
+  const timeout = new AbortController();
+  const timer = clock.after(ASK_TIMEOUT_MS, () => timeout.abort(new Error("discovery: no answer within two seconds")));
+  try {
+    const reply = await send({
+      method: "GET",
+      target: path,
+      info: parseRequestInfo("GET", path),
+      headers: { ...identityHeaders(call.headers), accept: "application/json" },
+      body: null,
+      signal: timeout.signal, // not the caller's: others wait for the same answer
+      record: { decision: "forwarded", lock: false },
+    });
+    const body = await readBody(reply.body, MAX_BODY_BYTES);
+    if (reply.status === 401 || reply.status === 403) return "refused";
+    if (reply.status !== 200) return undefined;
+    const { resources } = resourceList.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+    return new Map(resources.map(({ name, namespaced }) => [name, namespaced ? "namespaced" : "cluster"]));
+  } catch {
+    return undefined;
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,223 @@
+// One request to the API server and its response, on undici's dispatch API without a stream object in between: chunks go
+// from the HTTP parser straight into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the call's
+// signal nothing more is written and the socket is destroyed; at once, but for a write that was sent and not answered. The API
+// server may still carry that out, so it is in flight until its answer begins (bounded), and only then has failed. A body that
+// breaks off half way ends it at once: of that the API server makes nothing. Made by the upstream handler.
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
+import type { CallSignal } from "../http/call-signal.ts";
+import type { Reply } from "../http/handler.ts";
+import { repliedHeaders } from "./headers.ts";
+import { upstreamError } from "./upstream-error.ts";
+
+/** What may arrive before somebody opens the body; beyond it the parser is paused. */
+const UNOPENED_BYTES = 64 * 1024;
+
+/** For what must run in a later microtask: cheaper than `queueMicrotask`, which makes an AsyncResource each time. */
+const LATER = Promise.resolve();
+
+/** What changes nothing, so that nobody has to wait for it. */
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+
+export interface ExchangeOptions {
+  /** The client's: fires when it is gone. */
+  readonly signal: CallSignal;
+  readonly clock: Clock;
+  /** How long a write that was sent is waited for once its client is gone. */
+  readonly abandonedMs: number;
+  /** Called once, when nobody has to wait for the request any more: it no longer takes up its connection, or it is abandoned. */
+  readonly onOver?: (() => void) | undefined;
+}
+
+/**
+ * Sends one request. Resolves with the response's head, its body still to be opened.
+ * @throws MeshError those of `upstreamError`; `ABORTED` if the client is gone
+ */
+export function exchange(
+  pool: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  { signal, clock, abandonedMs, onOver }: ExchangeOptions,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const patience = SAFE_METHODS.has(options.method) ? undefined : { clock, abandonedMs };
+    pool.dispatch(options, new Exchange(options.method, signal, patience, resolve, reject, onOver));
+  });
+}
+
+/** How far the answer has come. It only moves down this list. */
+type Progress =
+  | { readonly is: "waiting" }
+  /** The client is gone and the answer is waited for, to be dropped. */
+  | { readonly is: "abandoned"; readonly error: MeshError }
+  /** Its head is there. */
+  | { readonly is: "answered" }
+  | { readonly is: "complete" }
+  | { readonly is: "failed"; readonly error: Error };
+
+class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl {
+  readonly #method: string;
+  readonly #signal: CallSignal;
+  readonly #patience: Omit<ExchangeOptions, "signal"> | undefined;
+  #onOver: (() => void) | undefined;
+  readonly #resolve: (reply: Reply) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #onSignal: () => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #sink: ByteSink | undefined;
+  #early: Buffer[] = [];
+  #earlyBytes = 0;
+  #progress: Progress = { is: "waiting" };
+  #patienceTimer: Timer | undefined;
+  /** No more calls to the sink. */
+  #closed = false;
+
+  constructor(
+    method: string,
+    signal: CallSignal,
+    patience: Omit<ExchangeOptions, "signal"> | undefined,
+    resolve: (reply: Reply) => void,
+    reject: (error: Error) => void,
+    onOver: (() => void) | undefined,
+  ) {
+    this.#onOver = onOver;
+    this.#method = method;
+    this.#signal = signal;
+    this.#patience = patience;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    // Not assigned directly: V8 puts a function literal that is assigned to a property into the old generation, from where it
+    // keeps the whole request alive until the next full collection (node --trace-gc).
+    const onSignal = () =>
+      this.#abandon(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
+    this.#onSignal = onSignal;
+    if (signal.aborted) this.#onSignal();
+    else signal.addEventListener("abort", this.#onSignal, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#progress.is === "failed") controller.abort(this.#progress.error);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    if (this.#progress.is === "abandoned") this.#fail(this.#progress.error);
+    if (this.#progress.is !== "waiting") return;
+    this.#progress = { is: "answered" };
+    const empty = this.#method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
+    const head = { status, headers: repliedHeaders(headers) };
+    void LATER.then(() => this.#resolve({ ...head, body: empty ? null : this.#body() }));
+  }
+
+  // A small body has come whole with its head: then it is handed out as bytes, which costs no stream.
+  #body(): Uint8Array | ByteSource {
+    if (this.#progress.is !== "complete" || this.#closed) return this;
+    this.#closed = true;
+    const [first] = this.#early;
+    return first !== undefined && this.#early.length === 1 ? first : Buffer.concat(this.#early);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#closed || this.#progress.is === "failed") return;
+    if (this.#sink !== undefined) {
+      if (!this.#sink.write(chunk)) controller.pause();
+      return;
+    }
+    this.#early.push(chunk);
+    this.#earlyBytes += chunk.length;
+    if (this.#earlyBytes >= UNOPENED_BYTES) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#progress.is === "failed") return;
+    this.#progress = { is: "complete" };
+    this.#leave();
+    this.#signal.removeEventListener("abort", this.#onSignal);
+    if (this.#sink !== undefined && !this.#closed) this.#close().end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    const before = this.#progress;
+    const known = before.is === "abandoned" || before.is === "failed" ? before.error : undefined;
+    this.#failed(known ?? upstreamError(error, this.#controller !== undefined));
+  }
+
+  open(sink: ByteSink): SourceControl {
+    void LATER.then(() => this.#flush(sink));
+    return this;
+  }
+
+  // Through a microtask, since undici's parser must not be resumed from inside of another response's callback.
+  resume(): void {
+    if (this.#closed) return;
+    void LATER.then(() => {
+      if (!this.#closed) this.#controller?.resume();
+    });
+  }
+
+  cancel(error: Error): void {
+    this.#closed = true;
+    this.#early = [];
+    this.#fail(error);
+  }
+
+  #flush(sink: ByteSink): void {
+    if (this.#closed) return;
+    this.#sink = sink;
+    const early = this.#early;
+    this.#early = [];
+    let wanted = true;
+    for (const chunk of early) {
+      wanted = sink.write(chunk);
+      if (this.#closed) return;
+    }
+    if (this.#progress.is === "complete") this.#close().end();
+    else if (this.#progress.is === "failed") this.#close().abort(this.#progress.error);
+    else if (wanted) this.#controller?.resume();
+    else this.#controller?.pause();
+  }
+
+  #abandon(error: MeshError): void {
+    if (this.#patience === undefined || this.#controller === undefined || this.#progress.is !== "waiting") {
+      this.#fail(error);
+      return;
+    }
+    const { clock, abandonedMs } = this.#patience;
+    this.#progress = { is: "abandoned", error };
+    this.#leave(); // it goes on on its connection alone: nobody waits for its turn behind an answer that nobody wants
+    this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
+  }
+
+  #stopWaiting(): void {
+    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#patienceTimer?.cancel();
+  }
+
+  #fail(error: Error): void {
+    if (this.#progress.is === "complete" || this.#progress.is === "failed") return;
+    this.#failed(error); // before undici is told: it tells no handler of a request that still waits for its connection
+    this.#controller?.abort(error);
+  }
+
+  #failed(error: Error): void {
+    this.#progress = { is: "failed", error };
+    this.#leave();
+    this.#stopWaiting();
+    this.#reject(error); // does nothing once the head has been handed out
+    if (this.#sink !== undefined && !this.#closed) this.#close().abort(error);
+  }
+
+  #leave(): void {
+    const onOver = this.#onOver;
+    this.#onOver = undefined;
+    onOver?.();
+  }
+
+  #close(): ByteSink {
+    this.#closed = true;
+    return this.#sink as ByteSink;
+  }
+}

@@ -1,0 +1,68 @@
+// Which headers travel. Invariant: what belongs to one connection (RFC 9110 section 7.6.1) and what the client names in
+// `Connection` stops here, and so does every X-Remote-* header, which only a front proxy with its own client certificate
+// may send. The caller's Authorization goes through as it is; none is ever added. Called by the upstream handler.
+import type { IncomingHttpHeaders } from "node:http";
+import type { ReplyHeaders } from "../http/handler.ts";
+
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+]);
+
+// Set by the client that speaks to the API server (us), never copied: the server's own name, and a wish that Node has answered.
+const NEVER_FORWARDED = new Set([...HOP_BY_HOP, "host", "expect"]);
+
+/** The request's headers as name, value, name, value, ...: what undici takes without a further copy. */
+export function forwardedHeaders(headers: IncomingHttpHeaders, keepLength: boolean): string[] {
+  const named = namedInConnection(headers.connection);
+  const out: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || NEVER_FORWARDED.has(name) || named?.has(name) || name.startsWith("x-remote-")) continue;
+    if (name === "content-length" && !keepLength) continue;
+    if (typeof value === "string") out.push(name, value);
+    else for (const one of value) out.push(name, one);
+  }
+  return out;
+}
+
+/** The response's headers for the client. Names come in lower case. */
+export function repliedHeaders(headers: IncomingHttpHeaders): ReplyHeaders {
+  const named = namedInConnection(headers.connection);
+  const out: Record<string, string | readonly string[]> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || named?.has(name)) continue;
+    out[name] = value;
+  }
+  return out;
+}
+
+// Headers that would change who is asking or how long the body is cannot be taken away by naming them.
+const NOT_REMOVABLE = new Set(["authorization", "content-length", "content-type", "host"]);
+
+function namedInConnection(connection: string | readonly string[] | undefined): Set<string> | undefined {
+  if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
+  const names = String(connection)
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
+  return new Set(names.filter((name) => !NOT_REMOVABLE.has(name) && !name.startsWith("impersonate-")));
+}
+
+/**
+ * The headers by which the API server knows the caller, for a question of our own that is asked in its name.
+ * @param more further headers to take along
+ */
+export function identityHeaders(headers: IncomingHttpHeaders, ...more: readonly string[]): IncomingHttpHeaders {
+  const taken = new Set(["authorization", "user-agent", ...more]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => taken.has(name) || name.startsWith("impersonate-")));
+}

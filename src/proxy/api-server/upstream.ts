@@ -1,0 +1,175 @@
+// The client to the API server as a part of the process: trust, pools, and the one way to send a call. Invariant: the
+// destination is the configured server, whatever the request's Host header or target says, and the credentials are the
+// caller's own or none. Made in app.ts; the pipeline's upstream handler and discovery call `send`.
+import type { Socket } from "node:net";
+import type { Dispatcher } from "undici";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Registry } from "../../base/metrics.ts";
+import type { Call, Reply } from "../http/handler.ts";
+import { createConnections } from "./connections.ts";
+import { createTrustStore, type TrustStore } from "./connector.ts";
+import { exchange } from "./exchange.ts";
+import { forwardedHeaders } from "./headers.ts";
+import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
+import { createPools, DEFAULT_TIMEOUTS, isLongRunning, isWatch, type Pool1, type Timeouts } from "./pools.ts";
+import { readableOf } from "./request-body.ts";
+import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
+import { watchExchange } from "./watch-exchange.ts";
+
+export interface UpstreamOptions {
+  /** https://host:port of the API server. */
+  readonly apiServer: string;
+  /** PEM file with the CA that signed its certificate. */
+  readonly caFile: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly timeouts?: Timeouts;
+  readonly liveness?: Liveness;
+  /** Let watches share connections where the API server speaks HTTP/2; default true. */
+  readonly http2?: boolean;
+}
+
+export interface Upstream extends Runnable {
+  readonly origin: URL;
+  readonly trust: TrustStore;
+  /**
+   * Sends a call and resolves with the response's head. Of a write that was sent it settles only with that head, a failure, or
+   * after a minute, though its client be gone: until then it is in flight.
+   * @throws MeshError `UPSTREAM_UNREACHABLE` if nothing was sent, `UPSTREAM_BROKEN` if the connection broke under the
+   * request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
+   */
+  send(call: Call): Promise<Reply>;
+  /** Takes a connection that somebody else made (a tunnel's) into care: it is counted, and broken once its peer has vanished. */
+  adopt(socket: Socket): void;
+}
+
+/** The API server gives up a request after a minute. */
+const ABANDONED_MS = 60_000;
+
+/** Makes the client; `start` fails if the CA cannot be read. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const {
+    apiServer,
+    caFile,
+    clock,
+    log,
+    registry,
+    timeouts = DEFAULT_TIMEOUTS,
+    liveness = DEFAULT_LIVENESS,
+    http2 = true,
+  } = options;
+  const { abandonedMs = ABANDONED_MS } = timeouts;
+  const origin = new URL(apiServer);
+  const trust = createTrustStore(caFile, log);
+  const onLost = (pool: PoolName, by: LostBy) => {
+    metrics.lost(pool, by);
+    log.warn({ apiServer: origin.origin, pool, by }, "a connection to the API server was lost: nothing comes back any more");
+  };
+  const connections = createConnections({ clock, liveness, onLost });
+  const metrics = createUpstreamMetrics(registry, {
+    openIn: connections.openIn,
+    waitingIn: (pool) => pools.waitingIn(pool),
+  });
+  const pools = createPools({ origin, trust, clock, liveness, connections, metrics, onLost });
+  let reachable = true;
+
+  const sendWatch = async (call: Call): Promise<Reply | undefined> => {
+    const { signal } = call;
+    const stream = await pools.watches.open(watchHeaders(call, origin), signal);
+    return stream === undefined ? undefined : watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
+  };
+  const sendOnce = async (call: Call, pool: Pool1): Promise<Reply> => {
+    const { signal } = call;
+    if (http2 && pool.name === "stream" && isPlainWatch(call)) {
+      const reply = await sendWatch(call);
+      if (reply !== undefined) return reply;
+    }
+    const { gate } = pool;
+    const turn = gate?.enter(signal);
+    if (turn !== undefined) await turn;
+    return exchange(pool.dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: gate?.leave });
+  };
+
+  const noteReachable = (now: boolean, error?: MeshError) => {
+    if (now === reachable) return;
+    reachable = now;
+    if (now) log.info({ apiServer: origin.origin }, "the API server is reachable again");
+    else log.warn({ err: error, apiServer: origin.origin }, "the API server is not reachable");
+  };
+
+  return {
+    name: "upstream",
+    origin,
+    trust,
+    adopt: (socket) => connections.add("stream", socket),
+    async start() {
+      await trust.current();
+    },
+    async stop() {
+      connections.stop();
+      await pools.destroy();
+    },
+    async send(call) {
+      const pool = pools.for(call.record);
+      const started = clock.monotonicMs();
+      try {
+        for (let attempt = 0; ; attempt++) {
+          try {
+            const reply = await sendOnce(call, pool);
+            noteReachable(true);
+            return reply;
+          } catch (error) {
+            if (!(error instanceof MeshError)) throw error;
+            // An idle connection that the server closed just now: reading twice does no harm.
+            if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
+              metrics.retried(isWatch(call.info) ? "watch" : pool.name);
+              continue;
+            }
+            if (error.code === "UPSTREAM_UNREACHABLE") {
+              noteReachable(false, error);
+              // Those that wait behind it would fare no better, one after the other.
+              if (connections.openIn(pool.name) === 0) pool.gate?.refuseWaiting(error);
+            }
+            throw error;
+          }
+        }
+      } finally {
+        call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+      }
+    },
+  };
+}
+
+function dispatchOptions(call: Call, timeouts: Timeouts): Dispatcher.DispatchOptions {
+  const { method, target, body } = call;
+  const streamed = body !== null && !(body instanceof Uint8Array);
+  return {
+    method,
+    path: target,
+    headers: forwardedHeaders(call.headers, streamed),
+    body: streamed ? readableOf(body) : body,
+    headersTimeout: timeouts.headersMs,
+    bodyTimeout: isLongRunning(call.info) ? 0 : timeouts.bodyMs,
+    // undici would close the connection after each DELETE with a body; the API server reads such bodies.
+    ...(method === "HEAD" ? {} : { reset: false }),
+  };
+}
+
+/** True if the call may be sent again after an unknown outcome. */
+function isRead(call: Call): boolean {
+  return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
+}
+
+// What can go on a shared connection: a watch as clients send it.
+function isPlainWatch({ method, body, info }: Call): boolean {
+  return method === "GET" && body === null && isWatch(info);
+}
+
+function watchHeaders(call: Call, origin: URL): readonly string[] {
+  const pseudo = [":method", call.method, ":scheme", "https", ":authority", origin.host, ":path", call.target];
+  return [...pseudo, ...forwardedHeaders(call.headers, false)];
+}

@@ -1,0 +1,131 @@
+// The HTTP/2 connections for watches: mostly one, a second one where the first is full or has said GOAWAY. Invariant: one
+// attempt to connect at a time, whose failure is everybody's who waits for it: fifty informers that lose their watches
+// together do not knock fifty times. Used by the upstream client.
+import type { ClientHttp2Stream } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { CallSignal } from "../http/call-signal.ts";
+import type { Connect } from "./connector.ts";
+import { upstreamError } from "./upstream-error.ts";
+import { WatchConnection } from "./watch-connection.ts";
+
+export interface WatchConnectionsOptions {
+  readonly origin: URL;
+  /** Offers HTTP/2. */
+  readonly connect: Connect;
+  readonly clock: Clock;
+  readonly pingEveryMs: number;
+  readonly onLost: () => void;
+}
+
+export interface WatchConnections {
+  /**
+   * Opens a stream; undefined if the server speaks no HTTP/2.
+   * @param headers name, value, ..., pseudo headers first
+   * @throws MeshError `UPSTREAM_UNREACHABLE`, `UPSTREAM_BROKEN`, `BAD_REQUEST`, `ABORTED`
+   */
+  open(headers: readonly string[], signal: CallSignal): Promise<ClientHttp2Stream | undefined>;
+  destroy(): void;
+}
+
+/** A server (or what stands before it) without HTTP/2 is asked again after this time. */
+const ASK_AGAIN_MS = 10 * 60_000;
+const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESSION"]);
+/** Of Node's codes those about the headers, which are the client's. */
+const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
+
+/** Makes the set; nothing is connected before the first watch. */
+export function createWatchConnections(options: WatchConnectionsOptions): WatchConnections {
+  const { origin, connect, clock, pingEveryMs, onLost } = options;
+  const usable = new Set<WatchConnection>();
+  const all = new Set<WatchConnection>();
+  let connecting: Promise<void> | undefined;
+  let noHttp2UntilMs = 0;
+  let destroyed = false;
+
+  const connectOnce = async () => {
+    const socket = await connectSocket(connect, origin);
+    if (destroyed) {
+      socket.destroy();
+      throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: shutting down");
+    }
+    if (socket.alpnProtocol !== "h2") {
+      socket.destroy();
+      noHttp2UntilMs = clock.monotonicMs() + ASK_AGAIN_MS;
+      return;
+    }
+    const connection = new WatchConnection({
+      socket,
+      origin: origin.origin,
+      clock,
+      pingEveryMs,
+      onLost,
+      onRetired: (one) => usable.delete(one),
+    });
+    all.add(connection);
+    socket.once("close", () => all.delete(connection));
+    await connection.whenReady; // with fewer streams than we assume, the others would wait for them unseen
+    if (connection.isOver)
+      throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: it ended the connection at once");
+    usable.add(connection);
+  };
+
+  return {
+    async open(headers, signal) {
+      for (;;) {
+        if (signal.aborted) throw aborted(signal);
+        const stream = openOn(usable, headers);
+        if (stream !== undefined) return stream;
+        if (clock.monotonicMs() < noHttp2UntilMs) return undefined;
+        connecting ??= connectOnce().finally(() => {
+          connecting = undefined;
+        });
+        await unlessAborted(connecting, signal);
+      }
+    },
+    destroy() {
+      destroyed = true;
+      for (const connection of all) connection.destroy();
+    },
+  };
+}
+
+function openOn(usable: Set<WatchConnection>, headers: readonly string[]): ClientHttp2Stream | undefined {
+  for (const connection of usable) {
+    if (!connection.hasRoom) continue;
+    try {
+      return connection.open(headers);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? String(error.code) : "";
+      if (HEADER_CODE.test(code))
+        throw new MeshError("BAD_REQUEST", "forwarding the request: it is not valid HTTP", { cause: error });
+      usable.delete(connection);
+      if (!STALE_CODES.has(code)) throw upstreamError(error, true);
+    }
+  }
+  return undefined;
+}
+
+function connectSocket(connect: Connect, { protocol, host, hostname, port }: URL): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    // As undici does it: an IPv6 address without its brackets.
+    const name = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+    connect({ protocol, host, hostname: name, port }, (error, socket) => {
+      if (error !== null) reject(upstreamError(error, false));
+      else resolve(socket as TLSSocket);
+    });
+  });
+}
+
+function unlessAborted(work: Promise<void>, signal: CallSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(aborted(signal));
+    signal.addEventListener("abort", gone, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", gone));
+  });
+}
+
+function aborted(signal: CallSignal): MeshError {
+  return new MeshError("ABORTED", "connecting to the API server: aborted", { cause: signal.reason });
+}

@@ -1,0 +1,128 @@
+// One watch on an HTTP/2 stream: its head as a Reply, its body pushed chunk by chunk. Invariants: a full sink pauses this
+// stream alone; after `cancel` or the call's signal the stream is reset (CANCEL) at once and nothing more is written; only a
+// body that the API server ended itself ends cleanly. The same contract as exchange.ts, which does HTTP/1.1.
+import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
+import type { CallSignal } from "../http/call-signal.ts";
+import type { Reply } from "../http/handler.ts";
+import { repliedHeaders } from "./headers.ts";
+import { upstreamError } from "./upstream-error.ts";
+
+export interface WatchExchangeOptions {
+  /** The client's: fires when it is gone. */
+  readonly signal: CallSignal;
+  readonly clock: Clock;
+  /** How long the head is waited for; 0 for ever. */
+  readonly headersMs: number;
+}
+
+/**
+ * Takes the stream of a request that was just opened, and resolves with the response's head.
+ * @throws MeshError `UPSTREAM_BROKEN`, `UPSTREAM_TIMEOUT`, `ABORTED`
+ */
+export function watchExchange(stream: ClientHttp2Stream, options: WatchExchangeOptions): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    new WatchExchange(stream, options, resolve, reject);
+  });
+}
+
+class WatchExchange implements ByteSource, SourceControl {
+  readonly #stream: ClientHttp2Stream;
+  readonly #signal: CallSignal;
+  readonly #reject: (error: Error) => void;
+  readonly #onSignal: () => void;
+  readonly #headTimer: Timer | undefined;
+  #sink: ByteSink | undefined;
+  #error: Error | undefined;
+  #ended = false;
+  /** No more calls to the sink. */
+  #over = false;
+
+  constructor(
+    stream: ClientHttp2Stream,
+    { signal, clock, headersMs }: WatchExchangeOptions,
+    resolve: (reply: Reply) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#stream = stream;
+    this.#signal = signal;
+    this.#reject = reject;
+    this.#onSignal = () => this.#fail(new MeshError("ABORTED", "talking to the API server: aborted", { cause: signal.reason }));
+    if (headersMs > 0)
+      this.#headTimer = clock.after(headersMs, () =>
+        this.#fail(new MeshError("UPSTREAM_TIMEOUT", "waiting for the API server: timed out")),
+      );
+    stream
+      .once("response", (headers) => this.#answered(headers, resolve))
+      .on("error", (error) => {
+        this.#error ??= upstreamError(error, true);
+      })
+      .once("end", () => {
+        this.#ended = true;
+      })
+      .once("close", () => this.#closed());
+    signal.addEventListener("abort", this.#onSignal, { once: true });
+    if (signal.aborted) this.#onSignal();
+  }
+
+  open(sink: ByteSink): SourceControl {
+    queueMicrotask(() => this.#flow(sink));
+    return this;
+  }
+
+  resume(): void {
+    if (!this.#over) this.#stream.resume();
+  }
+
+  cancel(error: Error): void {
+    this.#over = true;
+    this.#fail(error);
+  }
+
+  #answered(headers: IncomingHttpHeaders & { ":status"?: number | undefined }, resolve: (reply: Reply) => void): void {
+    this.#headTimer?.cancel();
+    const { ":status": status = 502, ...rest } = headers;
+    resolve({ status, headers: repliedHeaders(rest), body: this });
+  }
+
+  #flow(sink: ByteSink): void {
+    if (this.#over) return;
+    this.#sink = sink;
+    if (this.#stream.destroyed) {
+      this.#finish();
+      return;
+    }
+    this.#stream.on("data", (chunk: Buffer) => {
+      if (!this.#over && !sink.write(chunk)) this.#stream.pause();
+    });
+  }
+
+  #closed(): void {
+    this.#headTimer?.cancel();
+    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#finish();
+  }
+
+  // Tells how it went, once: to who waits for the head, and to the sink.
+  #finish(): void {
+    const clean = this.#ended && this.#error === undefined && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
+    const error = this.#error ?? upstreamError(new Error(`stream closed with code ${this.#stream.rstCode}`), true);
+    this.#reject(error); // does nothing once the head has been handed out
+    if (this.#sink === undefined || this.#over) return;
+    this.#over = true;
+    if (clean) this.#sink.end();
+    else this.#sink.abort(error);
+  }
+
+  #fail(error: Error): void {
+    if (this.#stream.destroyed && this.#error !== undefined) return;
+    this.#error ??= error;
+    this.#headTimer?.cancel();
+    this.#signal.removeEventListener("abort", this.#onSignal);
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.destroy();
+    this.#finish();
+  }
+}

@@ -1,0 +1,79 @@
+// Ends what has no end of its own (a watch that cannot be read, a followed log, a tunnel) once the routes no longer allow it.
+// Invariant: asked at every change and once at the beginning, since the routes may have changed between the decision and
+// the first byte. Called by the isolate and election layers.
+import { MeshError } from "../../base/errors.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import { CallAbort, type CallSignal } from "../http/call-signal.ts";
+import type { Enforced, Session } from "../session/session.ts";
+
+export interface End {
+  /** Calls the listener after every change of the routes. Returns the unsubscription. */
+  readonly onChange: (listener: () => void) => () => void;
+  /** True once it must not go on. */
+  readonly isOver: () => boolean;
+}
+
+/** The end that the snapshot in force says. */
+export function endBySnapshot(session: Pick<Session, "current" | "onChange">, isOver: (now: Enforced) => boolean): End {
+  return { onChange: session.onChange, isOver: () => session.current !== undefined && isOver(session.current) };
+}
+
+/**
+ * The source, which ends once it is over.
+ * @param how `end` for a body written frame by frame, `break` where a clean end would look complete
+ */
+export function endWhen(source: ByteSource, end: End, how: "end" | "break"): ByteSource {
+  return {
+    cancel: (error) => source.cancel(error),
+    open(sink) {
+      const late = end.isOver(); // nothing has been shown yet, and nothing will be
+      let over = false;
+      const finish = () => {
+        const first = !over;
+        over = true;
+        unsubscribe();
+        return first;
+      };
+      const check = () => {
+        if (over || !(late || end.isOver()) || !finish()) return;
+        control.cancel(routesChanged());
+        if (how === "end") sink.end();
+        else sink.abort(routesChanged());
+      };
+      const unsubscribe = end.onChange(check);
+      queueMicrotask(check); // ahead of the source's first bytes, which come in a later one
+      const control = source.open({
+        write: (chunk) => !over && !late && sink.write(chunk),
+        end: () => finish() && sink.end(),
+        abort: (error) => finish() && sink.abort(error),
+      });
+      return {
+        resume: () => control.resume(),
+        cancel: (error) => finish() && control.cancel(error),
+      };
+    },
+  };
+}
+
+/** A signal that fires with the given one, and once it is over. The given one must fire at last. */
+export function abortWhen(signal: CallSignal, end: End): CallSignal {
+  const both = new CallAbort();
+  const fire = (reason: unknown) => {
+    unsubscribe();
+    signal.removeEventListener("abort", onSignal);
+    both.abort(reason);
+  };
+  const onSignal = () => fire(signal.reason);
+  const check = () => {
+    if (end.isOver()) fire(routesChanged());
+  };
+  const unsubscribe = end.onChange(check);
+  signal.addEventListener("abort", onSignal, { once: true });
+  if (signal.aborted) onSignal();
+  else check();
+  return both;
+}
+
+function routesChanged(): MeshError {
+  return new MeshError("ABORTED", "reading on: the routes have changed");
+}

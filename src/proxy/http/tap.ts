@@ -1,0 +1,92 @@
+// A body put through a function on its way: the frame that every stream in the middle needs. Invariants: after an end, whichever
+// way it comes, nothing is written and `onDone` has been called, once; what the function throws breaks the body at both ends.
+// Called by the streams of src/proxy/filter.
+import type { ByteSource, SourceControl } from "./byte-stream.ts";
+
+/** What becomes of the bytes. A throw breaks the connection. */
+export interface Passage {
+  /** Takes a chunk and writes what comes of it, now or later. */
+  chunk(chunk: Uint8Array): void;
+  /** The source is complete: writes what is held. */
+  end?(): void;
+}
+
+export interface TapOptions {
+  /** Called once when the body is over, however it ends, also if it is never opened. */
+  readonly onDone?: () => void;
+  /** How a source that breaks off ends for the receiver: "end" for a body of which each part stands alone; default "break". */
+  readonly brokenOff?: "break" | "end";
+}
+
+/**
+ * The source as it comes out of a passage.
+ * @param start called when the body is opened, with where to write; what is written after the end goes nowhere
+ */
+export function tap(
+  source: ByteSource,
+  start: (write: (slice: Uint8Array) => void) => Passage,
+  { onDone, brokenOff = "break" }: TapOptions = {},
+): ByteSource {
+  let over = false;
+  const finish = () => {
+    if (over) return false;
+    over = true;
+    onDone?.();
+    return true;
+  };
+  return {
+    cancel(error) {
+      finish();
+      source.cancel(error);
+    },
+    open(sink) {
+      let wanted = true;
+      const passage = start((slice) => {
+        if (!over && !sink.write(slice)) wanted = false;
+      });
+      const fail = (error: Error) => {
+        if (!finish()) return;
+        control.cancel(error);
+        sink.abort(error);
+      };
+      const control: SourceControl = source.open({
+        write(chunk) {
+          if (over) return false;
+          wanted = true;
+          try {
+            passage.chunk(chunk);
+          } catch (error) {
+            fail(asError(error));
+          }
+          return wanted && !over;
+        },
+        end() {
+          if (over) return;
+          try {
+            passage.end?.();
+          } catch (error) {
+            fail(asError(error));
+          }
+          if (finish()) sink.end();
+        },
+        abort(error) {
+          if (!finish()) return;
+          if (brokenOff === "end") sink.end();
+          else sink.abort(error);
+        },
+      });
+      return {
+        resume: () => control.resume(),
+        cancel(error) {
+          finish();
+          control.cancel(error);
+        },
+      };
+    },
+  };
+}
+
+/** Whatever was thrown, as an Error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

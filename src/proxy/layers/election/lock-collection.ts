@@ -1,0 +1,95 @@
+// Lists, watches and deletes of many where locks live: the subset's own lock is shown under the operator's name, others are
+// hidden and out of reach. Called by the election layer.
+//
+//                        by the lock's name        in the pods' namespace       over all namespaces
+//   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
+//                        only that one shown       a selector is renamed        a selector cannot say is filtered
+//   deletecollection     asked by NAME---SUBSET    leases: 403, also while      passes: the API server has none
+//                                                  the app is undivided; else
+//                                                  spares the names in the routes
+//
+// An undivided app (isOnlySubset) passes untouched but for the deletecollection of leases, and is not watched past its division.
+import type { Rename } from "../../../kube/codec/rename.ts";
+import type { ItemMeta, Keep } from "../../../kube/codec/types.ts";
+import { StatusError } from "../../../kube/status.ts";
+import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
+import { joinSelectors } from "../../../route/plan-query.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import { type LockView, renameList, renameWatch } from "../../filter/rename-stream.ts";
+import { asSource } from "../../http/byte-source.ts";
+import type { Call, Reply } from "../../http/handler.ts";
+import { withParameter } from "../../http/query.ts";
+import type { ResourceCall } from "../../http/resource-call.ts";
+import { readableEncoding } from "../readable-encoding.ts";
+import { backwards, translatedObject, unreadableReply } from "./lock-body.ts";
+import { renameSelector, type WholeSelector, wholeSelector, withoutForeignLocks } from "./lock-names.ts";
+import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
+
+/** The own lock by a field selector, and nothing else of what the API server may answer. */
+export async function selectedLock(lock: LockCall): Promise<Reply> {
+  const { call, rename, leader } = lock;
+  // What goes on is the selector as it was read here, also where nothing is renamed: nobody else filters lock traffic.
+  const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
+  const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
+  if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
+    leader.gone(call.info.resource);
+  return selectedReply(lock, reply);
+}
+
+/** The legacy watch of one object, by its name in the path. */
+export async function namedWatch(lock: LockCall): Promise<Reply> {
+  return selectedReply(lock, await sendMarked(lock, translatedPath(lock.call, lock.rename)));
+}
+
+function selectedReply(lock: LockCall, reply: Reply): Promise<Reply> {
+  return translatedCollection(lock, reply, (meta) => isOwn(lock.snapshot, meta));
+}
+
+/** @param whole over all namespaces, where only what lies in the pod's is a lock */
+export async function collection(lock: LockCall, whole: boolean): Promise<Reply> {
+  const { call, snapshot, next, rename } = lock;
+  const { verb, query } = call.info;
+  const selector = query.get("fieldSelector") ?? "";
+  const namesLock = rename !== undefined && selector.includes(rename.from);
+  const asked = namesLock ? askedSelector(snapshot, selector, rename, whole) : undefined;
+  if (verb === "deletecollection") return next(whole ? call : sparingLocks(call, asked?.selector ?? selector, snapshot));
+  const readable = translatedPath(call, undefined);
+  const reply = await next(asked === undefined ? readable : withParameter(readable, "fieldSelector", asked.selector));
+  const seen: Keep = (meta) => meta.namespace !== snapshot.podNamespace || !isForeignLock(snapshot, meta.name);
+  if (asked === undefined) return translatedCollection(lock, reply, seen);
+  const shownName = (meta: ItemMeta) => (isOwn(snapshot, meta) ? snapshot.lockName : meta.name);
+  return translatedCollection(lock, reply, (meta) => seen(meta) && asked.keep(shownName(meta)));
+}
+
+function askedSelector(snapshot: Snapshot, selector: string, rename: Rename, whole: boolean): WholeSelector | undefined {
+  return whole ? wholeSelector(snapshot, selector, rename) : { selector: renameSelector(selector, rename), keep: () => true };
+}
+
+async function translatedCollection({ call, snapshot, rename }: LockCall, reply: Reply, keep: Keep): Promise<Reply> {
+  if (reply.body === null) return reply;
+  const encoding = readableEncoding(reply);
+  if (encoding === undefined && reply.status >= 300) return reply;
+  if (encoding === undefined) throw unreadableReply(reply);
+  if (reply.status >= 300) return translatedObject(reply, rename);
+  const { "content-length": _, ...headers } = reply.headers;
+  const view: LockView = { keep, rename: rename && backwards(rename), namespace: snapshot.podNamespace };
+  const translate = call.info.verb === "watch" ? renameWatch : renameList;
+  return { ...reply, headers, body: translate(asSource(reply.body), encoding, view) };
+}
+
+function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }: ItemMeta): boolean {
+  return namespace === podNamespace && name === lockNameFor(lockName, subset);
+}
+
+// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes; for leases, which are
+// seldom anything else, that is not enough: pods of a subset that was taken out of the routes may still lead by theirs.
+function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
+  if (call.info.resource === "leases") {
+    call.record.decision = "refused";
+    call.record.reason = "other-subset-lock";
+    const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
+    throw new StatusError("Forbidden", message);
+  }
+  const terms = withoutForeignLocks(snapshot);
+  return terms === "" ? call : withParameter(call, "fieldSelector", joinSelectors(selector, terms));
+}

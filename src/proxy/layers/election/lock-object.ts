@@ -1,0 +1,109 @@
+// Requests for one object where locks live: the subset's own lock, renamed in path and body and translated back, and creates,
+// whose name only the body tells. Called by the election layer.
+import { narrowAccept } from "../../../kube/codec/media-type.ts";
+import type { Rename } from "../../../kube/codec/rename.ts";
+import { StatusError } from "../../../kube/status.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Call, Handler, Reply } from "../../http/handler.ts";
+import { withParameter, withTarget } from "../../http/query.ts";
+import type { ResourceCall } from "../../http/resource-call.ts";
+import { readableEncoding } from "../readable-encoding.ts";
+import type { LeaderTracker } from "./leader-tracker.ts";
+import { type LockBody, requestBody, translatedObject } from "./lock-body.ts";
+import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
+import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
+import type { LockReviewer } from "./lock-review.ts";
+
+/** One request with what the snapshot of its beginning says about locks, to its end. */
+export interface LockCall {
+  readonly call: ResourceCall;
+  readonly snapshot: Snapshot;
+  readonly next: Handler;
+  /** From the operator's name to ours; undefined for the default subset. */
+  readonly rename: Rename | undefined;
+  readonly leader: LeaderTracker;
+  /** Undefined where nothing is renamed. */
+  readonly review: LockReviewer | undefined;
+}
+
+export async function createObject(lock: LockCall): Promise<Reply> {
+  const { call, snapshot, next } = lock;
+  // Of an app without subsets nothing has to be kept from anybody: what cannot be read passes.
+  const body = await requestBody(call, !isOnlySubset(snapshot));
+  const touch = touchByName(snapshot, body.name(), "own");
+  if (touch?.kind === "other-subset") throw foreignLock(call, touch.name);
+  if (touch === undefined) return next({ ...call, body: body.bytes });
+  return sendOwn(lock, body);
+}
+
+export async function ownLock(lock: LockCall): Promise<Reply> {
+  const { verb } = lock.call.info;
+  const isWrite = verb === "update" || verb === "patch";
+  return sendOwn(lock, isWrite ? await requestBody(lock.call, lock.rename !== undefined) : undefined);
+}
+
+async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Reply> {
+  const { call, rename } = lock;
+  const sent = rename === undefined ? body?.bytes : body?.renamed(rename);
+  const asked = { ...call, body: sent ?? call.body };
+  const reply = await sendMarked(lock, rename === undefined ? asked : translatedPath(asked, rename));
+  const isCounted = call.info.subresource === "" && !call.info.query.get("dryRun");
+  try {
+    const answer = await translatedObject(reply, rename);
+    if (isCounted) track(lock, body, answer);
+    return answer;
+  } catch (error) {
+    // What was done is done, though its answer cannot be read.
+    if (isCounted) track(lock, body, { ...reply, body: null });
+    throw error;
+  }
+}
+
+/** Sends a request for the own lock, marked as such, and lets the review see it. */
+export async function sendMarked({ call, next, review }: LockCall, sent: Call): Promise<Reply> {
+  call.record.lock = true;
+  const pending = next(sent);
+  review?.sent(call, next); // behind it: the lock is the more urgent one
+  const reply = await pending;
+  review?.answered(call.info, reply.status);
+  return reply;
+}
+
+// A request that failed in another way (403, 429, 5xx, no answer at all) leaves the lock to whoever held it.
+function track({ call: { info }, leader }: LockCall, body: LockBody | undefined, reply: Reply): void {
+  const { verb, resource } = info;
+  const isGood = reply.status === 200 || reply.status === 201;
+  if (reply.status === 404 || (isGood && verb === "delete")) leader.gone(resource);
+  else if (reply.status === 409) leader.conflict(resource, body?.record(resource) ?? NO_RECORD);
+  else if (isGood && body !== undefined) leader.written(resource, body.record(resource), recordInReply(reply, resource));
+  else if (isGood) leader.seen(resource, recordInReply(reply, resource));
+}
+
+function recordInReply(reply: Reply, resource: string): LockRecord {
+  const encoding = readableEncoding(reply);
+  return encoding !== undefined && reply.body instanceof Uint8Array
+    ? readLockRecord(encoding, resource, reply.body, true)
+    : NO_RECORD;
+}
+
+/** The request line and the Accept header as the reply can be translated. */
+export function translatedPath(call: ResourceCall, rename: Rename | undefined): Call {
+  const asked: Call = {
+    ...call,
+    headers: { ...call.headers, accept: narrowAccept(call.headers.accept), "accept-encoding": "identity" },
+  };
+  if (rename !== undefined && call.info.nameInPath) {
+    const mark = call.target.indexOf("?");
+    return withTarget(asked, renamePath(call.info, rename.to) + (mark < 0 ? "" : call.target.slice(mark)));
+  }
+  // Without metadata nobody could say whose a Table's rows are.
+  return call.info.query.get("includeObject") === "None" ? withParameter(asked, "includeObject", "Metadata") : asked;
+}
+
+/** The refusal of another subset's lock. */
+export function foreignLock(call: ResourceCall, name: string): StatusError {
+  call.record.decision = "refused";
+  call.record.reason = "other-subset-lock";
+  const message = `ctrlmesh: ${call.info.verb} ${call.info.resource} "${name}": this is another subset's leader-election lock; use the operator's own lock name`;
+  return new StatusError("Forbidden", message);
+}

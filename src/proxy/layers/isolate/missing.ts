@@ -1,0 +1,46 @@
+// Asks the API server, as the caller, whether what a held request is about exists at all: a namespace that nobody has heard
+// of is either younger than the manager's word about it, or not there. Invariant: only the fact of a 404 comes out of here,
+// never an object, and a request that may create is answered so only if the namespace itself is missing. Called by admission.
+import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
+import { identityHeaders } from "../../api-server/headers.ts";
+import type { CallSignal } from "../../http/call-signal.ts";
+import { discardBody } from "../../http/discard-body.ts";
+import type { Call, Handler, Reply } from "../../http/handler.ts";
+import type { ResourceCall } from "../../http/resource-call.ts";
+
+/** The API server's 404 for the object (or for its namespace, see above); undefined if it exists or nobody may say. */
+export async function askMissing(
+  call: ResourceCall,
+  namespace: string,
+  signal: CallSignal,
+  ask: Handler,
+): Promise<Reply | undefined> {
+  const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const info = parseRequestInfo("GET", target);
+  // The 404 goes to the caller as it is, and so is asked for in the encodings that the caller takes.
+  const headers = identityHeaders(call.headers, "accept", "accept-encoding");
+  const record: Call["record"] = { info, decision: "forwarded", lock: false };
+  try {
+    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record });
+    if (reply.status === 404) return reply;
+    discardBody(reply.body);
+    return undefined;
+  } catch {
+    return undefined; // the request itself will meet the same failure
+  }
+}
+
+// An object that is missing is no answer to a request that would create it.
+function namesObject({ info, headers }: ResourceCall): boolean {
+  if (!info.nameInPath || info.verb === "watch") return false;
+  return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
+}
+
+/** The path without the subresource, which other permissions guard and which may do something. */
+export function objectPath({ path, segments, subresource }: ResourceInfo): string {
+  const behind = subresource === "" ? 0 : subresource.split("/").length;
+  return path
+    .split("/")
+    .slice(0, segments.length - behind + 1)
+    .join("/");
+}

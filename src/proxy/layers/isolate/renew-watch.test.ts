@@ -1,0 +1,261 @@
+// Watches whose subset gains or loses namespaces: what is asked of the API server, what the client sees, and when it has to list again.
+import { describe, expect, it } from "vitest";
+import { jsonReply } from "../../../../test/support/layer-call.ts";
+import { bookmark, event, LIST, MORE, ONE, pod, startRenewing as setup, unanswered } from "../../../../test/support/renewing.ts";
+import type { recordingSink } from "../../../../test/support/scripted-body.ts";
+import { StatusError } from "../../../kube/status.ts";
+import type { Call, Reply } from "../../http/handler.ts";
+
+describe("a watch whose subset gains a namespace", () => {
+  it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {
+    const { open, sources, enforce, settle, asked, renewals } = await setup(ONE);
+    const { sink } = await open();
+    sources[0]?.write(event("a", "one", 12) + event("m", "other-subset", 13));
+    enforce(MORE);
+    await settle();
+    expect(asked).toEqual(["watch from 10", "list n at 13 Exact", "watch from 13"]);
+    expect(sources[0]?.cancelled).toBe(true);
+    sources[1]?.write(event("n", "y", 14) + event("m", "other-subset", 15) + event("b", "two", 16));
+    expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + event("n", "y", 14) + event("b", "two", 16));
+    expect(sink.state).toBe("open");
+    expect(await renewals()).toEqual([expect.stringMatching(/result="renewed".* 1$/)]);
+  });
+
+  it("asks from the version that it began with where nothing has come since, or from the last bookmark", async () => {
+    const quiet = await setup(ONE);
+    await quiet.open();
+    quiet.enforce(MORE);
+    await quiet.settle();
+    expect(quiet.asked.slice(1)).toEqual(["list n at 10 Exact", "watch from 10"]);
+    const marked = await setup(ONE);
+    await marked.open();
+    marked.sources[0]?.write(bookmark(40));
+    marked.enforce(MORE);
+    await marked.settle();
+    expect(marked.asked.slice(1)).toEqual(["list n at 40 Exact", "watch from 40"]);
+  });
+
+  it("shows events that waited for their owner in their place, since it goes on before them", async () => {
+    const { open, sources, enforce, settle, asked } = await setup(ONE);
+    const { sink } = await open();
+    sources[0]?.write(event("a", "one", 12) + event("born", "first", 13));
+    enforce({ ...MORE, blue: ["a", "b", "n", "born"] });
+    await settle();
+    expect(asked.slice(1)).toEqual(["list n at 12 Exact", "list born at 12 Exact", "watch from 12"]);
+    sources[1]?.write(event("born", "first", 13));
+    expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + event("born", "x", 5) + event("born", "first", 13));
+  });
+
+  it("goes on again and again, each time from where it is", async () => {
+    const { open, sources, enforce, settle, asked } = await setup(ONE);
+    const { sink } = await open();
+    enforce(MORE);
+    await settle();
+    sources[1]?.write(event("n", "y", 20));
+    enforce({ blue: ["a", "b", "n", "m"] });
+    await settle();
+    expect(asked.slice(3)).toEqual(["list m at 20 Exact", "watch from 20"]);
+    expect(sink.text).toBe(event("n", "x", 5) + event("n", "y", 20) + event("m", "x", 5));
+  });
+
+  it("asks once more, for both, where another one comes meanwhile", async () => {
+    const waiting: (() => void)[] = [];
+    const state = await setup(ONE, async () => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return jsonReply({ ...LIST, items: [] });
+    });
+    const { sink } = await state.open();
+    state.enforce(MORE);
+    await state.settle();
+    state.enforce({ blue: ["a", "b", "n", "m"] });
+    for (let round = 0; round < 3; round++) {
+      waiting.shift()?.();
+      await state.settle();
+    }
+    expect(state.asked).toEqual([
+      "watch from 10",
+      "list n at 10 Exact",
+      "watch from 10",
+      "list n at 10 Exact",
+      "list m at 10 Exact",
+      "watch from 10",
+    ]);
+    expect(state.sources.map(({ cancelled }) => cancelled)).toEqual([true, true, false]);
+    expect(sink.state).toBe("open");
+  });
+
+  it("asks the API server to end it when the client had asked for that", async () => {
+    const { open, enforce, settle, asked, clock } = await setup(ONE);
+    await open("resourceVersion=10&timeoutSeconds=300");
+    await clock.advance(100_500);
+    enforce(MORE);
+    await settle();
+    expect(asked.at(-1)).toBe("watch from 10 199");
+  });
+
+  it("asks with the caller's own selectors", async () => {
+    const { open, enforce, settle, upstream, send } = await setup(ONE);
+    const selectors = "labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn1";
+    await send(`/api/v1/pods?${selectors}`);
+    await open(`resourceVersion=10&${selectors}`);
+    enforce(MORE);
+    await settle();
+    const list = upstream.calls.find(({ target }) => target.includes("Exact"));
+    expect(list?.info.query.get("labelSelector")).toBe("app=x");
+    expect(list?.info.query.get("fieldSelector")).toBe("spec.nodeName=n1");
+  });
+
+  it("gives everything up when the client goes meanwhile", async () => {
+    let signal: Call["signal"] | undefined;
+    const state = await setup(ONE, (call) => {
+      signal = call.signal;
+      return unanswered(call);
+    });
+    const { sink, control } = await state.open();
+    state.enforce(MORE);
+    await state.settle();
+    control.cancel(new Error("the client is gone"));
+    await state.clock.advance(10_000);
+    expect([signal?.aborted, sink.text, sink.state]).toEqual([true, "", "open"]);
+    expect(state.asked).toEqual(["watch from 10", "list n at 10 Exact"]);
+  });
+});
+
+describe("a watch whose subset loses a namespace", () => {
+  it("says of what the client knows that it went, as the API server does of what leaves a selector, and goes on", async () => {
+    const { open, sources, enforce, settle, asked } = await setup(ONE);
+    const { sink } = await open();
+    sources[0]?.write(event("b", "x", 12));
+    enforce({ blue: ["a", "n"], rest: ["b", "m"] });
+    await settle();
+    expect(asked.slice(1)).toEqual(["list b at 12 Exact", "list n at 12 Exact", "watch from 12"]);
+    sources[1]?.write(event("b", "theirs", 14) + event("a", "one", 15));
+    expect(sink.text).toBe(event("b", "x", 12) + event("b", "x", 5, "DELETED") + event("n", "x", 5) + event("a", "one", 15));
+  });
+
+  it("asks for it while it moves already, and for what comes instead when that is known", async () => {
+    const { open, enforce, settle, asked } = await setup(ONE);
+    const { sink } = await open();
+    enforce({ ...ONE, fenced: ["b"] });
+    await settle();
+    enforce({ blue: ["a"], rest: ["b", "n", "m"] });
+    await settle();
+    expect(asked.slice(1)).toEqual(["list b at 10 Exact", "watch from 10"]);
+    expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
+  });
+
+  it("shows nothing of one that it has gained and lost again meanwhile, and has one that it has lost and gained again", async () => {
+    for (const [there, listed] of [
+      [MORE, "n"],
+      [{ blue: ["a"], rest: ["b", "n", "m"] }, "b"],
+    ] as const) {
+      const { promise, resolve } = Promise.withResolvers<Reply>();
+      const state = await setup(ONE, () => promise);
+      const { sink } = await state.open();
+      state.enforce(there);
+      await state.settle();
+      state.enforce(ONE);
+      resolve(jsonReply({ ...LIST, items: [pod(listed, "secret", 5)] }));
+      await state.settle();
+      expect(state.asked.slice(1)).toEqual([`list ${listed} at 10 Exact`, "watch from 10", "watch from 10"]);
+      state.sources[2]?.write(event("b", "one", 12) + event("n", "other-subset", 13));
+      expect(sink.text).toBe(event("b", "one", 12));
+    }
+  });
+});
+
+describe("a watch of namespaces", () => {
+  it("asks for each by its name", async () => {
+    const item = (name: string) => ({ metadata: { name, resourceVersion: "5" } });
+    const { open, enforce, settle, upstream } = await setup(ONE);
+    const { sink } = await open("resourceVersion=10", "namespaces");
+    upstream.onCall = ({ info }) => expect(info.path).toBe("/api/v1/namespaces");
+    enforce(MORE);
+    await settle();
+    const list = upstream.calls.find(({ target }) => target.includes("Exact"));
+    expect(list?.info.query.get("fieldSelector")).toBe("metadata.name=n");
+    const namespace = { type: "ADDED", object: { kind: "Namespace", apiVersion: "v1", ...item("n") } };
+    expect(sink.text).toBe(`${JSON.stringify(namespace)}\n`);
+  });
+});
+
+describe("after that its client", () => {
+  it("lists again once that watch is over: nobody knows how much of it it has read", async () => {
+    const { open, enforce, settle, watchCodeOf, sources, send } = await setup(ONE);
+    await open();
+    enforce(MORE);
+    await settle();
+    sources[1]?.write(event("n", "y", 20));
+    sources[1]?.end();
+    expect(await watchCodeOf(20)).toBe(410);
+    await send("/api/v1/pods");
+    expect(await watchCodeOf(20)).toBe(200);
+  });
+});
+
+describe("a watch is ended, so that its client lists again", () => {
+  const ended = async (state: Awaited<ReturnType<typeof setup>>, sink: ReturnType<typeof recordingSink>) => {
+    await state.settle();
+    await state.clock.advance(1_000);
+    expect(sink.state).toBe("ended");
+    return sink.text.replace(/.*"code":(\d+).*\n/, "$1");
+  };
+
+  it.each([
+    ["too old a version", () => Promise.reject(new StatusError("Expired", "too old"))],
+    ["a refusal", () => jsonReply({ kind: "Status", apiVersion: "v1", code: 403 }, 403)],
+    ["a list of another version", () => jsonReply({ ...LIST, metadata: { resourceVersion: "11" } })],
+    ["no list", () => jsonReply({ kind: "Pod", apiVersion: "v1" })],
+    ["another encoding", () => ({ ...jsonReply(LIST), headers: { "content-type": "text/html" } })],
+    ["no answer in time", unanswered],
+  ])("where the API server has %s", async (_, answer) => {
+    const state = await setup(ONE, answer);
+    const { sink } = await state.open();
+    state.enforce(MORE);
+    await state.settle();
+    await state.clock.advance(5_000);
+    expect(await ended(state, sink)).toBe("410");
+    expect(await state.renewals()).toEqual([expect.stringMatching(/result="expired".* 1$/)]);
+  });
+
+  it("where the namespace holds more than 4 MiB", async () => {
+    const body = Buffer.alloc(5 * 1024 * 1024, " ");
+    const state = await setup(ONE, () => ({ status: 200, headers: { "content-type": "application/json" }, body }));
+    const { sink } = await state.open();
+    state.enforce(MORE);
+    expect(await ended(state, sink)).toBe("410");
+  });
+
+  it("where more than a few namespaces come at once", async () => {
+    const many = Array.from({ length: 17 }, (_, index) => `n${index}`);
+    const state = await setup({ blue: ["a"], rest: many });
+    const { sink } = await state.open();
+    state.enforce({ blue: ["a", ...many] });
+    expect(await ended(state, sink)).toBe("410");
+    expect(state.asked).toEqual(["watch from 10"]);
+  });
+
+  it("where it is not known how far the client has read: the initial events are not over", async () => {
+    const state = await setup(ONE);
+    const { sink } = await state.open("resourceVersion=0");
+    state.sources[0]?.write(event("a", "one", 12));
+    state.enforce(MORE);
+    await state.settle();
+    await state.clock.advance(1_000);
+    expect(sink.text).toMatch(/"code":410/);
+    const over = await setup(ONE);
+    await over.open("resourceVersion=0");
+    over.sources[0]?.write(event("a", "one", 12) + bookmark(14));
+    over.enforce(MORE);
+    await over.settle();
+    expect(over.asked.slice(1)).toEqual(["list n at 14 Exact", "watch from 14"]);
+  });
+
+  it("where a namespace that has gone may be the client's still", async () => {
+    const state = await setup(ONE);
+    const { sink } = await state.open();
+    state.enforce({ blue: ["a"], rest: ["n", "m"] });
+    state.enforce({ blue: ["a", "n"], rest: ["m"] });
+    expect(await ended(state, sink)).toBe("410");
+  });
+});

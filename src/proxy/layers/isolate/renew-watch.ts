@@ -1,0 +1,122 @@
+// Asks the API server, as the caller, for what a watch needs to go on with other namespaces: what each that came or went held at one
+// version, and the watch from that version on. Invariant: what the answers hold is exactly what the caller would have had from a list
+// at that version; an answer of any other kind is an error. Made by narrow for each watch; see stream/renewing-watch.ts.
+import { MeshError } from "../../../base/errors.ts";
+import { listEvents } from "../../../kube/codec/list-events.ts";
+import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { decide } from "../../../route/decide.ts";
+import { joinSelectors, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
+import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import type { Renew } from "../../filter/renewing-watch.ts";
+import type { WatchScope } from "../../filter/watch-scope.ts";
+import { asSource } from "../../http/byte-source.ts";
+import { discardBody } from "../../http/discard-body.ts";
+import type { Call, Handler, Reply } from "../../http/handler.ts";
+import { inNamespace, withQuery } from "../../http/query.ts";
+import { readBody } from "../../http/read-body.ts";
+import { isResourceCall, type ResourceCall } from "../../http/resource-call.ts";
+import type { Session } from "../../session/session.ts";
+import { readableEncoding } from "../readable-encoding.ts";
+import { enforcedNow } from "./admission.ts";
+import type { AskedScope } from "./narrow.ts";
+import type { Turns } from "./turns.ts";
+
+export interface RenewDeps {
+  readonly session: Session;
+  readonly planner: Planner;
+  readonly monotonicMs: () => number;
+  /** Sends the watch with what of a plan the API server can filter. */
+  readonly watch: (
+    call: Call,
+    scope: AskedScope,
+    plan: QueryPlan,
+  ) => Promise<{ readonly reply: Reply; readonly scope: WatchScope }>;
+  readonly list: Handler;
+  /** So many ask at a time: what the lists hold is in memory until it is sent. */
+  readonly turns: Turns;
+}
+
+/** What the namespaces of one watch may hold together, in bytes. More is listed by the client, in pages. */
+const MAX_LISTED_BYTES = 4 * 1024 * 1024;
+
+/** @param plan by which the watch was begun */
+export function createRenew(
+  asked: Call,
+  { collection }: AskedScope,
+  plan: QueryPlan,
+  encoding: Encoding,
+  deps: RenewDeps,
+): Renew {
+  const startedMs = deps.monotonicMs();
+  const { group, resource } = collection;
+  return (version, { gained, lost }, signal) =>
+    deps.turns.run(signal, async () => {
+      // The record is that of the caller's request, which has been answered long since.
+      const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
+      if (!isResourceCall(call)) throw refused("it is no watch");
+      if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list what is new to it");
+      if (plan.namespaces === undefined && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
+      const frames: Uint8Array[] = [];
+      let room = MAX_LISTED_BYTES;
+      const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
+        const body = await readBody(await listAt(version, namespace, call, encoding, deps.list), room);
+        room -= body.length;
+        const view = readViewOf(enforcedNow(deps.session).view(group, resource));
+        const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
+        const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
+        for (const frame of listEvents(encoding, type, body, version, keep)) frames.push(frame);
+      };
+      // The client has been shown it as it was: up to the version it was the subset's.
+      for (const namespace of lost) await tell("DELETED", namespace);
+      for (const namespace of gained) await tell("ADDED", namespace);
+      const passedMs = deps.monotonicMs() - startedMs;
+      const scope = { collection, continues: false, version };
+      const sent = await deps.watch(watchFrom(version, call, passedMs), scope, planNow(call, deps));
+      return { frames, source: asSource(checked(sent.reply, encoding)), scope: sent.scope };
+    });
+}
+
+async function listAt(version: bigint, namespace: string, call: ResourceCall, encoding: Encoding, list: Handler) {
+  const query = new URLSearchParams({ resourceVersion: String(version), resourceVersionMatch: "Exact" });
+  for (const name of ["labelSelector", "fieldSelector", "shardSelector"]) {
+    const own = call.info.query.get(name);
+    if (own !== null) query.set(name, own);
+  }
+  const headers = { ...call.headers, accept: listAccept(call.headers.accept ?? "") };
+  if (!isNamespaces(call.info)) return checked(await list({ ...inNamespace(call, namespace, query), headers }), encoding);
+  query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), `metadata.name=${namespace}`));
+  return checked(await list({ ...withQuery(call, query), headers }), encoding);
+}
+
+// A watch of metadata alone is asked for as PartialObjectMetadata, a list as PartialObjectMetadataList.
+function listAccept(accept: string): string {
+  return accept.replaceAll(/;\s*as=PartialObjectMetadata(?=\s*(?:[;,]|$))/g, ";as=PartialObjectMetadataList");
+}
+
+function watchFrom(version: bigint, call: ResourceCall, passedMs: number): Call {
+  const query = new URLSearchParams(call.info.query);
+  query.set("resourceVersion", String(version));
+  query.delete("sendInitialEvents");
+  query.delete("resourceVersionMatch");
+  const timeout = Number(query.get("timeoutSeconds") ?? 0);
+  if (timeout > 0) query.set("timeoutSeconds", String(Math.max(1, Math.floor(timeout - passedMs / 1000))));
+  return withQuery(call, query);
+}
+
+function planNow(call: ResourceCall, { session, planner }: RenewDeps): QueryPlan {
+  const { group, resource } = call.info;
+  const scope = isNamespaces(call.info) ? "unknown" : "namespaced";
+  const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
+  if (decision.kind !== "narrow") throw refused(`it is decided otherwise now: ${decision.kind}`);
+  return decision.plan;
+}
+
+function checked(reply: Reply, encoding: Encoding): NonNullable<Reply["body"]> {
+  if (reply.status === 200 && reply.body !== null && readableEncoding(reply) === encoding) return reply.body;
+  discardBody(reply.body);
+  throw refused(`status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`);
+}
+
+function refused(why: string): MeshError {
+  return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
+}

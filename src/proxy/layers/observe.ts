@@ -1,0 +1,158 @@
+// Metrics and the access log, at the head and at the end of each answer. Invariant: changes nothing; every call is
+// counted once, also a failed one, with the code that `rescue` will answer. Off the byte path: one call a chunk.
+import type { Clock } from "../../base/clock.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import type { AccessLog, AccessSink } from "../access-log.ts";
+import { isLongRunning } from "../api-server/pools.ts";
+import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
+import type { CallSignal } from "../http/call-signal.ts";
+import type { CallRecord, DecisionReason, RawCall, RawLayer, Reply } from "../http/handler.ts";
+import type { ProxyMetrics, StreamKind } from "../metrics.ts";
+import { answerTo, isAborted } from "./error-status.ts";
+
+/** The code that is counted when the client went away before there was an answer (as nginx does). */
+const CLIENT_GONE = 499;
+
+export interface ObserveOptions {
+  readonly metrics: ProxyMetrics;
+  readonly clock: Clock;
+  readonly accessLog: AccessLog;
+}
+
+/** Counts, measures and logs. */
+export function observe({ metrics, clock, accessLog }: ObserveOptions): RawLayer {
+  const headReady = (record: CallRecord, code: number, startedMs: number) => {
+    metrics.replied(record, code, (clock.monotonicMs() - startedMs) / 1000);
+    if (record.timing !== undefined) metrics.timed(record.timing);
+  };
+
+  // The end of the reply, whichever way it comes, once.
+  const observed = (call: RawCall, reply: Reply, startedMs: number, write: AccessSink | undefined): Reply => {
+    const kind = streamKind(call.record.info, reply);
+    const end = (bytes: number) => {
+      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      if (kind === undefined) metrics.finished(call.record, seconds);
+      else metrics.streamClosed(kind);
+      write?.(accessFields(call, reply.status, bytes, seconds));
+    };
+    if (kind !== undefined) metrics.streamOpened(kind);
+    if (reply.tunnel !== undefined) whenAborted(call.signal, () => end(0));
+    else if (reply.body === null || reply.body instanceof Uint8Array) end(reply.body?.length ?? 0);
+    else return { ...reply, body: countedSource(reply.body, end) };
+    return reply;
+  };
+
+  return (next) => async (call) => {
+    const write = accessLog.pick();
+    const startedMs = clock.monotonicMs();
+    let reply: Reply;
+    try {
+      reply = await next(call);
+    } catch (error) {
+      const code = isAborted(error) && call.signal.aborted ? CLIENT_GONE : answerTo(error, call.method).status.code;
+      noteFailure(call.record, error, code);
+      headReady(call.record, code, startedMs);
+      write?.(accessFields(call, code, 0, (clock.monotonicMs() - startedMs) / 1000));
+      throw error;
+    }
+    headReady(call.record, reply.status, startedMs);
+    return observed(call, reply, startedMs, write);
+  };
+}
+
+// Errors of layers that did not say why.
+function noteFailure(record: CallRecord, error: unknown, code: number): void {
+  if (record.reason !== undefined) return;
+  record.reason = reasonOf(error, code);
+  const isOurs = record.reason === "bad-request" || record.reason === "not-filterable";
+  if (isOurs && record.decision === "forwarded") record.decision = "refused";
+}
+
+function reasonOf(error: unknown, code: number): DecisionReason {
+  const cause = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === CLIENT_GONE) return "client-gone";
+  if (cause.startsWith("UPSTREAM_")) return "upstream";
+  if (code === 406) return "not-filterable";
+  return code < 500 ? "bad-request" : "internal";
+}
+
+// An answer that is an error is none, however its request began.
+function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): StreamKind | undefined {
+  if (tunnel !== undefined) return "tunnel";
+  if (info?.kind !== "resource" || status >= 300 || !isLongRunning(info)) return undefined;
+  if (info.verb === "watch") return "watch";
+  return info.subresource === "log" ? "log" : "proxy";
+}
+
+// The server fires the signal of every upgraded call in the end.
+function whenAborted(signal: CallSignal, run: () => void): void {
+  if (signal.aborted) run();
+  else signal.addEventListener("abort", run, { once: true });
+}
+
+/** The source, with `end` called once, however the body ends, with the number of its bytes. */
+export function countedSource(source: ByteSource, end: (bytes: number) => void): ByteSource {
+  return new CountedSource(source, end);
+}
+
+// One object for all roles: every streamed answer passes here.
+class CountedSource implements ByteSource, ByteSink, SourceControl {
+  readonly #source: ByteSource;
+  readonly #end: (bytes: number) => void;
+  #sink: ByteSink | undefined;
+  #control: SourceControl | undefined;
+  #bytes = 0;
+  #over = false;
+
+  constructor(source: ByteSource, end: (bytes: number) => void) {
+    this.#source = source;
+    this.#end = end;
+  }
+
+  open(sink: ByteSink): SourceControl {
+    this.#sink = sink;
+    this.#control = this.#source.open(this);
+    return this;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    this.#bytes += chunk.length;
+    return this.#sink?.write(chunk) ?? false;
+  }
+
+  end(): void {
+    this.#sink?.end();
+    this.#finish();
+  }
+
+  abort(error: Error): void {
+    this.#sink?.abort(error);
+    this.#finish();
+  }
+
+  resume(): void {
+    this.#control?.resume();
+  }
+
+  cancel(error: Error): void {
+    (this.#control ?? this.#source).cancel(error);
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#end(this.#bytes);
+  }
+}
+
+function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {
+  const { info, decision, reason, plan, lock } = record;
+  const about = info?.kind === "resource" ? resourceFields(info) : { path: info?.path };
+  return { method, code, bytes, seconds, decision, reason, plan, lock, ...about };
+}
+
+function resourceFields(info: RequestInfo & { readonly kind: "resource" }): object {
+  const { verb, group, resource, subresource, namespace, name } = info;
+  return { verb, group, resource, subresource, namespace, name };
+}

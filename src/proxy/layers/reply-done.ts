@@ -1,0 +1,17 @@
+// Tells when a write is over, however it ends. Invariant: `done` is called exactly once for every reply whose body is read
+// or cancelled, as the contract of ByteSource demands. Used for counting writes in flight.
+//
+// The API server answers after its commit, so a write is over with the head of its answer: how long the client takes to read
+// the rest delays nobody. Only what is handed on to another server (the subresource `proxy`) may go on behind the head.
+import type { Call, Reply } from "../http/handler.ts";
+import { countedSource } from "./observe.ts";
+
+/** The reply; `done` is called once the write that it answers has been done, or can be done no more. */
+export function whenReplyDone({ info }: Call, reply: Reply, done: () => void): Reply {
+  const goesOn = info.kind === "resource" && info.subresource.split("/", 1)[0] === "proxy";
+  if (!goesOn || reply.body === null || reply.body instanceof Uint8Array) {
+    done();
+    return reply;
+  }
+  return { ...reply, body: countedSource(reply.body, done) };
+}

@@ -1,0 +1,19 @@
+// No traffic before the first snapshot: without it the proxy would have to guess what the pod may see. Clients get an
+// answer that they retry by themselves; /readyz says the same to the kubelet.
+import { StatusError } from "../../kube/status.ts";
+import type { Layer } from "../http/handler.ts";
+import type { Session } from "../session/session.ts";
+
+const MESSAGE =
+  "ctrlmesh: this proxy has no routes from the manager yet, so it serves nothing; " +
+  "see `ctrlmesh proxies` or the manager's log if this lasts longer than a few seconds";
+
+/** Answers 503 while the session has no snapshot. */
+export function requireSnapshot(session: Pick<Session, "current">): Layer {
+  return (next) => (call) => {
+    if (session.current !== undefined) return next(call);
+    call.record.decision = "refused";
+    call.record.reason = "no-snapshot";
+    throw new StatusError("ServiceUnavailable", MESSAGE, { retryAfterSeconds: 1 });
+  };
+}

@@ -1,0 +1,49 @@
+// The one place where errors become responses: a Kubernetes Status in the encoding that the client asked for. Invariant:
+// every thrown error is answered, an unexpected one is logged exactly once, and neither log nor answer ever carries a
+// body or a credential. Errors after the headers do not come here: they abort the sink, and the connection breaks.
+import type { Logger } from "../../base/log.ts";
+import { preferredEncoding } from "../../kube/codec/media-type.ts";
+import { encodeStatus } from "../../kube/codec/status-bytes.ts";
+import type { Status } from "../../kube/status.ts";
+import type { RawCall, RawLayer, Reply } from "../http/handler.ts";
+import { answerTo } from "./error-status.ts";
+
+const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;
+
+/** The outermost layer. */
+export function rescue(log: Logger): RawLayer {
+  return (next) => async (call) => {
+    try {
+      return await next(call);
+    } catch (error) {
+      const { status, code, unexpected } = answerTo(error, call.method);
+      if (unexpected) log.error({ err: error, ...subjectOf(call) }, "answering a request failed");
+      return statusReply(status, code, call.headers.accept);
+    }
+  };
+}
+
+/** The reply that carries a Status. */
+function statusReply(status: Status, code: string, accept: string | undefined): Reply {
+  const encoding = preferredEncoding(accept);
+  const body = encodeStatus(encoding, status);
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    status: status.code,
+    headers: {
+      "content-type": CONTENT_TYPE[encoding],
+      "content-length": String(body.length),
+      "cache-control": "no-cache, private",
+      "x-ctrlmesh-error": code,
+      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+    },
+    body,
+  };
+}
+
+// What may be logged of a call: what it is about, never the query (which may hold tokens of proxied services) or headers.
+function subjectOf({ method, record: { info } }: RawCall): object {
+  if (info?.kind !== "resource") return { method };
+  const { verb, group, resource, namespace, name } = info;
+  return { method, verb, group, resource, namespace, name };
+}

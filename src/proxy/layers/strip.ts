@@ -1,0 +1,73 @@
+// The layer that takes metadata.managedFields out of what the operator reads, where the VirtualApp asks for it. Invariants:
+// only successful answers to get, list and watch change; requests and the answers to writes pass as they are, so that
+// server-side apply goes on; and since this hides nothing, an answer in another encoding, or that is not what it should be,
+// passes as it is.
+//
+// An operator that gets, changes and updates an object so sends none back: the API server then keeps what it has (test/e2e).
+import type { CounterCell } from "../../base/metric-cells.ts";
+import { createListFilter } from "../../kube/codec/list-filter.ts";
+import { narrowAccept } from "../../kube/codec/media-type.ts";
+import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fields.ts";
+import type { Encoding } from "../../kube/codec/types.ts";
+import { frameStream } from "../filter/frame-stream.ts";
+import { LenientFilter } from "../filter/lenient-filter.ts";
+import { listStream } from "../filter/list-stream.ts";
+import { ObjectStripper } from "../filter/object-stripper.ts";
+import { asSource } from "../http/byte-source.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import type { Call, Handler, Layer, Reply } from "../http/handler.ts";
+import { isResourceCall, type ResourceCall } from "../http/resource-call.ts";
+import type { Session } from "../session/session.ts";
+import { readableEncoding } from "./readable-encoding.ts";
+
+export interface StripDeps {
+  readonly session: Pick<Session, "current">;
+  /** Counts the bytes that were taken out. */
+  readonly stripped: CounterCell;
+}
+
+// What these subresources answer with is no object of Kubernetes, or somebody else's.
+const NO_OBJECTS: ReadonlySet<string> = new Set(["log", "proxy", "exec", "attach", "portforward"]);
+
+/** Makes the layer. */
+export function strip({ session, stripped }: StripDeps): Layer {
+  return (next) => (call) => {
+    if (session.current?.snapshot.callers.stripManagedFields !== true) return next(call);
+    return isResourceCall(call) && readsObjects(call) ? stripReply(call, next, stripped) : next(call);
+  };
+}
+
+function readsObjects({ method, info, upgrade }: ResourceCall): boolean {
+  if (method !== "GET" || upgrade !== undefined) return false;
+  const [first = ""] = info.subresource.split("/", 1);
+  return !NO_OBJECTS.has(first);
+}
+
+async function stripReply(call: ResourceCall, next: Handler, stripped: CounterCell): Promise<Reply> {
+  const reply = await next(asReadable(call));
+  const encoding = readableEncoding(reply);
+  if (reply.status !== 200 || reply.body === null || encoding === undefined) return reply;
+  const { "content-length": _, etag: __, ...headers } = reply.headers;
+  return { ...reply, headers, body: strippedBody(call.info.verb, asSource(reply.body), encoding, stripped) };
+}
+
+function asReadable(call: Call): Call {
+  const { headers } = call;
+  return { ...call, headers: { ...headers, accept: narrowAccept(headers.accept), "accept-encoding": "identity" } };
+}
+
+function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripped: CounterCell): ByteSource {
+  if (verb === "watch") {
+    return frameStream(body, encoding, (frame) => {
+      const rest = stripFrame(encoding, frame);
+      stripped.value += frame.length - rest.length;
+      return rest;
+    });
+  }
+  const onDone = (bytes: number) => {
+    stripped.value += bytes;
+  };
+  if (verb !== "list") return listStream(body, new ObjectStripper(encoding), onDone);
+  const filter = createListFilter(encoding, () => true, { rewrite: elementStripper(encoding), keepsAll: true });
+  return listStream(body, new LenientFilter(filter), onDone);
+}

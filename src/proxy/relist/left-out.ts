@@ -1,0 +1,188 @@
+// Remembers of which namespaces something was left out of a list or a watch because nobody had said yet who owns them, or
+// because they were moving. Invariant: a note stays until the namespace's owner is known, or the manager has had long enough
+// to name it; what no note could be made of counts for every namespace. Called by the streams; `resync.ts` turns a note into
+// a fresh list once the namespace is the subset's.
+import type { Clock } from "../../base/clock.ts";
+import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
+import { type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import type { Enforced, GroupResource } from "../session/session.ts";
+
+export interface LeftOut {
+  note(target: GroupResource, namespace: string): void;
+  /** Everything but this namespace was left out unseen, since the API server was asked for it alone. */
+  noteOnly(target: GroupResource, namespace: string): void;
+  /** These namespaces were left out unseen, since the API server was asked to: they may vanish and come again as the subset's. */
+  noteExcluded(target: GroupResource, namespaces: readonly string[]): void;
+  /** Whatever lies outside of these ranges of hashes was left out unseen. */
+  noteRanges(target: GroupResource, ranges: readonly ShardRange[]): void;
+  /** True if something of the namespace was left out, or may have been: beyond the bound that is every namespace. */
+  has(target: GroupResource, namespace: string): boolean;
+  /**
+   * Takes out the notes that the new snapshot settles.
+   * @param born the namespaces that the snapshot before did not know
+   */
+  settle(now: Enforced, born: readonly string[]): Granted;
+}
+
+/** What had been left out and is the subset's now. */
+export interface Granted {
+  /** True if a resource has gained something; `namespace` "" asks for any. */
+  has(group: string, resource: string, namespace: string): boolean;
+  /** The namespaces that were noted by name; undefined if it may be any. What became the subset's in this very change may be more. */
+  namesOf(group: string, resource: string): ReadonlySet<string> | undefined;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** An attacker who creates namespaces must not fill the memory. */
+const MAX_NOTES = 10_000;
+/** Of one resource. More, after many changes of the routes, are taken for "nothing was shown". */
+const MAX_RANGES = 1_000;
+/** Of one resource. More, of namespaces that came and went, are taken for "all were left out". */
+const MAX_EXCLUDED = 1_000;
+/**
+ * A snapshot holds every namespace that the manager knew when it made it, which was seconds ago. One that it does not name
+ * although objects were seen there this long before does not exist any more: it came and went before the manager looked. Should
+ * it come again, its objects are new, and their events are held or noted anew. Only a snapshot ends a note, so that notes
+ * outlast a manager that is away for longer.
+ */
+const UNNAMED_MS = 10 * 60_000;
+
+interface Notes {
+  readonly target: GroupResource;
+  /** Namespace -> when something was last left out of it. */
+  readonly since: Map<string, number>;
+}
+
+interface ListedRanges {
+  readonly target: GroupResource;
+  /** What every list since the last note was taken out has shown. */
+  readonly ranges: readonly ShardRange[];
+  /** Added last, so that a plan that is used again costs nothing. */
+  readonly last: readonly ShardRange[];
+}
+
+interface Excluded {
+  readonly target: GroupResource;
+  readonly namespaces: Set<string>;
+}
+
+export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
+  const notes = new Map<string, Notes>();
+  const onlys = new Map<string, { readonly target: GroupResource; readonly only: string }>();
+  const listedRanges = new Map<string, ListedRanges>();
+  const excluded = new Map<string, Excluded>();
+  let count = 0;
+  // Something could not be noted: until the next snapshot it may have been anything.
+  let overflowed = false;
+
+  const hasRoom = () => {
+    overflowed ||= count >= maxNotes;
+    if (!overflowed) count++;
+    return !overflowed;
+  };
+
+  const takeSettled = ({ since }: Notes, view: ResourceView): Set<string> => {
+    const mine = new Set<string>();
+    for (const [namespace, atMs] of since) {
+      const standing = view.ownershipOf(namespace);
+      if (standing === "moving" || (standing === "unknown" && clock.monotonicMs() - atMs < UNNAMED_MS)) continue;
+      since.delete(namespace);
+      count--;
+      if (standing === "own") mine.add(namespace);
+    }
+    return mine;
+  };
+
+  // A known namespace that becomes the subset's is gained by that alone; one that nobody knew is, if it had been left out.
+  const takeExcluded = ({ target, namespaces }: Excluded, now: Enforced, born: readonly string[]): string[] => {
+    const view = viewOf(now, target);
+    const isAny = namespaces.size > MAX_EXCLUDED;
+    const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.ownershipOf(name) === "own");
+    // Beyond the bound all list again, so that none is left out any more.
+    for (const name of isAny && mine.length > 0 ? [...namespaces] : mine) if (namespaces.delete(name)) count--;
+    return mine;
+  };
+
+  return {
+    note({ group, resource }, namespace) {
+      const key = keyOf(group, resource);
+      const entry = notes.get(key);
+      if (entry?.since.has(namespace) !== true && !hasRoom()) return;
+      if (entry === undefined)
+        notes.set(key, { target: { group, resource }, since: new Map([[namespace, clock.monotonicMs()]]) });
+      else entry.since.set(namespace, clock.monotonicMs());
+    },
+    noteOnly({ group, resource }, only) {
+      const key = `${keyOf(group, resource)}/${only}`;
+      if (onlys.has(key) || hasRoom()) onlys.set(key, { target: { group, resource }, only });
+    },
+    noteExcluded({ group, resource }, namespaces) {
+      if (namespaces.length === 0) return;
+      const key = keyOf(group, resource);
+      const entry = excluded.get(key) ?? { target: { group, resource }, namespaces: new Set<string>() };
+      excluded.set(key, entry);
+      for (const name of namespaces) {
+        if (entry.namespaces.size > MAX_EXCLUDED || entry.namespaces.has(name) || !hasRoom()) continue;
+        entry.namespaces.add(name);
+      }
+    },
+    noteRanges(target, ranges) {
+      const key = keyOf(target.group, target.resource);
+      const before = listedRanges.get(key);
+      if (before?.last === ranges || (before === undefined && !hasRoom())) return;
+      const both = before === undefined ? ranges : intersectRanges(before.ranges, ranges);
+      const { group, resource } = target;
+      listedRanges.set(key, { target: { group, resource }, ranges: both.length > MAX_RANGES ? [] : both, last: ranges });
+    },
+    has: (target, namespace) => overflowed || (notes.get(keyOf(target.group, target.resource))?.since.has(namespace) ?? false),
+    settle(now, born) {
+      const everything = overflowed;
+      overflowed = false;
+      const gained = new Map<string, Set<string>>();
+      for (const [key, entry] of notes) {
+        const mine = takeSettled(entry, viewOf(now, entry.target));
+        if (mine.size > 0) gained.set(key, mine);
+        if (entry.since.size === 0) notes.delete(key);
+      }
+      for (const [key, { target, only }] of onlys) {
+        const view = viewOf(now, target);
+        if (!view.ownsAll && view.namespaces().own.every((namespace) => namespace === only)) continue;
+        onlys.delete(key);
+        count--;
+        const resourceKey = keyOf(target.group, target.resource);
+        gained.set(resourceKey, gained.get(resourceKey) ?? new Set());
+      }
+      for (const [key, { target, ranges }] of listedRanges) {
+        const view = viewOf(now, target);
+        // A known namespace that becomes the subset's is gained by that alone.
+        const mine = born.filter((namespace) => view.ownershipOf(namespace) === "own");
+        if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
+        listedRanges.delete(key);
+        count--;
+        gained.set(key, gained.get(key) ?? new Set());
+      }
+      for (const [key, entry] of excluded) {
+        const mine = takeExcluded(entry, now, born);
+        if (mine.length > 0) gained.set(key, new Set([...(gained.get(key) ?? []), ...mine]));
+        if (entry.namespaces.size === 0) excluded.delete(key);
+      }
+      return {
+        has(group, resource, namespace) {
+          if (everything) return true;
+          const mine = gained.get(keyOf(group, resource));
+          return mine !== undefined && (namespace === "" || mine.has(namespace));
+        },
+        namesOf: (group, resource) => (everything ? undefined : (gained.get(keyOf(group, resource)) ?? NO_NAMES)),
+      };
+    },
+  };
+}
+
+function viewOf(now: Enforced, { group, resource }: GroupResource): ResourceView {
+  return readViewOf(now.view(group, resource));
+}
+
+function keyOf(group: string, resource: string): string {
+  return `${group}/${resource}`;
+}

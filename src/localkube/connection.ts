@@ -2,13 +2,14 @@
 // errors become Status answers here and nowhere else.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorMessage, isMeshError } from "../base/errors.ts";
+import { JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE, YAML_TYPE } from "../kube/media-types.ts";
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { createStatus, type Status, StatusError } from "../kube/status.ts";
 import type { AuditLog } from "./audit.ts";
 import type { Authenticator, User } from "./auth.ts";
 import type { Backend } from "./backend.ts";
 import { readBody } from "./body.ts";
-import { decodeBody, mediaType, type Negotiated, negotiate, PROTOBUF } from "./content.ts";
+import { decodeBody, type Negotiated, negotiate } from "./content.ts";
 import { describeOpenApi, discover } from "./discovery.ts";
 import { noSuchResource } from "./failures.ts";
 import { asString, fieldAt } from "./object.ts";
@@ -38,7 +39,7 @@ interface Seen {
 }
 
 const PUBLIC_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
-const BODY_TYPES = new Set(["", "application/json", "application/yaml", PROTOBUF]);
+const BODY_TYPES = new Set(["", JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE]);
 const ANONYMOUS: User = { username: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /** Answers one request. Never rejects. */
@@ -85,7 +86,7 @@ async function dispatch(
     serveWatch(services, request, response, info, type, negotiated);
     return;
   }
-  const contentType = mediaType(request.headers["content-type"]);
+  const contentType = mediaTypeOf(request.headers["content-type"]);
   const bytes = await readBody(request);
   if (info.verb !== "patch" && bytes.length > 0 && !BODY_TYPES.has(contentType)) {
     throw new StatusError(
@@ -165,7 +166,7 @@ function serveWatch(
     },
   };
   const start = () => {
-    if (!response.headersSent) response.writeHead(200, { "content-type": "application/json" });
+    if (!response.headersSent) response.writeHead(200, { "content-type": JSON_TYPE });
   };
   const close = runWatch(services.backend.store, type, selection, query, sink, services.timing);
   response.on("close", close);
@@ -189,7 +190,7 @@ function fail(request: IncomingMessage, response: ServerResponse, error: unknown
 
 function sendJson(response: ServerResponse, code: number, body: unknown): void {
   const bytes = Buffer.from(JSON.stringify(body));
-  response.writeHead(code, { "content-type": "application/json", "content-length": bytes.length }).end(bytes);
+  response.writeHead(code, { "content-type": JSON_TYPE, "content-length": bytes.length }).end(bytes);
 }
 
 function record(

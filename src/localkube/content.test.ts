@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decodeBody, negotiate, PROTOBUF } from "./content.ts";
+import { PROTOBUF_TYPE } from "../kube/media-types.ts";
+import { decodeBody, negotiate } from "./content.ts";
 
 const field = (number: number, value: Buffer) => Buffer.concat([Buffer.from([(number << 3) | 2, value.length]), value]);
 const text = (number: number, value: string) => field(number, Buffer.from(value));
@@ -50,19 +51,21 @@ describe("bodies", () => {
     );
     const data = field(2, Buffer.concat([text(1, "key"), text(2, "value")]));
     const binary = field(3, Buffer.concat([text(1, "raw"), field(2, Buffer.from([1, 2]))]));
-    expect(decodeBody(envelope("v1", "ConfigMap", Buffer.concat([metadata, data, binary, varint(4, 0)])), PROTOBUF)).toEqual({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "one", labels: { a: "b" } },
-      data: { key: "value" },
-      binaryData: { raw: "AQI=" },
-      immutable: false,
-    });
+    expect(decodeBody(envelope("v1", "ConfigMap", Buffer.concat([metadata, data, binary, varint(4, 0)])), PROTOBUF_TYPE)).toEqual(
+      {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "one", labels: { a: "b" } },
+        data: { key: "value" },
+        binaryData: { raw: "AQI=" },
+        immutable: false,
+      },
+    );
     const spec = field(
       2,
       Buffer.concat([text(1, ""), varint(2, 15), field(4, Buffer.concat([varint(1, 100), varint(2, 0)])), varint(5, 0)]),
     );
-    expect(decodeBody(envelope("coordination.k8s.io/v1", "Lease", spec), PROTOBUF)).toMatchObject({
+    expect(decodeBody(envelope("coordination.k8s.io/v1", "Lease", spec), PROTOBUF_TYPE)).toMatchObject({
       spec: { holderIdentity: "", leaseDurationSeconds: 15, renewTime: "1970-01-01T00:01:40.000000Z", leaseTransitions: 0 },
     });
   });
@@ -73,6 +76,6 @@ describe("bodies", () => {
     ["an unknown field", envelope("v1", "ConfigMap", text(90, "x"))],
     ["a field beyond the end", envelope("v1", "ConfigMap", Buffer.from([0x12, 0x7f]))],
   ])("in protobuf with %s are refused, so that nothing is lost", (_what, body) => {
-    expect(() => decodeBody(body, PROTOBUF)).toThrow(/protobuf/);
+    expect(() => decodeBody(body, PROTOBUF_TYPE)).toThrow(/protobuf/);
   });
 });

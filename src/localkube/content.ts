@@ -1,6 +1,7 @@
 // What a client accepts and what it sends: Accept negotiation and body decoding. JSON is the only encoding of answers; bodies
 // may be JSON, YAML (apply) or protobuf (kubectl and controller-runtime send built-in kinds so). Pure.
 import { parse as parseYaml } from "yaml";
+import { JSON_TYPE, PROTOBUF_TYPE } from "../kube/media-types.ts";
 import { StatusError } from "../kube/status.ts";
 import { badRequest } from "./failures.ts";
 import { decodeProtobuf } from "./protobuf.ts";
@@ -13,9 +14,6 @@ export interface Negotiated {
   /** API version of Table or PartialObjectMetadata. */
   readonly version: "v1" | "v1beta1";
 }
-
-/** The media type of Kubernetes protobuf. */
-export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 const PLAIN: Negotiated = { form: "object", version: "v1" };
 const FORMS: Readonly<Record<string, Form>> = {
@@ -32,7 +30,7 @@ export function negotiate(accept: string | undefined): Negotiated {
   if (accept === undefined || accept.trim() === "") return PLAIN;
   for (const clause of accept.split(",")) {
     const [type = "", ...parameters] = clause.split(";").map((part) => part.trim());
-    if (type !== "application/json" && type !== "*/*" && type !== "application/*") continue;
+    if (type !== JSON_TYPE && type !== "*/*" && type !== "application/*") continue;
     const values = Object.fromEntries(parameters.map((parameter) => parameter.split("=", 2)));
     const as: unknown = values.as;
     if (as === undefined) return PLAIN;
@@ -42,18 +40,13 @@ export function negotiate(accept: string | undefined): Negotiated {
   throw new StatusError("NotAcceptable", "only the following media types are accepted: application/json");
 }
 
-/** The media type of a request, without parameters. */
-export function mediaType(contentType: string | undefined): string {
-  return (contentType ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
-}
-
 /**
  * Decodes a body; an empty one is undefined.
  * @throws StatusError UnsupportedMediaType or BadRequest
  */
 export function decodeBody(body: Buffer, type: string): unknown {
   if (body.length === 0) return undefined;
-  if (type === PROTOBUF) return decodeProtobuf(body);
+  if (type === PROTOBUF_TYPE) return decodeProtobuf(body);
   const text = body.toString("utf8");
   try {
     // Apply bodies are YAML, of which JSON is a part; the JSON parser is tried first since it is the faster one.

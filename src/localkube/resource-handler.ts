@@ -1,5 +1,7 @@
 // The verbs on objects: from a request that is read and authenticated to an outcome, synchronous and without HTTP. Watches
 // are left to the server, which owns the connection.
+
+import { APPLY_YAML_TYPE } from "../kube/media-types.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { StatusError } from "../kube/status.ts";
 import type { Authenticator, User } from "./auth.ts";
@@ -10,7 +12,7 @@ import { type ListResult, listObjects } from "./list.ts";
 import { checkEnvelope } from "./metadata.ts";
 import { asObject, asString, isObject, type StoredObject } from "./object.ts";
 import { applyConfiguration } from "./patch/apply.ts";
-import { APPLY, patchObject } from "./patch/patch.ts";
+import { patchObject } from "./patch/patch.ts";
 import { apiVersionOf, type ResourceType, storageKey } from "./registry.ts";
 import { answerEviction, answerReview, answerTokenRequest } from "./reviews.ts";
 import { createSelection } from "./selection.ts";
@@ -72,7 +74,7 @@ export function handleResource(backend: Backend, auth: Authenticator, request: R
     case "update":
       return update(backend, request);
     case "patch":
-      return request.mediaType === APPLY ? apply(backend, request) : patch(backend, request);
+      return request.mediaType === APPLY_YAML_TYPE ? apply(backend, request) : patch(backend, request);
     case "delete":
       return remove(backend, request);
     case "deletecollection":

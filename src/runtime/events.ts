@@ -1,6 +1,7 @@
 // Kubernetes Events about objects, for people who look with kubectl. Invariant: recording never waits, never throws and
 // holds a bounded number; the same event again raises a count instead of making another object, at most every few
 // seconds. An event that cannot be written is dropped: it is a hint, the status is the record.
+import { BoundedMap } from "../base/bounded-map.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -62,7 +63,7 @@ const MAX_MESSAGE_LENGTH = 1024; // kube-apiserver's own bound
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, component, instance = "", clock, random, log } = options;
   const pending = new Map<string, Pending>();
-  const written = new Map<string, Written>();
+  const written = new BoundedMap<string, Written>(MAX_WRITTEN);
   const stopping = new AbortController();
   let timer: Timer | undefined;
   let flushing: Promise<void> | undefined;
@@ -111,7 +112,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       if (entry.dueMs > untilMs || signal?.aborted) continue;
       pending.delete(key);
       try {
-        remember(key, await write(entry, written.get(key), signal));
+        written.set(key, await write(entry, written.get(key), signal));
       } catch (error) {
         log.warn({ err: error, reason: entry.reason }, "event not written");
       }
@@ -152,12 +153,6 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       reportingComponent: component,
       reportingInstance: instance,
     };
-  }
-
-  function remember(key: string, entry: Written): void {
-    written.delete(key); // to the end: the oldest goes first
-    written.set(key, entry);
-    for (const oldest of written.size > MAX_WRITTEN ? written.keys().take(1) : []) written.delete(oldest);
   }
 
   return {

@@ -1,6 +1,7 @@
 // The Kubernetes client: verbs over the transport. Invariant: it holds no objects and no versions, so that it can be
 // shared by everything in a process. Made once in main, used by src/runtime and the manager.
 import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
+import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import type { KubeConnection } from "./connection.ts";
 import { type ExchangeContext, exchange } from "./exchange.ts";
@@ -91,9 +92,9 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
 }
 
 const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
-  merge: "application/merge-patch+json",
-  json: "application/json-patch+json",
-  apply: "application/apply-patch+yaml", // JSON is YAML; older servers know no other name for it
+  merge: MERGE_PATCH_TYPE,
+  json: JSON_PATCH_TYPE,
+  apply: APPLY_YAML_TYPE,
 };
 
 function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, call: PatchOptions): RawRequest {

@@ -2,6 +2,7 @@
 // when the server said it refused it (429, 503 with Retry-After); a GET also once when its pooled connection was closed.
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import { JSON_TYPE } from "../media-types.ts";
 import { StatusError } from "../status.ts";
 import { createDeadline } from "./deadline.ts";
 import { responseError, retryAfterMs } from "./response-error.ts";
@@ -55,7 +56,7 @@ async function exchangeOnce(context: ExchangeContext, request: RawRequest): Prom
   const response = await context.transport.send({
     method,
     path,
-    headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    headers: { accept: JSON_TYPE, ...(body === undefined ? {} : { "content-type": JSON_TYPE }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: deadline.signal,
   });

@@ -1,5 +1,6 @@
 // In which form objects are asked for, and how the answer is brought into the form that was asked for. Pure. Invariant:
 // a server that does not know PartialObjectMetadata gives the same objects, only with more bytes on the wire.
+import { JSON_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
 
@@ -7,9 +8,9 @@ const PARTIAL = "g=meta.k8s.io;v=v1";
 
 /** The Accept header: JSON, and for a metadata-only resource its partial form first. */
 export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): string {
-  if (resource.metadataOnly !== true) return "application/json";
+  if (resource.metadataOnly !== true) return JSON_TYPE;
   const kind = verb === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
-  return `application/json;as=${kind};${PARTIAL},application/json`;
+  return `${JSON_TYPE};as=${kind};${PARTIAL},${JSON_TYPE}`;
 }
 
 /**

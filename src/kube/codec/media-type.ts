@@ -1,15 +1,16 @@
 // Content types and Accept. Invariant: what is done with a response is decided by its own type, never by what was asked for. Pure.
 
+import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { Encoding } from "./types.ts";
 
 /** How a body is encoded. `other` cannot be filtered. */
 export type BodyEncoding = "json" | "protobuf" | "cbor" | "other";
 
 const ENCODINGS: ReadonlyMap<string, BodyEncoding> = new Map([
-  ["application/json", "json"],
-  ["application/merge-patch+json", "json"],
-  ["application/strategic-merge-patch+json", "json"],
-  ["application/vnd.kubernetes.protobuf", "protobuf"],
+  [JSON_TYPE, "json"],
+  [MERGE_PATCH_TYPE, "json"],
+  [STRATEGIC_MERGE_PATCH_TYPE, "json"],
+  [PROTOBUF_TYPE, "protobuf"],
   ["application/cbor", "cbor"],
   ["application/cbor-seq", "cbor"],
 ]);
@@ -21,7 +22,7 @@ const WILDCARDS: ReadonlySet<string> = new Set(["*/*", "application/*"]);
  * The encoding of a body, by its Content-Type; parameters do not matter. JSON Patch is `other`: its document is no object.
  */
 export function encodingOf(contentType: string | undefined): BodyEncoding {
-  return ENCODINGS.get(mediaType(contentType ?? "")) ?? "other";
+  return ENCODINGS.get(mediaTypeOf(contentType)) ?? "other";
 }
 
 /**
@@ -30,7 +31,7 @@ export function encodingOf(contentType: string | undefined): BodyEncoding {
  */
 export function narrowAccept(accept: string | undefined): string {
   const clauses = parseAccept(accept).filter(({ encoding }) => encoding !== undefined);
-  return clauses.length === 0 ? "application/json" : clauses.map(({ text }) => text).join(",");
+  return clauses.length === 0 ? JSON_TYPE : clauses.map(({ text }) => text).join(",");
 }
 
 /**
@@ -60,7 +61,7 @@ function parseAccept(accept = ""): AcceptClause[] {
   for (const part of accept.split(",")) {
     const text = part.trim();
     if (text === "") continue;
-    const type = mediaType(text);
+    const type = mediaTypeOf(text);
     const encoding = WILDCARDS.has(type) ? "json" : ENCODINGS.get(type);
     clauses.push({
       text,
@@ -76,8 +77,4 @@ function qualityOf(clause: string): number {
   const text = parameters.find((parameter) => parameter.startsWith("q="));
   const quality = text === undefined ? 1 : Number(text.slice(2));
   return Number.isNaN(quality) ? 0 : quality;
-}
-
-function mediaType(clause: string): string {
-  return (clause.split(";", 1)[0] ?? "").trim().toLowerCase();
 }

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { BoundedMap } from "./bounded-map.ts";
+
+test("Above the bound the oldest entry goes.", () => {
+  const map = new BoundedMap<string, number>(2);
+  map.set("a", 1).set("b", 2).set("c", 3);
+  expect([...map]).toEqual([
+    ["b", 2],
+    ["c", 3],
+  ]);
+});
+
+test("Setting an entry makes it the newest; reading it does not.", () => {
+  const map = new BoundedMap<string, number>(2);
+  map.set("a", 1).set("b", 2).set("a", 3);
+  expect(map.get("b")).toBe(2);
+  map.set("c", 4);
+  expect([...map.keys()]).toEqual(["a", "c"]);
+});

@@ -1,0 +1,20 @@
+// A Map with an upper bound. Invariant: `set` makes its entry the newest, and above the bound the oldest entry goes. For caches
+// and records whose keys come from outside.
+
+/** Reading an entry does not make it newer. Iteration goes from the oldest entry to the newest. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  readonly #maxSize: number;
+
+  /** @param maxSize the number of entries, at least 1 */
+  constructor(maxSize: number) {
+    super();
+    this.#maxSize = maxSize;
+  }
+
+  override set(key: K, value: V): this {
+    this.delete(key);
+    super.set(key, value);
+    for (const oldest of this.size > this.#maxSize ? this.keys().take(1) : []) this.delete(oldest);
+    return this;
+  }
+}

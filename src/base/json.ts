@@ -1,0 +1,14 @@
+// JSON from outside: bytes to a checked value, in one step. Called where a body, file or token enters the process.
+import type { z } from "zod";
+
+/** @throws SyntaxError if the text is not JSON */
+export function parseJson(text: string | Uint8Array): unknown {
+  return JSON.parse(
+    typeof text === "string" ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString("utf8"),
+  );
+}
+
+/** @throws SyntaxError if the text is not JSON, ZodError if the value does not have the shape */
+export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Array): z.output<S> {
+  return schema.parse(parseJson(text));
+}

@@ -4,7 +4,7 @@ import type { VirtualApp } from "../src/api/virtual-app.ts";
 import { createCa } from "../src/base/certificates.ts";
 import { createKubeClient } from "../src/kube/client/client.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../src/kube/client/resources.ts";
-import { injectionConfiguration, MUTATING_NAME } from "../src/manager/controllers/webhook-configuration/configurations.ts";
+import { injectionConfiguration, MUTATING_NAME } from "../src/manager/admission/configurations.ts";
 import { isTooLarge } from "../src/manager/controllers/webhook-configuration/reconciler.ts";
 import { startKube } from "../test/support/kube.ts";
 import { sampleVirtualApp } from "../test/support/virtual-app.ts";

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import { apiVersionOf, collectionPath, type Resource } from "../../src/kube/client/resource.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 
 /** The repository. */
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));

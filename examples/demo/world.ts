@@ -1,10 +1,10 @@
 // The demo's cluster: what is in it, what is done to it, and what is seen of it. The story asks nothing else.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { APP_FILE, type DemoApp, NAMESPACES_FILE } from "./app.ts";
 import { type AuditEvent, parseAudit } from "./judge.ts";

@@ -1,6 +1,7 @@
 // The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
 // reach another replica are sent to the leader.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
+import { VIRTUAL_APPS } from "../api/resources.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
 import { createHealthServer } from "../base/health-server.ts";
@@ -15,21 +16,22 @@ import { createEventRecorder, type EventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
 import { addWebhooks } from "./admission/add.ts";
-import { injectionSettings } from "./admission/injection-settings.ts";
 import type { ManagerConfig } from "./config.ts";
+import { addInjectionStatusController } from "./controllers/injection-status/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
 import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
+import { addWebhookConfigurationController } from "./controllers/webhook-configuration/add.ts";
 import { createGonePods } from "./facts/gone-pods.ts";
 import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
-import { createReplicaLeadership, type ReplicaLeadership } from "./leadership.ts";
-import { createManagerMetrics } from "./metrics.ts";
+import { injectionSettings } from "./injection-settings.ts";
+import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./leadership.ts";
+import { createManagerMetrics } from "./metrics/metrics.ts";
 import { measureAcks } from "./proxies/ack-times.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
 import { createSnapshotServer } from "./proxies/snapshot-server.ts";
-import { VIRTUAL_APPS } from "./resources.ts";
 
 /** What a supervisor wants to know. */
 export interface ManagerReady {
@@ -78,7 +80,7 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
     [
       [connection, health],
       [informers, events, ...(mesh?.runnables ?? [])],
-      [snapshots, watched.followed, ...(webhooks ? [webhooks.server] : [])],
+      [snapshots, watched.followed, ...(webhooks ? [webhooks] : [])],
       [leadership.runnable, announce],
     ],
     { signal: AbortSignal.any([signal, leadership.lost]), log },
@@ -129,7 +131,9 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   const apps = informers.store(VIRTUAL_APPS);
   const serverNames = [...config.serverNames, ...hostOf(config.webhookUrl)];
   const mesh =
-    config.identity === "mesh" ? addIdentity({ ...config, ...base, isLeader, pods: [pods, followed], serverNames }) : undefined;
+    config.identity === "mesh"
+      ? addIdentity({ ...config, ...base, isLeader, leaseName: LEASE_NAME, pods: [pods, followed], serverNames })
+      : undefined;
   const snapshots = createSnapshotServer({
     ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
     ...(mesh && { security: mesh.security }),
@@ -149,7 +153,6 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
       ? addWebhooks({
           ...base,
           ...{ listen: config.webhookListen, identity: mesh.identity, facts: mesh.facts },
-          target: { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl },
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
@@ -172,15 +175,24 @@ function createControllers(
   const states = addManagerStateController({ ...base, status });
   const { isLeader } = leadership;
   const apps = addVirtualAppController({ ...base, pods, gone, events, isLeader, settleMs: config.restartSettleMs });
+  const target = { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl };
+  const size = { isTooLarge: false };
+  const entries =
+    mesh && webhooks
+      ? [
+          addWebhookConfigurationController({ ...base, target, size, identity: mesh.identity }),
+          addInjectionStatusController({ ...base, target, size }),
+        ]
+      : [];
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
-  return { states, all: [apps, states, ...trust, ...(webhooks?.controllers ?? [])] };
+  return { states, all: [apps, states, ...trust, ...entries] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {
   return {
     grpc: formatAddress({ ...grpcListen, port: snapshots.port }),
     health: `http://127.0.0.1:${health.port}`,
-    ...(webhooks && webhookListen ? { webhooks: formatAddress({ ...webhookListen, port: webhooks.server.port }) } : {}),
+    ...(webhooks && webhookListen ? { webhooks: formatAddress({ ...webhookListen, port: webhooks.port }) } : {}),
   };
 }
 

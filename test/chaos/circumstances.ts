@@ -1,6 +1,7 @@
 // What is printed when a run of the chaos has not become as asked for, so that its cause can be looked for.
+
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };

@@ -1,7 +1,8 @@
 // What is not as it was asked for: Foos whose last edit was not reconciled, or not by their owner, ConfigMaps that say something else,
 // and a VirtualApp that does not say that it is done. Empty: no work was lost, and everything has converged.
+
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES, type Lease } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { microTimeMs } from "../support/mesh/pod-writes.ts";
 import { FOOS } from "../support/mesh.ts";
 import type { Leader } from "./informers.ts";

@@ -2,9 +2,9 @@
 // proxies and an operator on controller-runtime, and namespaces with Foos. What is asked of the API server is asked until it is done.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { CANARY, createLedger, type Ending, LANE_LABEL, type Ledger } from "./ledger.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { virtualAppKind } from "../../src/api/virtual-app.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
-import { createManagerMetrics } from "../../src/manager/metrics.ts";
+import { createManagerMetrics } from "../../src/manager/metrics/metrics.ts";
 import { EVENT_REASONS } from "../../src/manager/status/app-events.ts";
 import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { anchorsOf } from "../support/tree-map.ts";

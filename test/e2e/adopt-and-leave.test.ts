@@ -2,9 +2,9 @@
 // the real control plane with pods of real Deployments. The audit log is the judge: in what capacity a pod wrote is taken from the lock
 // that it wrote last, not from what the mesh says of itself.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES, PODS } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { faultText, judge, type Wish } from "../chaos/judge.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,7 +2,7 @@
 // no webhook runs yet, shown in a condition; the proxies keep what they had.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

@@ -1,8 +1,8 @@
 // The whole of it on the real control plane: one operator, unchanged, divided between two subsets. Judged by the state of
 // the world and by the API server's audit log.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

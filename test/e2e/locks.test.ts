@@ -2,9 +2,9 @@
 // with what a direct client sees under NAME---v2; two subsets that lead at once; RBAC that knows NAME only; a
 // leader that comes into another subset.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { renameObject } from "../../src/kube/codec/rename.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { LEADER_ANNOTATION } from "../../src/proxy/layers/election/lock-record.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

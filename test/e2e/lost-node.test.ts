@@ -2,8 +2,8 @@
 // operator go on, and the API server takes their token for seconds more. Judged by its audit log: the new owner's first write
 // comes after the old pod's last.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { faultText, judge } from "../chaos/judge.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

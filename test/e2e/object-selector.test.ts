@@ -2,9 +2,9 @@
 // namespace. Judged by what the API server has stored, by what the probes got, and by the events of their watches.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { formatTerms, matchesTerms, type SetTerm } from "../../src/kube/label-selector.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, startMesh } from "../support/mesh.ts";

@@ -1,7 +1,7 @@
 // Bad days on the real control plane: the manager, a proxy, the API server die and come back. Traffic goes on, nothing
 // changes hands by it, and everything recovers by itself.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

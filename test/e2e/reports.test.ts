@@ -2,8 +2,8 @@
 // and the others went on with the old one. The other, a lock named as its namespace, has a file of its own:
 // lock-named-as-namespace.test.ts.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

@@ -1,8 +1,8 @@
 // The restart in order on the real control plane: pods that a Deployment makes, evicted by the eviction API, PodDisruptionBudgets
 // in force. Judged by the pods that there are, by watches through the proxies, and by the API server's audit log.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { EVENTS, LEASES, PODS } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { untilGrown } from "../support/grown-namespace.ts";

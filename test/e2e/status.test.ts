@@ -1,9 +1,9 @@
 // What the status says is what is so, on the real control plane and as kubectl reads it: an edit, `kubectl wait`, and at once the
 // proof by a write through both proxies; the same after edits that no manager saw; and a status that stays small.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { conditionOf } from "../../src/manager/status/facts.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -7,7 +7,7 @@ import { createKubeClient } from "../../src/kube/client/client.ts";
 import { PODS, type Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/finalizers.ts";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -11,9 +12,8 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/controllers/webhook-configuration/configurations.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/app-pods.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
+import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configurations.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

@@ -4,13 +4,14 @@
 // sight of nothing while it is to go on showing; nothing stops that nothing is about; once the world is quiet it converges.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Issue } from "../../src/manager/controllers/virtual-app/issue.ts";
-import { nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
-import { type AppPod, podKey } from "../../src/manager/facts/app-pods.ts";
+import type { AppPod } from "../../src/manager/facts/app-pods.ts";
+import { podKey } from "../../src/manager/facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
+import type { Issue } from "../../src/manager/plan/issue.ts";
+import { nextIssue } from "../../src/manager/plan/issue.ts";
 import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { podClaims, tableInForce } from "../../src/manager/plan/pod-claims.ts";
-import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
 import type { RouteRule, RouteTable } from "../../src/route/table.ts";
 import { group, limit, objectLimit, objects, subset } from "../support/route-table.ts";
@@ -279,8 +280,8 @@ function send(pod: Pod): void {
 }
 
 /** The world as the manager sees it. */
-function read({ pods }: World): [AppPod[], (pod: string) => ProxyFacts | undefined] {
-  const byKey = new Map([...pods.values()].map((pod) => [podKey(appPod(pod)), pod]));
+function read({ pods }: World): [AppPod[], FactsOf] {
+  const byKey = new Map<string, Pod>([...pods.values()].map((pod) => [podKey(appPod(pod)), pod]));
   const factsOf = (key: string): ProxyFacts | undefined => {
     const pod = byKey.get(key);
     if (pod === undefined || !pod.reported || pod.bare) return undefined;
@@ -324,7 +325,7 @@ function reconcile(world: World): AppPlan {
       });
   const claims = podClaims(APP, pods, factsOf);
   for (const [of, { table }] of plan.rules) expectNoNeedlessStop(plan.desired, table, of, claims);
-  const issue = nextIssue(world.issue, world.statusVersion, plan, pods, { facts: factsOf });
+  const issue = nextIssue(world.issue, world.statusVersion, plan, pods, factsOf);
   world.issue = issue;
   world.statusVersion = issue.version;
   for (const pod of world.pods.values()) {

@@ -1,12 +1,13 @@
 // The cluster of the mesh tests: the API server's objects, and what kubelets, workloads and the eviction API do with pods. Managers
 // watch it; nothing in it moves by itself.
+
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { VIRTUAL_APPS } from "../../src/manager/resources.ts";
 import { createFakeKubeClient } from "../support/fake-kube-client.ts";
 import { appSpec, ownerReferences, type PodLabels, podLabels, podSpec, podStatus, type Rules, TEAM } from "./mesh-objects.ts";
 import { createModelProxy, type ModelProxy } from "./mesh-proxy.ts";

@@ -4,7 +4,7 @@
 
 import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
 import { createModelClock } from "./mesh-clock.ts";
 import { createCluster, HOME } from "./mesh-cluster.ts";

@@ -1,10 +1,12 @@
 // One app for unit tests of the manager's decisions: pods as the API server has them, proxies as their registry knows them, and the
 // real plan and versions in between. Messages are delivered by hand, one at a time; nothing runs by itself.
-import { type Issue, nextIssue } from "../../src/manager/controllers/virtual-app/issue.ts";
-import { type AppPod, podKey } from "../../src/manager/facts/app-pods.ts";
+
+import type { AppPod } from "../../src/manager/facts/app-pods.ts";
+import { podKey } from "../../src/manager/facts/pod-key.ts";
+import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
+import { type Issue, nextIssue } from "../../src/manager/plan/issue.ts";
 import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
-import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import type { RouteTable } from "../../src/route/table.ts";
 import { subset as subsetRule, table } from "./route-table.ts";
@@ -147,7 +149,7 @@ export function modelApp(
     /** The manager looks at the app: plans, gives versions, sends. */
     reconcile() {
       const made = plan();
-      issue = nextIssue(issue, routeVersion, made, appPods(), { facts: factsOf });
+      issue = nextIssue(issue, routeVersion, made, appPods(), factsOf);
       routeVersion = issue.version;
       for (const model of pods.values()) {
         if (model.pod.proxy !== "own" || !model.isReported) continue;

@@ -1,7 +1,7 @@
 // What the manager knows of a pod and of its proxy, for tests: a pod at rest that needs nothing, and what differs from that.
 
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
-import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
+import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 
 /** A ready pod in the namespace "shop" that carries its app's proxy and that somebody makes anew. */
 export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {

@@ -3,8 +3,8 @@
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
+import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { planApp } from "../../src/manager/plan/plan-app.ts";
-import type { ProxyFacts } from "../../src/manager/proxies/proxy-registry.ts";
 import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";

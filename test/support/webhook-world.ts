@@ -6,6 +6,8 @@ import { createRegistry } from "../../src/base/metrics.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { addWebhooks } from "../../src/manager/admission/add.ts";
+import { addInjectionStatusController } from "../../src/manager/controllers/injection-status/add.ts";
+import { addWebhookConfigurationController } from "../../src/manager/controllers/webhook-configuration/add.ts";
 import { createClusterFacts } from "../../src/manager/facts/cluster-facts.ts";
 import { hasNativeSidecars } from "../../src/manager/injection/native-sidecars.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
@@ -49,13 +51,6 @@ export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
       informers,
       identity,
       listen: { host: "127.0.0.1", port },
-      target: {
-        namespace: "ctrlmesh-system",
-        serviceName: "ctrlmesh-manager",
-        get url() {
-          return `https://127.0.0.1:${port}`;
-        },
-      },
       settings: ({ gitVersion, kubernetesService }) =>
         world.isReady
           ? {
@@ -66,13 +61,25 @@ export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
             }
           : undefined,
       metricsRegistry,
-      metrics: createControllerMetrics(metricsRegistry),
     });
+    const target = {
+      namespace: "ctrlmesh-system",
+      serviceName: "ctrlmesh-manager",
+      get url() {
+        return `https://127.0.0.1:${port}`;
+      },
+    };
+    const entries = { ...common, informers, identity, target, size: { isTooLarge: false } };
+    const metrics = createControllerMetrics(metricsRegistry);
+    const controllers = [
+      addWebhookConfigurationController({ ...entries, metrics }),
+      addInjectionStatusController({ ...entries, metrics }),
+    ];
     const abort = new AbortController();
-    const parts = [facts, informers, webhooks.server, ...webhooks.controllers];
+    const parts = [facts, informers, webhooks, ...controllers];
     for (const part of parts) {
       await part.start(abort.signal);
-      if (part === webhooks.server) port = webhooks.server.port;
+      if (part === webhooks) port = webhooks.port;
     }
     end = async () => {
       abort.abort();

@@ -1,5 +1,6 @@
-// The webhooks as one part of the manager: the server that every replica runs, and the controller of the two webhook configurations
-// that the leader runs. Put together here, so that app.ts says only when what starts.
+// Puts the webhooks of the manager together: what each path answers, and from what. Called by app.ts.
+
+import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -8,15 +9,9 @@ import { metadataOnly } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
-import type { Controller } from "../../runtime/controller.ts";
-import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
 import type { Informers } from "../../runtime/informers.ts";
-import { addInjectionStatusController } from "../controllers/injection-status/add.ts";
-import { addWebhookConfigurationController, type Trust } from "../controllers/webhook-configuration/add.ts";
-import type { WebhookTarget } from "../controllers/webhook-configuration/configurations.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
-import { VIRTUAL_APPS } from "../resources.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { shareReads } from "./shared-reads.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
@@ -26,8 +21,7 @@ import { createWebhookServer, type ServingIdentity, type WebhookServer } from ".
 
 export interface WebhooksOptions {
   readonly listen: ListenAddress;
-  readonly target: WebhookTarget;
-  readonly identity: ServingIdentity & Trust;
+  readonly identity: ServingIdentity;
   /** What pods are told, for a cluster of which this is known; undefined if it is too little. */
   readonly facts: Pick<ClusterFacts, "known">;
   readonly settings: (cluster: KnownCluster) => InjectionSettings | undefined;
@@ -36,19 +30,13 @@ export interface WebhooksOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metricsRegistry: Registry;
-  readonly metrics: ControllerMetrics;
-}
-
-export interface Webhooks {
-  readonly server: WebhookServer;
-  /** While this replica leads. */
-  readonly controllers: readonly Controller[];
 }
 
 /** Far less than the API server waits for an answer. */
 const READ_TIMEOUT_MS = 3_000;
 
-export function addWebhooks(options: WebhooksOptions): Webhooks {
+/** The server of the webhooks. Every replica runs it. */
+export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, clock, facts } = options;
   const read = shareReads(async (app: AppName) => {
     try {
@@ -60,19 +48,15 @@ export function addWebhooks(options: WebhooksOptions): Webhooks {
   }, clock);
   const apps = informers.store(VIRTUAL_APPS);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
-  const size = { isTooLarge: false };
   const inject = createInjectWebhook({ apps, read, settings, clock });
-  return {
-    server: createWebhookServer({
-      ...options,
-      routes: createRoutes({
-        inject,
-        admit: createAdmitWebhook(inject),
-        validateEarly: createValidateWebhook(NO_SURROUNDINGS),
-        validate: createValidateWebhook({ apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
-      }),
-      metrics: createWebhookMetrics(options.metricsRegistry),
+  return createWebhookServer({
+    ...options,
+    routes: createRoutes({
+      inject,
+      admit: createAdmitWebhook(inject),
+      validateEarly: createValidateWebhook(NO_SURROUNDINGS),
+      validate: createValidateWebhook({ apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
     }),
-    controllers: [addWebhookConfigurationController({ ...options, size }), addInjectionStatusController({ ...options, size })],
-  };
+    metrics: createWebhookMetrics(options.metricsRegistry),
+  });
 }

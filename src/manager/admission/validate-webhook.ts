@@ -1,11 +1,11 @@
 // The validating webhook of VirtualApps: the object as it comes, the neighbours from the stores. See virtual-app-edit.ts for what is
 // judged. Its failurePolicy is Ignore, so what it refuses is only ever told earlier here, never relied on elsewhere.
 import { formatProblem, type Problem } from "../../api/problems.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
 import { isObject } from "../../api/rule.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
-import { VIRTUAL_APPS } from "../resources.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 import type { Review } from "./webhook.ts";

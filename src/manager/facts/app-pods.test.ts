@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
-import { appPods, INJECTED_LABEL, type PodView } from "./app-pods.ts";
+import { appPods, type PodView } from "./app-pods.ts";
+import { INJECTED_LABEL } from "./injected-pod.ts";
 
 const spec = {
   selector: { matchLabels: { app: "op" } },

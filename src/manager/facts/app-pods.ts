@@ -4,12 +4,8 @@ import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { subsetOfPod } from "../sources/virtual-app/subsets.ts";
-
-/** Label of the pods that carry the proxy; its value is the VirtualApp's name. */
-export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
-
-/** The proxy's container: an init container with restartPolicy Always, or a plain one where there are no native sidecars. */
-export const PROXY_CONTAINER = "ctrlmesh-proxy";
+import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
+import { type PodKey, podKey } from "./pod-key.ts";
 
 export interface AppPod {
   readonly namespace: string;
@@ -33,17 +29,12 @@ export interface AppPod {
   readonly controlled: boolean;
 }
 
-/** "namespace/name", as in the registry. */
-export function podKey({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}/${name}`;
-}
-
 /** What is known of pods beside their objects. */
 export interface PodView {
   /** There is a VirtualApp of that name in their namespace. */
   isApp(name: string): boolean;
   /** The names of the apps whose routes the pod's proxy may enforce; undefined if it has not said so to this manager. */
-  appsOf(pod: string): readonly string[] | undefined;
+  appsOf(pod: PodKey): readonly string[] | undefined;
   /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
   /** An older leader may have told its proxy something at any time. */
@@ -155,11 +146,6 @@ function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
   const injected = pod.metadata.labels?.[INJECTED_LABEL];
   if (injected === appName) return "own";
   return injected === undefined && !carriesProxy(pod) ? "none" : "other-app";
-}
-
-/** True if the proxy's container is in it. Labels can be put on any pod and taken off a running one; containers stay as they were made. */
-export function carriesProxy({ spec }: Pod): boolean {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }
 
 function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolean {

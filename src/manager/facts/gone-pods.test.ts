@@ -6,9 +6,9 @@ import { silentLogger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import { createGonePods, GRACE_MS } from "./gone-pods.ts";
 import { createPodWatch } from "./pod-watch.ts";
+import type { ProxyFacts } from "./proxy-facts.ts";
 
 const pod = (name: string, status: Pod["status"] = { phase: "Running" }): Pod => ({
   metadata: { namespace: "shop", name, uid: `uid-${name}` },

@@ -10,9 +10,9 @@
 // has one entry without a pod until then.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
+import type { ProxyFacts } from "./proxy-facts.ts";
 
 /**
  * How long a pod counts after its removal was seen. kube-apiserver remembers for 10 s that a token was good (TokenSuccessCacheTTL,

@@ -1,13 +1,13 @@
 // What the VirtualApp controller knows of pods beside their objects: see PodView.
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { ProxyFacts, ProxyRegistry } from "../proxies/proxy-registry.ts";
 import type { PodView } from "./app-pods.ts";
 import type { OlderPods } from "./older-pods.ts";
+import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
 
 export interface PodViewSources {
   readonly apps: Pick<Store<VirtualApp>, "get">;
-  readonly registry: Pick<ProxyRegistry, "facts">;
+  readonly registry: { readonly facts: FactsOf };
   /** Default: the status of every pod is believed. */
   readonly older?: Pick<OlderPods, "has" | "wasListed">;
 }

@@ -10,8 +10,6 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { type ClusterFacts, createClusterFacts } from "../facts/cluster-facts.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
-import { LEASE_NAME } from "../leadership.ts";
-import type { ServerSecurity } from "../proxies/snapshot-server.ts";
 import { createAddressLimit } from "./address-limit.ts";
 import { createCertifier } from "./certifier.ts";
 import { createIdentify } from "./identify.ts";
@@ -21,6 +19,7 @@ import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
 import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections } from "./rejections.ts";
 import { managerNames } from "./server-names.ts";
+import type { ServerSecurity } from "./server-security.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
 export interface IdentityOptions {
@@ -30,6 +29,8 @@ export interface IdentityOptions {
   readonly namespace: string;
   readonly serviceName: string;
   readonly clusterDomain: string;
+  /** The Lease of the leading replica. */
+  readonly leaseName: string;
   /** Names and addresses of the manager beside its Service's. */
   readonly serverNames: readonly string[];
   /** The Secret of a CA that somebody else keeps; "": the mesh has its own. */
@@ -63,7 +64,7 @@ export function addIdentity(options: IdentityOptions): Identity {
   const { caSecret, caSettleMs: settleMs, isLeader } = options;
   const ref = { namespace, name: caSecret === "" ? OWN_SECRET : caSecret };
   const place = { client, ...ref, settleMs, clock, log };
-  const isLed = createIsLed({ client, namespace, name: LEASE_NAME, clock });
+  const isLed = createIsLed({ client, namespace, name: options.leaseName, clock });
   const identity = createMeshIdentity({
     source: caSecret === "" ? createManagedCa({ ...place, isLeader, isLed }) : createProvidedCa(place),
     names: managerNames({ namespace, serviceName, clusterDomain, more: options.serverNames }),

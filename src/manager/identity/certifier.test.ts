@@ -5,7 +5,7 @@ import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support
 import { splitPem } from "../../base/pem.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
-import { INJECTED_LABEL } from "../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { authorityOf, createCaState } from "./ca-rotation.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
 

@@ -1,6 +1,8 @@
 // A look at what a token says of itself, which nobody has verified. Pure. Used only to refuse early what the API server would refuse too,
 // never to believe anything.
-import { TOKEN_AUDIENCE } from "../injection/names.ts";
+
+/** Audience of the token by which a proxy proves which pod it is in. */
+export const TOKEN_AUDIENCE = "ctrlmesh";
 
 /** Clocks differ: a token that is over by less is left to the API server. */
 const SKEW_MS = 300_000;

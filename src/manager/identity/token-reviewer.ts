@@ -5,9 +5,8 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { TOKEN_AUDIENCE } from "../injection/names.ts";
 import { createLimiter } from "./limiter.ts";
-import { whyHopeless } from "./token-claims.ts";
+import { TOKEN_AUDIENCE, whyHopeless } from "./token-claims.ts";
 
 /** The pod that a token is bound to. */
 export interface PodIdentity {

@@ -1,6 +1,6 @@
 // Builds the injected pod from a plan that nothing stands against. Invariant: what other webhooks and the API server have changed in a
 // container of ours stays, except for what makes it the proxy; so building again changes nothing.
-import { INJECTED_LABEL } from "../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
 import { withHostAliases } from "./host-aliases.ts";

@@ -2,7 +2,7 @@
 // believed.
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
-import { INJECTED_LABEL } from "../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { injectPod } from "./inject-pod.ts";
 import type { InjectionSettings } from "./injection.ts";
 import { hasNativeSidecars } from "./native-sidecars.ts";

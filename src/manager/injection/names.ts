@@ -1,6 +1,6 @@
 // The names, paths and ports that injection writes into pods: the same for every pod, and known to the proxy's image, the manager's
 // certificates and the chart.
-import { PROXY_CONTAINER } from "../facts/app-pods.ts";
+import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
 /** The container of iptables mode that redirects connections and ends. */
 export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
@@ -22,9 +22,6 @@ export const DATA_DIR = "/var/lib/ctrlmesh";
 export const KUBECONFIG_DIR = "/var/run/ctrlmesh/kubeconfig";
 /** Where Kubernetes and every client library expect the service account (and admission adds it, if nothing is mounted there). */
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-/** Audience of the token by which a proxy proves which pod it is in. */
-export const TOKEN_AUDIENCE = "ctrlmesh";
 
 export const PROXY_UID = 1359;
 export const HEALTH_PORT = 5441;

@@ -1,6 +1,6 @@
 // The proxy's container, as a native sidecar or as a plain container. Invariant: it fits the Pod Security level "restricted", holds no
 // token for the API server (operators bring their own), and nothing of it depends on what another webhook may change.
-import { PROXY_CONTAINER } from "../facts/app-pods.ts";
+import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
   API_PORT,

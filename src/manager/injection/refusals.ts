@@ -3,7 +3,7 @@
 import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import { PROXY_CONTAINER } from "../facts/app-pods.ts";
+import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import type { RefusalReason } from "./injection.ts";
 import { isIptablesContainer } from "./iptables-container.ts";

@@ -3,12 +3,14 @@
 import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
 import type { AppRef, CallerPolicy } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import { callersOf } from "../sources/virtual-app/callers.ts";
 import { subsetsOf } from "../sources/virtual-app/subsets.ts";
 import { pauseAt } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
-import { type FactsOf, type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
+import { type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
 import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
 import { type Rules, rulesOf } from "./snapshots.ts";
 

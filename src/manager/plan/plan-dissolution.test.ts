@@ -3,8 +3,8 @@ import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
-import type { FactsOf } from "./pod-claims.ts";
 
 const POD = appPod("p");
 const FACTS = proxyFacts();

@@ -11,11 +11,12 @@
 // default one, has not been granted yet waits for others alone.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
-import { type FactsOf, type GoneAppPod, goneClaims, isOver, lastSnapshot, podClaims } from "./pod-claims.ts";
+import { type GoneAppPod, goneClaims, isOver, lastSnapshot, podClaims } from "./pod-claims.ts";
 import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
 import { rulesOf } from "./snapshots.ts";
 

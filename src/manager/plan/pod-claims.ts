@@ -1,11 +1,10 @@
 // What the pods of an app may hold, from what is known of their proxies. Pure.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { Claim } from "./claims.ts";
-
-export type FactsOf = (pod: string) => ProxyFacts | undefined;
 
 /** What the proxy will have come to enforce when it takes its next snapshot, if it is of the app; undefined if nothing known. */
 export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {

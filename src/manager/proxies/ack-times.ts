@@ -1,7 +1,7 @@
 // Measures how long proxies take to acknowledge a snapshot: between the registry, which tells what is sent and answered, and the
 // metrics. Invariant: one time a pod, and a bounded number, since a pod that dies with a snapshot under way never answers.
 import type { Clock } from "../../base/clock.ts";
-import type { ManagerMetrics } from "../metrics.ts";
+import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { ProxyRegistryOptions } from "./proxy-registry.ts";
 
 const MAX_PODS = 10_000;

@@ -5,7 +5,7 @@ import type { Pod } from "../../kube/client/resources.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { SnapshotMessage } from "../../wire/messages.ts";
 import { snapshotToWire } from "../../wire/snapshot-codec.ts";
-import { INJECTED_LABEL } from "../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { PodIdentity, Rejection } from "../identity/token-reviewer.ts";
 import { createAdmission } from "./admit-proxy.ts";
 

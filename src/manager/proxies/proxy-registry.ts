@@ -4,6 +4,7 @@
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { NackMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createDeltaCache } from "./delta-cache.ts";
 import { createNonces } from "./nonces.ts";
 import {
@@ -14,7 +15,6 @@ import {
   factsOf,
   giveUpOutstanding,
   isUndone,
-  type ProxyFacts,
   type ProxyState,
   type ProxyStream,
   recordEnforced,
@@ -22,7 +22,7 @@ import {
 } from "./proxy-state.ts";
 import { createTableInterner } from "./table-interner.ts";
 
-export type { ProxyFacts, ProxyStream } from "./proxy-state.ts";
+export type { ProxyStream } from "./proxy-state.ts";
 
 export interface ProxyRegistry {
   /**

@@ -5,7 +5,7 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
-import { podKey } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";

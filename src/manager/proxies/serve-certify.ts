@@ -3,7 +3,7 @@
 import { type ServerReadableStream, type sendUnaryData, status } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
-import { podKey } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
 import type { Certification, Certifier } from "../identity/certifier.ts";
 import { hostOf, type Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";

@@ -9,10 +9,8 @@ import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import { loadMeshContract, MAX_MESSAGE_BYTES, type MeshContract } from "../../wire/load-proto.ts";
 import type { ManagerMessage, RegistrationMessage } from "../../wire/messages.ts";
-import type { Certifier } from "../identity/certifier.ts";
 import type { Identify } from "../identity/identify.ts";
-import type { MeshIdentity } from "../identity/mesh-identity.ts";
-import type { Rejections } from "../identity/rejections.ts";
+import type { ServerSecurity } from "../identity/server-security.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
@@ -36,14 +34,6 @@ export interface SnapshotServerOptions {
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** What makes the server one of the mesh. */
-export interface ServerSecurity {
-  readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
-  readonly identify: Identify;
-  readonly certify: Certifier;
-  readonly rejections: Rejections;
 }
 
 export interface SnapshotServer extends Runnable {

@@ -1,10 +1,11 @@
 // The pods of an app as far as their restart needs to know them. Pure.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import { retainedBetween } from "../plan/retained.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 
 export interface RestartPod extends AppPod {
   /** Its proxy is connected. */
@@ -17,7 +18,7 @@ export interface RestartPod extends AppPod {
 
 export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
-  readonly factsOf: (pod: string) => ProxyFacts | undefined;
+  readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "desired">;
   /** The API server has accepted the eviction of the pod with this uid, whether or not the watch has shown that yet. */
   readonly isEvicted: (uid: string) => boolean;

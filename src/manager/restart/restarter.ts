@@ -12,8 +12,8 @@ import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import { type Eviction, evict } from "./evict.ts";
 import { planRestart, type RestartFacts, type RestartStep } from "./restart-plan.ts";
 import { restartPods } from "./restart-pods.ts";
@@ -39,7 +39,7 @@ export interface RestarterOptions {
 export interface AppRestartFacts {
   readonly app: Request;
   readonly pods: readonly AppPod[];
-  readonly factsOf: (pod: string) => ProxyFacts | undefined;
+  readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
   /** `status.restart` as it was written last. */
   readonly previous: RestartRecord | undefined;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import { appStatus, rejectedStatus } from "./app-status.ts";
 import type { StatusFacts } from "./facts.ts";
 

@@ -2,10 +2,11 @@
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
 import type { ReasonOf } from "./reasons.ts";
 
 export interface StatusFacts {
@@ -13,7 +14,7 @@ export interface StatusFacts {
   /** The status that is followed: the last one written, by whatever manager. */
   readonly previous: VirtualAppStatus | undefined;
   readonly pods: readonly AppPod[];
-  readonly factsOf: (pod: string) => ProxyFacts | undefined;
+  readonly factsOf: FactsOf;
   readonly plan: AppPlan;
   readonly version: number;
   readonly lockName: string;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import type { LockReviewMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
 const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockReviewMessage> = {}): LockReviewMessage => ({

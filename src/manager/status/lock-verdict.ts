@@ -4,13 +4,14 @@
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockReviewMessage } from "../../wire/messages.ts";
-import { type AppPod, podKey } from "../facts/app-pods.ts";
-import type { ProxyFacts } from "../proxies/proxy-registry.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { Verdict } from "./facts.ts";
 
 export interface LockFacts {
   readonly pods: readonly AppPod[];
-  readonly factsOf: (pod: string) => ProxyFacts | undefined;
+  readonly factsOf: FactsOf;
   /** "" if the app names none. */
   readonly lockName: string;
   /** What was said of this generation before; stands while a manager that has just begun has not heard of the proxies. */

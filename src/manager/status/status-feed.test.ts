@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
-import { VIRTUAL_APPS } from "../resources.ts";
 import { createStatusFeed } from "./status-feed.ts";
 
 const REF = { namespace: "ops", name: "shop" };

@@ -1,6 +1,8 @@
 // Writes an app's status, tells its Events, and feeds the metrics. Invariant: a status is computed from the one that it
 // replaces, so that nothing another manager wrote is lost (a handover's beginning, a restart's record); and a status about an
 // older spec is not written over a newer object, which is reconciled anyway. Called by the reconciler.
+
+import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -8,8 +10,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
-import type { ManagerMetrics } from "../metrics.ts";
-import { VIRTUAL_APPS } from "../resources.ts";
+import type { ManagerMetrics } from "../metrics/metrics.ts";
 import { appEvents } from "./app-events.ts";
 import { nextLookMs } from "./next-look.ts";
 import { paceHeld } from "./pace-held.ts";

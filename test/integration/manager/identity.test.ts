@@ -15,7 +15,7 @@ import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { NAMESPACES, PODS, type Pod, SECRETS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { createLocalKube, type LocalKube } from "../../../src/localkube/localkube.ts";
-import { INJECTED_LABEL } from "../../../src/manager/facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../../src/manager/facts/injected-pod.ts";
 import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
 import { createAdmission } from "../../../src/manager/proxies/admit-proxy.ts";
@@ -74,7 +74,14 @@ beforeEach(async () => {
   await informers.start(signal);
   mesh = addIdentity({
     ...{ client, informers, namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", clusterDomain: "cluster.local" },
-    ...{ serverNames: [], caSecret: "", caSettleMs: 1_000, certificateLifetimeMs: 86_400_000, pods: [lists] },
+    ...{
+      leaseName: "ctrlmesh-manager",
+      serverNames: [],
+      caSecret: "",
+      caSettleMs: 1_000,
+      certificateLifetimeMs: 86_400_000,
+      pods: [lists],
+    },
     ...{ isLeader: () => true, clock, random: () => 1, log, metricsRegistry },
   });
   for (const runnable of mesh.runnables) await runnable.start(signal);

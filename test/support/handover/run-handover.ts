@@ -2,7 +2,7 @@
 // how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/e2e/handover-scale.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
-import { VIRTUAL_APPS } from "../../../src/manager/resources.ts";
+import { VIRTUAL_APPS } from "../../../src/api/resources.ts";
 import { eventually } from "../eventually.ts";
 import { startKube } from "../kube.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../mesh.ts";

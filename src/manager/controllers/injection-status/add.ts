@@ -1,4 +1,6 @@
 // What the condition InjectionReady follows: the VirtualApp, and the webhook configuration as the API server shows it.
+
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
@@ -8,9 +10,8 @@ import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { selfRequest } from "../../../runtime/controller-source.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { annotationsChanged, anyOf, generationChanged } from "../../../runtime/predicates.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+import type { WebhookTarget } from "../../admission/configurations.ts";
 import { MUTATING_SELECTOR } from "../webhook-configuration/add.ts";
-import type { WebhookTarget } from "../webhook-configuration/configurations.ts";
 import type { ConfigurationSize } from "../webhook-configuration/reconciler.ts";
 import { createInjectionStatusReconciler } from "./reconciler.ts";
 

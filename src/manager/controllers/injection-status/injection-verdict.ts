@@ -2,8 +2,8 @@
 import { type VirtualApp, validateVirtualApp } from "../../../api/virtual-app.ts";
 import type { MutatingWebhook } from "../../../kube/client/resources.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { injectionWebhook, type WebhookTarget } from "../../admission/configurations.ts";
 import type { Verdict } from "../../status/facts.ts";
-import { injectionWebhook, type WebhookTarget } from "../webhook-configuration/configurations.ts";
 
 export interface SeenWebhook {
   readonly webhook: MutatingWebhook;

@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
-import { injectionConfiguration } from "../webhook-configuration/configurations.ts";
+import { injectionConfiguration } from "../../admission/configurations.ts";
 import { createInjectionStatusReconciler } from "./reconciler.ts";
 
 const REF = { namespace: "ops", name: "shop" };

@@ -1,6 +1,7 @@
 // Writes the condition InjectionReady, and nothing else of the status, which is the VirtualApp controller's. Invariant: True is said only of
 // what the API server itself has shown us; so `kubectl wait` tells when pods may be made.
 import type { Condition } from "../../../api/conditions.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -10,9 +11,8 @@ import { isDeepEqual } from "../../../runtime/deep-equal.ts";
 import { formatRequest, type Reconciler } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+import { injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "../../admission/configurations.ts";
 import { conditionOf, type Verdict, wholeSeconds } from "../../status/facts.ts";
-import { injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "../webhook-configuration/configurations.ts";
 import type { ConfigurationSize } from "../webhook-configuration/reconciler.ts";
 import { injectionVerdict, SETTLE_MS, type SeenWebhook } from "./injection-verdict.ts";
 

@@ -3,6 +3,7 @@
 
 import { KRUISE_GROUP } from "../../../api/kind.ts";
 import { MANAGER_STATE_NAME, type ManagerState, type ManagerStateStatus } from "../../../api/manager-state.ts";
+import { MANAGER_STATES } from "../../../api/resources.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
@@ -10,7 +11,6 @@ import { type Controller, controllerOf } from "../../../runtime/controller.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import { writeStatus } from "../../../runtime/status-writer.ts";
-import { MANAGER_STATES } from "../../resources.ts";
 
 export interface ManagerStateOptions {
   readonly client: KubeClient;

@@ -1,5 +1,7 @@
 // What the trust controller watches: the VirtualApps, which say where the ConfigMap must be, the ConfigMaps themselves, and the mesh's
 // identity. It reconciles namespaces: the name in a request is the ConfigMap's.
+
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CONFIG_MAPS } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -9,7 +11,6 @@ import type { Informers } from "../../../runtime/informers.ts";
 import { changed } from "../../../runtime/predicates.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
 import { CA_CONFIG_MAP } from "../../injection/names.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
 import { createTrustReconciler } from "./reconciler.ts";
 
 export interface TrustControllerOptions {

@@ -4,7 +4,7 @@ import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { CONFIG_MAPS, PODS } from "../../../kube/client/resources.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { createStore } from "../../../runtime/store.ts";
-import { INJECTED_LABEL } from "../../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createTrustReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();

@@ -7,7 +7,7 @@ import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import type { Reconciler, Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { INJECTED_LABEL } from "../../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
 import { API_PORT, CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../../injection/names.ts";
 

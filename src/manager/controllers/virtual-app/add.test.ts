@@ -3,6 +3,7 @@ import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
@@ -10,9 +11,8 @@ import { createControllerMetrics } from "../../../runtime/controller-metrics.ts"
 import { createInformers } from "../../../runtime/informers.ts";
 import { createGonePods } from "../../facts/gone-pods.ts";
 import { createPodWatch } from "../../facts/pod-watch.ts";
-import { createManagerMetrics } from "../../metrics.ts";
+import { createManagerMetrics } from "../../metrics/metrics.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
 import { addVirtualAppController } from "./add.ts";
 
 /** The controller on a fake API server, of which some calls hang. */

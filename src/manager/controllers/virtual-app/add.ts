@@ -1,6 +1,7 @@
 // What the VirtualApp controller watches: the apps, the pods of their namespaces, all namespaces (as metadata), and what the proxies
 // say.
 import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -13,14 +14,14 @@ import { selfRequest } from "../../../runtime/controller-source.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
-import { appPods, isPodOf, podKey } from "../../facts/app-pods.ts";
+import { appPods, isPodOf } from "../../facts/app-pods.ts";
 import type { GonePods } from "../../facts/gone-pods.ts";
 import { createOlderPods } from "../../facts/older-pods.ts";
+import { podKey } from "../../facts/pod-key.ts";
 import { podViewIn } from "../../facts/pod-view.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
-import type { ManagerMetrics } from "../../metrics.ts";
+import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
 import { conditionOf } from "../../status/facts.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";

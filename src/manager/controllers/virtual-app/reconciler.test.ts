@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { silentLogger } from "../../../base/log.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
-import { INJECTED_LABEL } from "../../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
 import { createVirtualAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();

@@ -11,26 +11,28 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { type AppPod, appPods, INJECTED_LABEL, type PodView, podKey } from "../../facts/app-pods.ts";
+import { type AppPod, appPods, type PodView } from "../../facts/app-pods.ts";
 import type { GoneLists, GonePod } from "../../facts/gone-pods.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { OlderPods } from "../../facts/older-pods.ts";
+import { podKey } from "../../facts/pod-key.ts";
 import { appsIn, podViewIn } from "../../facts/pod-view.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { youngAt } from "../../facts/young-namespaces.ts";
-import type { ManagerMetrics } from "../../metrics.ts";
+import type { ManagerMetrics } from "../../metrics/metrics.ts";
+import { type Issue, nextIssue } from "../../plan/issue.ts";
 import { type AppPlan, planApp } from "../../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../plan/plan-dissolution.ts";
 import type { GoneAppPod } from "../../plan/pod-claims.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
+import { writeAndRestart } from "../../restart/write-and-restart.ts";
+import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
 import { createCompiledRoutes } from "../../sources/virtual-app/compiled-routes.ts";
 import { notSupported } from "../../sources/virtual-app/not-supported.ts";
 import { createSpecCheck } from "../../sources/virtual-app/spec-check.ts";
 import { appStatus, rejectedStatus } from "../../status/app-status.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
-import { hasFinalizer, setFinalizer } from "./finalizer.ts";
-import { type Issue, nextIssue } from "./issue.ts";
-import { writeAndRestart } from "./write-and-restart.ts";
 
 export interface VirtualAppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
@@ -66,7 +68,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
   /** Gives versions to what is planned, and sends it. */
   const handOut = (key: string, app: VirtualApp, plan: AppPlan, facts: readonly AppPod[]): number => {
     const before = issued.get(key);
-    const issue = nextIssue(before, app.status?.routeVersion ?? 0, plan, facts, registry);
+    const issue = nextIssue(before, app.status?.routeVersion ?? 0, plan, facts, registry.facts);
     issued.set(key, issue);
     if (issue.version !== before?.version) {
       log.info({ app: key, version: issue.version, waits: plan.waits.length }, "route issued");

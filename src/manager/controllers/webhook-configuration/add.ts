@@ -1,5 +1,7 @@
 // What the webhook configurations follow: the VirtualApps, the mesh's CAs, and the two objects themselves. One request stands for
 // both, since most changes concern both or cost nothing.
+
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -10,8 +12,7 @@ import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged } from "../../../runtime/predicates.ts";
 import type { Request } from "../../../runtime/reconciler.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
-import { MUTATING_NAME, VALIDATING_NAME, type WebhookTarget } from "./configurations.ts";
+import { MUTATING_NAME, VALIDATING_NAME, type WebhookTarget } from "../../admission/configurations.ts";
 import { type ConfigurationSize, createWebhookConfigurationReconciler } from "./reconciler.ts";
 
 /** The CAs of the mesh, as they change. */

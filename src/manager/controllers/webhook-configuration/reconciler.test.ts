@@ -3,6 +3,7 @@ import { createFakeClock, type FakeClock } from "../../../../test/support/fake-c
 import { createFakeIdentity } from "../../../../test/support/fake-identity.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { createLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
@@ -11,9 +12,8 @@ import { StatusError } from "../../../kube/status.ts";
 import type { Controller } from "../../../runtime/controller.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../../runtime/informers.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+import { MUTATING_NAME, VALIDATING_NAME } from "../../admission/configurations.ts";
 import { addWebhookConfigurationController } from "./add.ts";
-import { MUTATING_NAME, VALIDATING_NAME } from "./configurations.ts";
 
 describe("the webhook configurations", () => {
   const log = createLogger({ name: "test", level: "silent" });

@@ -17,7 +17,12 @@ import { isStatus } from "../../../kube/status.ts";
 import { createMergePatch } from "../../../runtime/merge-patch.ts";
 import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
-import { injectionConfiguration, MUTATING_NAME, validationConfiguration, type WebhookTarget } from "./configurations.ts";
+import {
+  injectionConfiguration,
+  MUTATING_NAME,
+  validationConfiguration,
+  type WebhookTarget,
+} from "../../admission/configurations.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;

@@ -2,11 +2,12 @@
 // be seen that was born after an edit which is not seen yet, and it must not be given to whom the spec named before. So the object is
 // read once after each route that is compiled: what had that route's namespaces when it was compiled has this spec later. An edit that
 // is found so is not waited for, since a watch may hang for more than a minute before anybody knows. Used by the VirtualApp reconciler.
+
+import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import { isStatus } from "../../../kube/status.ts";
 import type { RouteTable } from "../../../route/table.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
 
 export type SpecVerdict =
   | "newest"

@@ -1,9 +1,9 @@
 // The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when they are scraped.
 // Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
-import type { VirtualApp } from "../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
-import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
-import type { ProxyFacts, ProxyRegistry } from "./proxies/proxy-registry.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 
 export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
@@ -15,7 +15,7 @@ export interface ManagerMetrics {
 }
 
 export interface MetricSources {
-  readonly registry: Pick<ProxyRegistry, "pods" | "facts">;
+  readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
   readonly apps: { list(): readonly VirtualApp[] };
   readonly isLeader: () => boolean;
 }

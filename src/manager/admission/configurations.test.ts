@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
-import type { VirtualApp } from "../../../api/virtual-app.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
 import { injectionConfiguration, injectionWebhookName, isInjected, validationConfiguration } from "./configurations.ts";
 
 const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { proxyFacts } from "../../test/support/pod-facts.ts";
-import { snapshot, table } from "../../test/support/route-table.ts";
-import type { VirtualApp } from "../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../api/virtual-app-status.ts";
-import { createRegistry } from "../base/metrics.ts";
+import { proxyFacts } from "../../../test/support/pod-facts.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { createRegistry } from "../../base/metrics.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createManagerMetrics } from "./metrics.ts";
-import type { ProxyFacts } from "./proxies/proxy-registry.ts";
 
 const facts = (more: Partial<ProxyFacts>) => proxyFacts({ enforced: snapshot(table([], {}), { subset: "canary" }), ...more });
 const proxies: Record<string, ProxyFacts> = {

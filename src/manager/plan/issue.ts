@@ -2,11 +2,12 @@
 // only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and versions
 // never go back, whatever a proxy has heard from an earlier manager. What is handed out again is the same object, table included:
 // the registry holds one of it for all pods, and the next plan compares it once.
-import type { Snapshot } from "../../../route/snapshot.ts";
-import { type AppPod, podKey } from "../../facts/app-pods.ts";
-import type { AppPlan } from "../../plan/plan-app.ts";
-import type { Rules } from "../../plan/snapshots.ts";
-import type { ProxyFacts, ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import { podKey } from "../facts/pod-key.ts";
+import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
+import type { AppPlan } from "./plan-app.ts";
+import type { Rules } from "./snapshots.ts";
 
 /** What was last handed out for an app. */
 export interface Issue {
@@ -27,10 +28,10 @@ export function nextIssue(
   statusVersion: number,
   plan: AppPlan,
   pods: readonly AppPod[],
-  registry: Pick<ProxyRegistry, "facts">,
+  factsOf: FactsOf,
 ): Issue {
   const takers = pods.flatMap((pod): Taker[] => {
-    const facts = pod.proxy === "own" ? registry.facts(podKey(pod)) : undefined;
+    const facts = pod.proxy === "own" ? factsOf(podKey(pod)) : undefined;
     return facts === undefined ? [] : [{ facts, rules: plan.rulesFor(pod) }];
   });
   let version = Math.max(before?.version ?? 0, statusVersion);

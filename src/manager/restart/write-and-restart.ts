@@ -1,10 +1,10 @@
 // Write-ahead: the status with the restart's record first, then the eviction. Invariant: nobody is evicted whose record is not in
 // the status, or beside a record that another manager has put there meanwhile. Called by the reconciler, as its last step.
-import type { VirtualApp } from "../../../api/virtual-app.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
-import type { Result } from "../../../runtime/reconciler.ts";
-import type { AppRestartFacts, Restarter } from "../../restart/restarter.ts";
-import type { StatusFeed } from "../../status/status-feed.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { Result } from "../../runtime/reconciler.ts";
+import type { StatusFeed } from "../status/status-feed.ts";
+import type { AppRestartFacts, Restarter } from "./restarter.ts";
 
 export interface RestartTurn {
   readonly app: VirtualApp;

@@ -1,12 +1,12 @@
 // Descriptors of our own kinds, for the client and the controllers.
 
-import type { KindDefinition } from "../api/kind.ts";
-import type { ManagerState } from "../api/manager-state.ts";
-import { managerStateKind } from "../api/manager-state.ts";
-import type { VirtualApp } from "../api/virtual-app.ts";
-import { virtualAppKind } from "../api/virtual-app.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
+import type { KindDefinition } from "./kind.ts";
+import type { ManagerState } from "./manager-state.ts";
+import { managerStateKind } from "./manager-state.ts";
+import type { VirtualApp } from "./virtual-app.ts";
+import { virtualAppKind } from "./virtual-app.ts";
 
 export const VIRTUAL_APPS: Resource<VirtualApp> = resourceOf(virtualAppKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);

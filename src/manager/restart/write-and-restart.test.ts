@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { table } from "../../../../test/support/route-table.ts";
-import type { VirtualApp } from "../../../api/virtual-app.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../../api/virtual-app-status.ts";
-import type { RestartStep } from "../../restart/restart-plan.ts";
-import type { StatusFeed } from "../../status/status-feed.ts";
+import { table } from "../../../test/support/route-table.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { StatusFeed } from "../status/status-feed.ts";
+import type { RestartStep } from "./restart-plan.ts";
 import { writeAndRestart } from "./write-and-restart.ts";
 
 const NOW = "2026-01-01T00:00:00Z";

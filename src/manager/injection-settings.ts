@@ -1,9 +1,9 @@
 // What the manager's settings and the cluster make of every injection. Pure.
 
-import type { ManagerConfig } from "../config.ts";
-import type { KnownCluster } from "../facts/cluster-facts.ts";
-import type { InjectionSettings } from "../injection/injection.ts";
-import { hasNativeSidecars } from "../injection/native-sidecars.ts";
+import type { ManagerConfig } from "./config.ts";
+import type { KnownCluster } from "./facts/cluster-facts.ts";
+import type { InjectionSettings } from "./injection/injection.ts";
+import { hasNativeSidecars } from "./injection/native-sidecars.ts";
 
 /** The port `grpc` of the manager's Service. */
 const SERVICE_PORT = 5447;

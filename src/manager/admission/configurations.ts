@@ -1,19 +1,19 @@
 // The webhook configurations as they should be, from the VirtualApps. Pure. Invariants: the API server calls us for pods that an app
 // selects and for no other one, so that nothing else in the cluster depends on the manager; never for the manager's own namespace, or
 // it could not come up again; and equal facts give equal objects, in the same order, with every default written out.
-import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
-import { type LabelSelector, labelSelectorSchema } from "../../../api/label-selector.ts";
-import { validate } from "../../../api/problems.ts";
-import { type VirtualApp, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
+import { validate } from "../../api/problems.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
+import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
   WebhookClientConfig,
-} from "../../../kube/client/resources.ts";
-import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../../admission/webhook.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+} from "../../kube/client/resources.ts";
+import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";

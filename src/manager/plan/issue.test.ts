@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { proxyFacts } from "../../../../test/support/pod-facts.ts";
-import { snapshot, table } from "../../../../test/support/route-table.ts";
-import type { AppPod } from "../../facts/app-pods.ts";
-import type { AppPlan } from "../../plan/plan-app.ts";
-import type { ProxyFacts } from "../../proxies/proxy-registry.ts";
+import { proxyFacts } from "../../../test/support/pod-facts.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import type { AppPod } from "../facts/app-pods.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { type Issue, nextIssue } from "./issue.ts";
+import type { AppPlan } from "./plan-app.ts";
 
 const routes = table([], {});
 const plan = (digests: Record<string, string>): AppPlan => ({
@@ -24,7 +24,7 @@ const pods = [
 const facts = (digest: string | undefined, version: number) =>
   proxyFacts({ enforced: digest === undefined ? undefined : snapshot(routes, { digest, version }), version });
 const issue = (before: Issue | undefined, status: number, digests: Record<string, string>, known: Record<string, ProxyFacts>) =>
-  nextIssue(before, status, plan(digests), pods, { facts: (pod) => known[pod] });
+  nextIssue(before, status, plan(digests), pods, (pod) => known[pod]);
 
 const versions = ({ snapshots }: Issue) => Object.fromEntries([...snapshots].map(([digest, { version }]) => [digest, version]));
 
@@ -69,9 +69,13 @@ describe("nextIssue", () => {
       { ...pods[0], name: "d" },
     ] as AppPod[];
     const known = { "n/a": facts("d1", 4), "n/b": facts("d1", 4), "n/d": facts(undefined, 0) };
-    const next = nextIssue(undefined, 4, plan({ a: "d2-shown", b: "d2-shown", d: "d2" }), three, {
-      facts: (pod) => known[pod as "n/a"],
-    });
+    const next = nextIssue(
+      undefined,
+      4,
+      plan({ a: "d2-shown", b: "d2-shown", d: "d2" }),
+      three,
+      (pod) => known[pod as string as "n/a"],
+    );
     expect(versions(next)).toEqual({ "d2-shown": 5, d2: 6 });
     expect(next.version).toBe(6);
   });

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
-import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
-import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
-import { type VirtualApp, validateVirtualApp } from "../../../api/virtual-app.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
+import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import { setFinalizer } from "./finalizer.ts";
 
 const REF = { namespace: "shop", name: "app" };

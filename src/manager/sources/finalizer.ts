@@ -1,12 +1,12 @@
 // Puts the finalizer on a VirtualApp and takes it off. Invariant: no finalizer of others is lost, since the list is only written over
 // the version that it was read from; an object that is gone, or made anew under the same name, is left alone.
-import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
-import type { VirtualApp } from "../../../api/virtual-app.ts";
-import { MeshError } from "../../../base/errors.ts";
-import type { KubeClient } from "../../../kube/client/types.ts";
-import { isStatus } from "../../../kube/status.ts";
-import { writeFinalizers } from "../../../runtime/finalizer.ts";
-import { VIRTUAL_APPS } from "../../resources.ts";
+import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
+import { isStatus } from "../../kube/status.ts";
+import { writeFinalizers } from "../../runtime/finalizer.ts";
 
 const MAX_ATTEMPTS = 5;
 

@@ -1,6 +1,6 @@
 // The record of requests by which tests and the demo judge: bounded in memory, and as JSON lines of audit.k8s.io/v1 Event
 // for whoever asked for a file. One entry a request, at its end (a watch at its start).
-import { timestamp } from "./object.ts";
+import { timestamp } from "./model/object.ts";
 
 export interface AuditEntry {
   readonly verb: string;

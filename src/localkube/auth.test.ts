@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { API_AUDIENCE, Authenticator } from "./auth.ts";
 import { createBackend } from "./backend.ts";
-import type { StoredObject } from "./object.ts";
+import type { StoredObject } from "./model/object.ts";
 
 function object(kind: string, name: string): StoredObject {
   return {

@@ -2,7 +2,7 @@
 // to its ServiceAccount and, when asked so, to its pod: once either is gone the token is refused, as by the API server.
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Backend } from "./backend.ts";
-import { asArray, asObject, asString, isObject, type JsonObject } from "./object.ts";
+import { asArray, asObject, asString, isObject, type JsonObject } from "./model/object.ts";
 
 /** authentication.k8s.io/v1 UserInfo. */
 export interface User {

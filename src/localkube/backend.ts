@@ -1,7 +1,7 @@
-// What every operation on objects needs, in one value: the store, the table of kinds, time and chance. Made by server.ts.
+// What every operation on objects needs, in one value: the store, the table of kinds, time and chance. Made by localkube.ts.
 import { randomUUID } from "node:crypto";
 import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
-import { Registry } from "./registry.ts";
+import { Registry } from "./model/registry.ts";
 import { Store } from "./store.ts";
 
 export interface Backend {

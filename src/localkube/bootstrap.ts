@@ -1,6 +1,6 @@
 // What every cluster holds from its first moment: the system namespaces and the service of the API server itself.
 import type { Backend } from "./backend.ts";
-import { apiVersionOf, type ResourceType } from "./registry.ts";
+import { apiVersionOf, type ResourceType } from "./model/registry.ts";
 import { createObject } from "./write.ts";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];

@@ -2,11 +2,11 @@
 // established in the write that creates it, where the API server takes a moment. Conversion between versions is None:
 // only apiVersion changes.
 import type { Backend } from "./backend.ts";
-import type { Column } from "./columns.ts";
 import { invalid } from "./failures.ts";
-import { asArray, asObject, asString, isObject, type JsonObject, type StoredObject } from "./object.ts";
-import { customType, type ResourceType, storageKey } from "./registry.ts";
-import type { Problem, Schema } from "./schema.ts";
+import type { Column } from "./model/columns.ts";
+import { asArray, asObject, asString, isObject, type JsonObject, type StoredObject } from "./model/object.ts";
+import { customType, type ResourceType, storageKey } from "./model/registry.ts";
+import type { Problem, Schema } from "./model/schema.ts";
 
 export const DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions";
 /** Holds a definition until its objects are gone (garbage.ts). */

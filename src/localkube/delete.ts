@@ -4,8 +4,8 @@
 import type { Backend } from "./backend.ts";
 import { CLEANUP_FINALIZER, DEFINITIONS } from "./crd.ts";
 import { badRequest, conflict } from "./failures.ts";
-import { asObject, asString, isObject, type StoredObject, timestamp } from "./object.ts";
-import { type ResourceType, storageKey } from "./registry.ts";
+import { asObject, asString, isObject, type StoredObject, timestamp } from "./model/object.ts";
+import { type ResourceType, storageKey } from "./model/registry.ts";
 import { finishDeletion } from "./write.ts";
 
 /** metav1.DeleteOptions as far as it is honoured. */

@@ -1,6 +1,6 @@
 // Discovery documents and a minimal OpenAPI v3, both generated from the table of kinds. The OpenAPI part says of each kind
 // only that it exists and takes fieldValidation, which is what kubectl asks before it applies; schemas stay open.
-import { apiVersionOf, type Registry, type ResourceType } from "./registry.ts";
+import { apiVersionOf, type Registry, type ResourceType } from "./model/registry.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 

@@ -1,7 +1,7 @@
 // The refusals of the API server in its own words, as far as clients read them: who calls these throws the result.
 import { type StatusCause, StatusError } from "../kube/status.ts";
-import { qualifiedResource, type ResourceType } from "./registry.ts";
-import type { Problem } from "./schema.ts";
+import { qualifiedResource, type ResourceType } from "./model/registry.ts";
+import type { Problem } from "./model/schema.ts";
 
 type Named = Pick<ResourceType, "group" | "resource">;
 

@@ -5,8 +5,8 @@ import type { Timer } from "../base/clock.ts";
 import type { Backend } from "./backend.ts";
 import { CLEANUP_FINALIZER, DEFINITIONS } from "./crd.ts";
 import { deleteObject } from "./delete.ts";
-import { asObject, asString, type StoredObject } from "./object.ts";
-import { storageKey } from "./registry.ts";
+import { asObject, asString, type StoredObject } from "./model/object.ts";
+import { storageKey } from "./model/registry.ts";
 import type { StoreEvent } from "./store.ts";
 import { finishDeletion } from "./write.ts";
 

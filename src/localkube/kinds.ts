@@ -2,8 +2,8 @@
 // functions by storage key; each changes the draft in place. Pod specs get the common defaults, not all.
 import { invalid } from "./failures.ts";
 import { checkStringMap } from "./metadata.ts";
-import { asArray, asObject, isObject, type StoredObject } from "./object.ts";
-import { type ResourceType, storageKey } from "./registry.ts";
+import { asArray, asObject, isObject, type StoredObject } from "./model/object.ts";
+import { type ResourceType, storageKey } from "./model/registry.ts";
 
 /** The next free address of the service range. */
 export type AllocateAddress = () => string;

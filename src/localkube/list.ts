@@ -2,9 +2,9 @@
 // next chunk is read at that same version out of the store's history, and is 410 once history no longer reaches back.
 import { StatusError } from "../kube/status.ts";
 import { badRequest, invalid } from "./failures.ts";
-import type { StoredObject } from "./object.ts";
-import { type ResourceType, storageKey } from "./registry.ts";
-import type { Problem } from "./schema.ts";
+import type { StoredObject } from "./model/object.ts";
+import { type ResourceType, storageKey } from "./model/registry.ts";
+import type { Problem } from "./model/schema.ts";
 import type { Selection } from "./selection.ts";
 import type { Store } from "./store.ts";
 

@@ -2,9 +2,9 @@
 // write.ts for every create and update.
 import type { Random } from "../base/clock.ts";
 import { badRequest, invalid } from "./failures.ts";
-import { asObject, isObject, type JsonObject, type Meta, type StoredObject } from "./object.ts";
-import type { ResourceType } from "./registry.ts";
-import type { Problem } from "./schema.ts";
+import { asObject, isObject, type JsonObject, type Meta, type StoredObject } from "./model/object.ts";
+import type { ResourceType } from "./model/registry.ts";
+import type { Problem } from "./model/schema.ts";
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

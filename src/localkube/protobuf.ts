@@ -2,7 +2,7 @@
 // the built-in kinds so. Answers are JSON all the same: clients decode by the answer's own type. Fails closed: a field that
 // the table lacks is refused with 415, so that nothing that a client wrote is dropped.
 import { StatusError } from "../kube/status.ts";
-import { asArray, asObject, isObject, type JsonObject } from "./object.ts";
+import { asArray, asObject, isObject, type JsonObject } from "./model/object.ts";
 import { MESSAGES } from "./protobuf-messages.ts";
 
 interface Field {

@@ -1,11 +1,11 @@
 // The form in which objects, lists and events go out: in the version of the request, whole, as metadata only, or as rows of
 // a Table (meta.k8s.io). Pure; the cells come from the kind's columns.
 
-import { type Column, cellOf } from "./columns.ts";
 import type { Negotiated } from "./content.ts";
 import type { ListResult } from "./list.ts";
-import type { StoredObject } from "./object.ts";
-import { apiVersionOf, type ResourceType } from "./registry.ts";
+import { type Column, cellOf } from "./model/columns.ts";
+import type { StoredObject } from "./model/object.ts";
+import { apiVersionOf, type ResourceType } from "./model/registry.ts";
 import type { WatchEvent } from "./watch.ts";
 
 /** How one request wants its objects. */

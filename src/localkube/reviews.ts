@@ -5,8 +5,8 @@ import { API_AUDIENCE } from "./auth.ts";
 import type { Backend } from "./backend.ts";
 import { deleteObject, readDeleteOptions } from "./delete.ts";
 import { conflict, invalid, notFound } from "./failures.ts";
-import { asArray, asObject, asString, isObject, type JsonObject, type StoredObject, timestamp } from "./object.ts";
-import { apiVersionOf, type ResourceType } from "./registry.ts";
+import { asArray, asObject, asString, isObject, type JsonObject, type StoredObject, timestamp } from "./model/object.ts";
+import { apiVersionOf, type ResourceType } from "./model/registry.ts";
 
 /** The answer to a POST of a review. */
 export function answerReview(type: ResourceType, body: unknown, user: User, auth: Authenticator): JsonObject {

@@ -4,8 +4,8 @@ import { isMeshError } from "../base/errors.ts";
 import { parseFieldSelector } from "../kube/field-selector.ts";
 import { matchesTerms, parseTerms } from "../kube/label-selector.ts";
 import { StatusError } from "../kube/status.ts";
-import { fieldAt, type StoredObject } from "./object.ts";
-import type { ResourceType } from "./registry.ts";
+import { fieldAt, type StoredObject } from "./model/object.ts";
+import type { ResourceType } from "./model/registry.ts";
 
 export type Selection = (object: StoredObject) => boolean;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { StoredObject } from "./object.ts";
+import type { StoredObject } from "./model/object.ts";
 import { Store } from "./store.ts";
 
 const R = "/configmaps";

@@ -1,7 +1,7 @@
 // The objects, their history, and the one resourceVersion counter: etcd and the watch cache in one. Pure and synchronous:
 // no clock, no I/O. Invariants: each write takes the next version; history of a resource is in version order without gaps
 // back to `oldest`; listeners are called in version order, after the write is visible.
-import type { StoredObject } from "./object.ts";
+import type { StoredObject } from "./model/object.ts";
 
 export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";

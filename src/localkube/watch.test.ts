@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import type { StoredObject } from "./object.ts";
-import { Registry, type ResourceType } from "./registry.ts";
+import type { StoredObject } from "./model/object.ts";
+import { Registry, type ResourceType } from "./model/registry.ts";
 import { createSelection } from "./selection.ts";
 import { Store } from "./store.ts";
 import { runWatch, type WatchEvent, type WatchSink } from "./watch.ts";

@@ -4,9 +4,9 @@
 import type { Clock, Timer } from "../base/clock.ts";
 import { createStatus, type Status } from "../kube/status.ts";
 import { listOptions, parseVersion, tooLargeVersion } from "./list.ts";
-import type { StoredObject } from "./object.ts";
-import { type ResourceType, storageKey } from "./registry.ts";
-import type { Problem } from "./schema.ts";
+import type { StoredObject } from "./model/object.ts";
+import { type ResourceType, storageKey } from "./model/registry.ts";
+import type { Problem } from "./model/schema.ts";
 import type { Selection } from "./selection.ts";
 import type { Store, StoreEvent } from "./store.ts";
 

@@ -14,11 +14,11 @@ import {
   type ManagedFields,
   type StoredObject,
   timestamp,
-} from "./object.ts";
+} from "./model/object.ts";
+import { apiVersionOf, type ResourceType, storageKey } from "./model/registry.ts";
+import { applyDefaults, prune, validate } from "./model/schema.ts";
 import { fieldsAfterUpdate, type Writer } from "./patch/apply.ts";
 import type { Place } from "./patch/field-set.ts";
-import { apiVersionOf, type ResourceType, storageKey } from "./registry.ts";
-import { applyDefaults, prune, validate } from "./schema.ts";
 
 /** What a write is about, beside its body. */
 export interface WriteRequest {

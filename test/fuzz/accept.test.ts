@@ -2,7 +2,7 @@
 // not be filtered, and none that could is lost.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodingOf, narrowAccept, preferredEncoding } from "../../src/kube/codec/media-type.ts";
+import { encodingOf, narrowAccept, preferredEncoding } from "../../src/kube/codec/content-negotiation.ts";
 import { budget } from "../support/fuzz.ts";
 
 const READABLE = ["application/json", "application/vnd.kubernetes.protobuf", "*/*", "application/*"];

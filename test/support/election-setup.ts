@@ -1,7 +1,7 @@
 // The election layer in tests: a pod of subset "blue" whose lock is shop-lock in namespace shop, before an API server that
 // echoes. Access reviews are answered apart, so that a test sees the operator's own requests alone.
 import { silentLogger } from "../../src/base/log.ts";
-import { encodingOf } from "../../src/kube/codec/media-type.ts";
+import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
 import type { Call, Handler, Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/layers/election/election.ts";

@@ -4,7 +4,7 @@ import { ByteWindow } from "./byte-window.ts";
 import { NEWLINE, OPEN_BRACE, skipSpace } from "./json-scan.ts";
 import { JsonWalker } from "./json-walker.ts";
 import { codecError } from "./types.ts";
-import type { FrameSplitter } from "./watch-frames.ts";
+import type { FrameSplitter } from "./watch-event.ts";
 
 export class JsonFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;

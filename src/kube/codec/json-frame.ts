@@ -1,13 +1,15 @@
 // Reads one JSON watch event in one pass: its keys and those of its object, no deeper. Used through watch-frames.ts and by
 // the renamer.
+
 import { equalsAscii } from "./ascii.ts";
 import { applyEdits } from "./byte-edit.ts";
-import { SequenceCuts } from "./json-edit.ts";
 import { JsonObjectReader } from "./json-object.ts";
 import { OPEN_BRACE } from "./json-scan.ts";
+import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyMatch, type KeyName, keyName } from "./json-string.ts";
+import { endsEarly, forEachElement, forEachMember, readText, skipOver, walkerAt } from "./json-text.ts";
 import type { JsonWalker } from "./json-walker.ts";
-import { endsEarly, forEachElement, forEachMember, readText, skipOver, walkerAt } from "./json-whole.ts";
+import { isTableType } from "./object-type.ts";
 import { asBuffer, codecError, type ItemMeta, type Keep, type ReadOptions } from "./types.ts";
 import { isWatchEventType, type WatchEventType, type WatchFrame } from "./watch-event.ts";
 
@@ -88,7 +90,7 @@ class EventReader {
   }
 
   #content(): Pick<JsonEvent, "meta" | "rowsStart"> {
-    if (this.#kind === "Table" && this.#apiVersion?.startsWith("meta.k8s.io/")) {
+    if (isTableType({ apiVersion: this.#apiVersion ?? "", kind: this.#kind ?? "" })) {
       if (this.#rowsAmbiguous || this.#rowsStart === undefined) throw malformed("a Table without rows or with two");
       return { meta: undefined, rowsStart: this.#rowsStart };
     }

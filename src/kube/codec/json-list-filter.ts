@@ -4,7 +4,7 @@
 import { equalsAscii } from "./ascii.ts";
 import type { Edit } from "./byte-edit.ts";
 import { ByteWindow } from "./byte-window.ts";
-import type { ElementSieve, ListFilterOptions } from "./element-sieve.ts";
+import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
 import { cutRemainingItemCount, JsonListHead, type ListKey } from "./json-list-head.ts";
 import { JsonListOutput } from "./json-list-output.ts";
 import { JsonObjectReader } from "./json-object.ts";
@@ -14,7 +14,7 @@ import { codecError, DEFAULT_MAX_BYTES, type Emit, type ListPart } from "./types
 
 export class JsonListFilter {
   readonly #maxItemBytes: number;
-  readonly #sieve: ElementSieve;
+  readonly #elements: ElementFilter;
   readonly #window = new ByteWindow();
   readonly #walker = new JsonWalker();
   readonly #output = new JsonListOutput(this.#window);
@@ -32,9 +32,9 @@ export class JsonListFilter {
   #inElement = false;
   #elementStart = 0;
 
-  constructor(sieve: ElementSieve, options: ListFilterOptions) {
+  constructor(elements: ElementFilter, options: ListFilterOptions) {
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
-    this.#sieve = sieve;
+    this.#elements = elements;
     this.#reader = new JsonObjectReader(this.#walker, options);
   }
 
@@ -100,7 +100,7 @@ export class JsonListFilter {
       if (!equalsAscii(bytes, valueStart, valueEnd, "null")) throw notAList();
       if (this.#inHead) this.#flushHead(emit);
     } else if (key === "metadata") {
-      if (!this.#sieve.keepsAll) this.#leaveOutCount(emit);
+      if (!this.#elements.keepsAll) this.#leaveOutCount(emit);
     } else if (key !== "other" && this.#inHead) this.#head.noteType(key, bytes, valueStart);
     if (!this.#inHead) this.#output.pass(valueEnd);
   }
@@ -109,7 +109,7 @@ export class JsonListFilter {
   #leaveOutCount(emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     if (this.#inHead) this.#cuts.push(...cutRemainingItemCount(bytes, valueStart));
-    else if (this.#sieve.dropped > 0) this.#output.cut(cutRemainingItemCount(bytes, valueStart), valueEnd, emit);
+    else if (this.#elements.dropped > 0) this.#output.cut(cutRemainingItemCount(bytes, valueStart), valueEnd, emit);
   }
 
   #openElement(): void {
@@ -126,9 +126,9 @@ export class JsonListFilter {
     const { meta } = this.#reader;
     this.#inElement = false;
     this.#bound(valueEnd - this.#elementStart);
-    if (!this.#sieve.passes(meta)) this.#output.drop(valueEnd, emit);
+    if (!this.#elements.passes(meta)) this.#output.drop(valueEnd, emit);
     else {
-      const written = this.#sieve.rewritten(bytes, this.#elementStart, valueEnd, meta, this.#part);
+      const written = this.#elements.rewritten(bytes, this.#elementStart, valueEnd, meta, this.#part);
       if (written === undefined) this.#output.keep(valueEnd);
       else this.#output.replace(this.#elementStart, valueEnd, written, emit);
     }

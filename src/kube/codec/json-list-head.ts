@@ -1,10 +1,11 @@
 // What the filter reads of a JSON list's own keys: which key is which, whether the document is a Status instead, and where
 // `remainingItemCount` stands, which would tell how much was taken out. Used by the JSON list filter only.
 import type { Edit } from "./byte-edit.ts";
-import { SequenceCuts } from "./json-edit.ts";
+import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyName, keyName } from "./json-string.ts";
+import { forEachMember, readText, skipOver, walkerAt } from "./json-text.ts";
 import type { JsonWalker } from "./json-walker.ts";
-import { forEachMember, readText, skipOver, walkerAt } from "./json-whole.ts";
+import { isStatusType } from "./object-type.ts";
 import { codecError } from "./types.ts";
 
 /** The top-level keys that matter; anything else is `other`. */
@@ -45,7 +46,8 @@ export class JsonListHead {
   get isStatus(): boolean {
     const [kind, ...otherKinds] = this.#kinds;
     const [apiVersion, ...otherVersions] = this.#apiVersions;
-    return kind === "Status" && apiVersion === "v1" && otherKinds.length + otherVersions.length === 0;
+    const isSure = otherKinds.length + otherVersions.length === 0;
+    return isSure && isStatusType({ apiVersion: apiVersion ?? "", kind: kind ?? "" });
   }
 }
 

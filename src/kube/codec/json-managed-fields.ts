@@ -1,10 +1,11 @@
 // Finds `metadata.managedFields` in JSON text. Invariant: only the member of that name (escapes resolved, case kept, as
 // sigs.k8s.io/json reads it) in the object's own metadata is cut, with one comma. Used through strip-managed-fields.ts.
 import type { Edit } from "./byte-edit.ts";
-import { SequenceCuts } from "./json-edit.ts";
+import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyName, keyName } from "./json-string.ts";
+import { forEachElement, forEachMember, goToMember, readText, skipOver, walkerAt } from "./json-text.ts";
 import type { JsonWalker } from "./json-walker.ts";
-import { forEachElement, forEachMember, goToMember, readText, skipOver, walkerAt } from "./json-whole.ts";
+import { isTableType } from "./object-type.ts";
 import type { ListPart } from "./types.ts";
 
 const METADATA = keyName("metadata");
@@ -16,12 +17,12 @@ const KIND = keyName("kind");
 const API_VERSION = keyName("apiVersion");
 
 /** The cuts in an object, a list or a Table. */
-export function jsonDocumentCuts(bytes: Buffer): readonly Edit[] {
+export function jsonObjectCuts(bytes: Buffer): readonly Edit[] {
   return documentCuts(walkerAt(bytes));
 }
 
 /** The cuts in the object of a watch event. */
-export function jsonEventCuts(bytes: Buffer): readonly Edit[] {
+export function jsonFrameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
@@ -44,7 +45,7 @@ function documentCuts(walker: JsonWalker): Edit[] {
     else if (isKey(walker, KIND)) kind = readText(walker) ?? "";
     else if (isKey(walker, API_VERSION)) apiVersion = readText(walker) ?? "";
   });
-  const isTable = kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
+  const isTable = isTableType({ apiVersion, kind });
   const isList = !isTable && kind.endsWith("List");
   const isMade = { object: true, item: isList, row: isTable };
   return found.flatMap(({ part, cuts }) => (isMade[part] ? cuts : []));

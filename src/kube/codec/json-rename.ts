@@ -1,11 +1,12 @@
 // Renames in JSON text by replacing string tokens. Used through rename.ts.
+
 import { applyEdits, type Edit } from "./byte-edit.ts";
 import { readJsonEvent } from "./json-frame.ts";
 import { JsonObjectReader } from "./json-object.ts";
 import { type KeyName, keyName } from "./json-string.ts";
-import { endsEarly, forEachElement, forEachMember, readText, walkerAt } from "./json-whole.ts";
-import type { Rename } from "./rename.ts";
-import { renameInMessage } from "./status-message.ts";
+import { endsEarly, forEachElement, forEachMember, readText, walkerAt } from "./json-text.ts";
+import { isStatusType, isTableType } from "./object-type.ts";
+import { type Rename, renameInMessage, renameName } from "./renamed-text.ts";
 import { asBuffer, codecError, type ListPart } from "./types.ts";
 
 const KEYS = {
@@ -46,8 +47,8 @@ function edited(body: Uint8Array, edits: Edit[]): Uint8Array {
 function documentEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
   const kind = textAt(bytes, findMember(bytes, start, KEYS.kind));
   const apiVersion = textAt(bytes, findMember(bytes, start, KEYS.apiVersion));
-  if (kind === "Status" && apiVersion === "v1") return statusEdits(bytes, start, rename);
-  if (kind !== "Table" || !apiVersion?.startsWith("meta.k8s.io/")) return nameEdits(bytes, start, "item", rename);
+  if (isStatusType({ apiVersion, kind })) return statusEdits(bytes, start, rename);
+  if (!isTableType({ apiVersion, kind })) return nameEdits(bytes, start, "item", rename);
   const rows = findMember(bytes, start, KEYS.rows);
   return rows === undefined ? [] : elementsOf(bytes, rows).flatMap((row) => rowEdits(bytes, row, rename));
 }
@@ -57,10 +58,7 @@ function rowEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
   const edits = nameEdits(bytes, start, "row", rename);
   const cells = edits.length === 0 ? undefined : findMember(bytes, start, KEYS.cells);
   if (cells === undefined) return edits;
-  return [
-    ...edits,
-    ...elementsOf(bytes, cells).flatMap((cell) => textEdits(bytes, cell, (text) => (text === rename.from ? rename.to : text))),
-  ];
+  return [...edits, ...elementsOf(bytes, cells).flatMap((cell) => textEdits(bytes, cell, (text) => renameName(text, rename)))];
 }
 
 function nameEdits(bytes: Buffer, start: number, part: ListPart, { from, to }: Rename): Edit[] {
@@ -78,7 +76,7 @@ function statusEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
   const name = details === undefined ? undefined : findMember(bytes, details, KEYS.name);
   return [
     ...textEdits(bytes, findMember(bytes, start, KEYS.message), (text) => renameInMessage(text, rename)),
-    ...textEdits(bytes, name, (text) => (text === rename.from ? rename.to : text)),
+    ...textEdits(bytes, name, (text) => renameName(text, rename)),
   ];
 }
 
@@ -111,6 +109,6 @@ function elementsOf(bytes: Buffer, start: number): number[] {
   return starts;
 }
 
-function textAt(bytes: Buffer, start: number | undefined): string | undefined {
-  return start === undefined ? undefined : readText(walkerAt(bytes, start));
+function textAt(bytes: Buffer, start: number | undefined): string {
+  return (start === undefined ? undefined : readText(walkerAt(bytes, start))) ?? "";
 }

@@ -3,10 +3,11 @@
 // client's place.
 import { parseResourceVersion } from "../resource-version.ts";
 import { keyName } from "./json-string.ts";
-import { forEachMember, goToMember, readText, walkerAt } from "./json-whole.ts";
+import { forEachMember, goToMember, readText, walkerAt } from "./json-text.ts";
 import { createListFilter } from "./list-filter.ts";
+import { isListType, type ObjectType } from "./object-type.ts";
+import { encodeEnvelope, readEnvelope } from "./protobuf-envelope.ts";
 import { encodeProtobufFrame } from "./protobuf-frame.ts";
-import { type EnvelopeType, encodeEnvelope, isListType, readEnvelope } from "./protobuf-object.ts";
 import { BYTES, fieldsOf } from "./protobuf-wire.ts";
 import { asBuffer, codecError, type Encoding, type Keep } from "./types.ts";
 import type { WatchEventType } from "./watch-event.ts";
@@ -20,7 +21,7 @@ const LIST_RESOURCE_VERSION = 2; // of ListMeta
 
 /** What a list says of itself. */
 interface ListHead {
-  readonly type: EnvelopeType;
+  readonly type: ObjectType;
   readonly resourceVersion: string | undefined;
 }
 
@@ -62,14 +63,14 @@ export function listEvents(
 }
 
 // PodList => Pod
-function itemType(type: EnvelopeType): EnvelopeType {
+function itemType(type: ObjectType): ObjectType {
   const kind = type.kind.slice(0, -"List".length);
   if (!isListType(type) || kind === "" || type.apiVersion === "")
     throw codecError("CODEC_NOT_A_LIST", `reading a list: its kind is ${JSON.stringify(type.kind)}`);
   return { apiVersion: type.apiVersion, kind };
 }
 
-function jsonFrame(eventType: WatchEventType, element: Buffer, { kind, apiVersion }: EnvelopeType): Uint8Array {
+function jsonFrame(eventType: WatchEventType, element: Buffer, { kind, apiVersion }: ObjectType): Uint8Array {
   const own = jsonHead(element).type;
   const isTyped = own.kind !== "" && own.apiVersion !== "";
   if (!isTyped && own.kind + own.apiVersion !== "") throw malformed("an object with half a type");

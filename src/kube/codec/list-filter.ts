@@ -1,10 +1,10 @@
 // Makes the filter for a list response. Called by the proxy's stream layer once the response's content type is known.
-import { ElementSieve, type ListFilterOptions } from "./element-sieve.ts";
+import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
 import { JsonListFilter } from "./json-list-filter.ts";
 import { ProtobufListFilter } from "./protobuf-list-filter.ts";
 import type { ByteFilter, Emit, Encoding, Keep } from "./types.ts";
 
-export type { ListFilterOptions } from "./element-sieve.ts";
+export type { ListFilterOptions } from "./element-filter.ts";
 
 /**
  * A filter over one list response. Kept items pass byte for byte, or as they are rewritten; foreign ones and those without readable metadata are left
@@ -12,28 +12,28 @@ export type { ListFilterOptions } from "./element-sieve.ts";
  * @throws MeshError (by push and end) `CODEC_MALFORMED`, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST`
  */
 export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ByteFilter {
-  const sieve = new ElementSieve(keep, options);
-  const body = encoding === "json" ? new JsonListFilter(sieve, options) : new ProtobufListFilter(sieve, options);
-  return new FailOnceFilter(sieve, body);
+  const elements = new ElementFilter(keep, options);
+  const body = encoding === "json" ? new JsonListFilter(elements, options) : new ProtobufListFilter(elements, options);
+  return new FailOnceFilter(elements, body);
 }
 
 // After an error the state machine inside may not go on: it could take the middle of an object for an object.
 class FailOnceFilter implements ByteFilter {
-  readonly #sieve: ElementSieve;
+  readonly #elements: ElementFilter;
   readonly #body: Pick<ByteFilter, "push" | "end">;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(sieve: ElementSieve, body: Pick<ByteFilter, "push" | "end">) {
-    this.#sieve = sieve;
+  constructor(elements: ElementFilter, body: Pick<ByteFilter, "push" | "end">) {
+    this.#elements = elements;
     this.#body = body;
   }
 
   get dropped(): number {
-    return this.#sieve.dropped;
+    return this.#elements.dropped;
   }
 
   get kept(): number {
-    return this.#sieve.kept;
+    return this.#elements.kept;
   }
 
   push(chunk: Uint8Array, emit: Emit): void {

@@ -1,8 +1,9 @@
 // Reads whose object a request's body is, where the path does not say it (a create). Invariant: what two decoders could
 // read differently is an error. Called by the proxy's election layer, on bodies that are held whole.
 import { JsonObjectReader } from "./json-object.ts";
-import { endsEarly, walkerAt } from "./json-whole.ts";
-import { readEnvelope, readObjectMeta as readProtobufMeta } from "./protobuf-object.ts";
+import { endsEarly, walkerAt } from "./json-text.ts";
+import { readEnvelope } from "./protobuf-envelope.ts";
+import { readProtobufMeta } from "./protobuf-object.ts";
 import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./types.ts";
 
 /** The namespace and name of one object, and its labels if asked for. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */

@@ -1,10 +1,11 @@
 // The filter for protobuf lists: `k8s\0`, then runtime.Unknown, whose field 2 is the list message. Invariants: a message that does
 // not say it is a list is refused before a byte is emitted; what is held is bounded by one item and by the writer's bound,
 // whatever the size of the list.
-import type { ElementSieve, ListFilterOptions } from "./element-sieve.ts";
+import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
+import { isListType, isStatusType, type ObjectType } from "./object-type.ts";
+import { readEnvelopeType } from "./protobuf-envelope.ts";
 import { ProtobufListMessage } from "./protobuf-list-message.ts";
 import { ProtobufListOutput } from "./protobuf-list-output.ts";
-import { type EnvelopeType, isListType, isStatusType, readEnvelopeType } from "./protobuf-object.ts";
 import { ProtobufRawWriter } from "./protobuf-raw-writer.ts";
 import { BYTES, ENVELOPE_PREFIX, FieldCursor } from "./protobuf-wire.ts";
 import { codecError, type Emit } from "./types.ts";
@@ -23,11 +24,11 @@ export class ProtobufListFilter {
   readonly #message: ProtobufListMessage;
   readonly #field = new FieldCursor();
   #state: State = "prefix";
-  #type: EnvelopeType | undefined;
+  #type: ObjectType | undefined;
 
-  constructor(sieve: ElementSieve, options: ListFilterOptions) {
+  constructor(elements: ElementFilter, options: ListFilterOptions) {
     this.#output = new ProtobufListOutput(new ProtobufRawWriter(options.maxHeldBytes ?? MAX_HELD_BYTES));
-    this.#message = new ProtobufListMessage(sieve, this.#output, options);
+    this.#message = new ProtobufListMessage(elements, this.#output, options);
   }
 
   push(chunk: Uint8Array, emit: Emit): void {

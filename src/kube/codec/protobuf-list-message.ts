@@ -1,6 +1,6 @@
 // The fields of a protobuf list message, {1: ListMeta, 2: items}. Invariant: only whole fields 1 and 2 pass. Used by the protobuf
 // list filter.
-import type { ElementSieve, ListFilterOptions } from "./element-sieve.ts";
+import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
 import type { ProtobufListOutput } from "./protobuf-list-output.ts";
 import { ProtobufObjectReader } from "./protobuf-object.ts";
 import { BYTES, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
@@ -12,14 +12,14 @@ const REMAINING_ITEM_COUNT = 4;
 
 export class ProtobufListMessage {
   readonly #maxItemBytes: number;
-  readonly #sieve: ElementSieve;
+  readonly #elements: ElementFilter;
   readonly #output: ProtobufListOutput;
   readonly #reader: ProtobufObjectReader;
   readonly #field = new FieldCursor();
 
-  constructor(sieve: ElementSieve, output: ProtobufListOutput, options: ListFilterOptions) {
+  constructor(elements: ElementFilter, output: ProtobufListOutput, options: ListFilterOptions) {
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
-    this.#sieve = sieve;
+    this.#elements = elements;
     this.#output = output;
     this.#reader = new ProtobufObjectReader(options);
   }
@@ -49,18 +49,18 @@ export class ProtobufListMessage {
   #readItem({ bytes, valueStart, valueEnd }: FieldCursor, size: number, emit: Emit): void {
     this.#reader.read(bytes, valueStart, valueEnd);
     const { meta } = this.#reader;
-    if (!this.#sieve.passes(meta)) {
+    if (!this.#elements.passes(meta)) {
       this.#output.leaveOut(size, emit);
       return;
     }
-    const written = this.#sieve.rewritten(bytes, valueStart, valueEnd, meta, "item");
+    const written = this.#elements.rewritten(bytes, valueStart, valueEnd, meta, "item");
     if (written === undefined) this.#output.keep(size);
     else this.#output.replace(ITEMS, size, written, emit);
   }
 
   // Whether something will be dropped is not known yet, so the count always goes.
   #readListMeta(field: FieldCursor, size: number, emit: Emit): void {
-    const rest = this.#sieve.keepsAll ? undefined : withoutRemainingItemCount(field.value());
+    const rest = this.#elements.keepsAll ? undefined : withoutRemainingItemCount(field.value());
     if (rest === undefined) this.#output.keep(size);
     else this.#output.replace(LIST_META, size, rest, emit);
   }

@@ -1,8 +1,9 @@
 // Finds ObjectMeta's field 17, managedFields, in protobuf messages. Invariant: what is cut shortens every length around it, so
 // each level returns the edits within it, its own header among them. Used through strip-managed-fields.ts.
 import { type Edit, savedBy } from "./byte-edit.ts";
-import { eventOf, FRAME_PREFIX_BYTES } from "./protobuf-frame.ts";
-import { isListType, isStatusType, readEnvelope } from "./protobuf-object.ts";
+import { isListType, isStatusType } from "./object-type.ts";
+import { readEnvelope } from "./protobuf-envelope.ts";
+import { eventOf, FRAME_PREFIX_BYTES, framePrefix } from "./protobuf-frame.ts";
 import { BYTES, ENVELOPE_PREFIX, encodeHeader, FieldCursor } from "./protobuf-wire.ts";
 import { codecError } from "./types.ts";
 
@@ -12,12 +13,12 @@ const MANAGED_FIELDS = 17;
 type FindEdits = (bytes: Buffer, start: number, end: number) => Edit[];
 
 /** The edits in an enveloped object or list. */
-export function protobufBodyCuts(bytes: Buffer): readonly Edit[] {
+export function protobufObjectCuts(bytes: Buffer): readonly Edit[] {
   return bodyEdits(bytes, 0, bytes.length);
 }
 
 /** The edits in an item of a list, which has no envelope of its own. */
-export function protobufItemCuts(bytes: Buffer): readonly Edit[] {
+export function protobufElementCuts(bytes: Buffer): readonly Edit[] {
   return objectEdits(bytes, 0, bytes.length);
 }
 
@@ -26,8 +27,7 @@ export function protobufFrameCuts(frame: Buffer): readonly Edit[] {
   const event = eventOf(frame);
   const edits = extensionEdits(frame, FRAME_PREFIX_BYTES, frame.length);
   if (edits.length === 0) return edits;
-  const replacement = Buffer.alloc(FRAME_PREFIX_BYTES);
-  replacement.writeUInt32BE(event.length - savedBy(edits));
+  const replacement = framePrefix(event.length - savedBy(edits));
   return [{ start: 0, end: FRAME_PREFIX_BYTES, replacement }, ...edits];
 }
 

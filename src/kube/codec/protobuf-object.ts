@@ -3,8 +3,8 @@
 // `readable` only if no field that is read stands there twice, where decoders merge or let the last one win.
 
 import { equalsAscii } from "./ascii.ts";
-import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, FieldCursor, fieldsOf } from "./protobuf-wire.ts";
-import { asBuffer, codecError, type ItemMeta, noLabels, type ReadOptions } from "./types.ts";
+import { BYTES, FieldCursor } from "./protobuf-wire.ts";
+import { type ItemMeta, noLabels, type ReadOptions } from "./types.ts";
 
 const OBJECT_META = 1;
 const NAME = 1;
@@ -121,68 +121,8 @@ export class ProtobufObjectReader {
   }
 }
 
-/** runtime.TypeMeta of an envelope. */
-export interface EnvelopeType {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-/** Reads a runtime.TypeMeta message. */
-export function readEnvelopeType(message: Uint8Array): EnvelopeType {
-  const texts = new Map<number, string>();
-  for (const field of fieldsOf(message)) {
-    if (field.wireType !== BYTES) continue;
-    if (texts.has(field.number)) throw codecError("CODEC_MALFORMED", "reading protobuf: two types in one envelope");
-    texts.set(field.number, field.value().toString("utf8"));
-  }
-  return { apiVersion: texts.get(1) ?? "", kind: texts.get(2) ?? "" };
-}
-
-/** True for metav1.Status. */
-export function isStatusType({ apiVersion, kind }: EnvelopeType): boolean {
-  return kind === "Status" && apiVersion === "v1";
-}
-
-// The generic v1 List holds RawExtensions; the values of the metrics APIs have something else in ObjectMeta's place.
-const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
-
-/** True for a list of objects that can be told apart by their ObjectMeta. */
-export function isListType({ kind }: EnvelopeType): boolean {
-  return kind.endsWith("List") && !LISTS_WITHOUT_METADATA.has(kind);
-}
-
-/** An object's message as a whole runtime.Unknown with its prefix. */
-export function encodeEnvelope({ apiVersion, kind }: EnvelopeType, raw: Uint8Array): Buffer {
-  const type = Buffer.concat([encodeString(1, apiVersion), encodeString(2, kind)]);
-  const none = Buffer.alloc(0);
-  return Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type), encodeBytes(2, raw), encodeBytes(3, none), encodeBytes(4, none)]);
-}
-
-/** A whole runtime.Unknown with its prefix. */
-export interface Envelope {
-  readonly type: EnvelopeType;
-  /** The object's message. */
-  readonly raw: Buffer;
-}
-
-/** Reads a whole enveloped object. Throws `CODEC_MALFORMED`. */
-export function readEnvelope(body: Uint8Array): Envelope {
-  const bytes = asBuffer(body);
-  if (!bytes.subarray(0, 4).equals(ENVELOPE_PREFIX)) throw codecError("CODEC_MALFORMED", "reading protobuf: no k8s prefix");
-  let type: EnvelopeType | undefined;
-  let raw: Buffer | undefined;
-  for (const field of fieldsOf(bytes.subarray(4))) {
-    if (field.number > 2 || field.wireType !== BYTES) continue;
-    if ((field.number === 1 ? type : raw) !== undefined)
-      throw codecError("CODEC_MALFORMED", "reading protobuf: two objects in one envelope");
-    if (field.number === 1) type = readEnvelopeType(field.value());
-    else raw = field.value();
-  }
-  return { type: type ?? { apiVersion: "", kind: "" }, raw: raw ?? bytes.subarray(bytes.length) };
-}
-
 /** The metadata of one object message, or undefined if it cannot be read with certainty. */
-export function readObjectMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
+export function readProtobufMeta(raw: Buffer, options: ReadOptions): ItemMeta | undefined {
   const reader = new ProtobufObjectReader(options);
   reader.read(raw, 0, raw.length);
   return reader.meta;

@@ -1,10 +1,11 @@
 // Renames in protobuf messages: the innermost field is replaced and the lengths around it are written anew, outward. Used
 // through rename.ts.
-import { eventOf, FRAME_PREFIX_BYTES } from "./protobuf-frame.ts";
-import { isStatusType, readEnvelope } from "./protobuf-object.ts";
+
+import { isStatusType } from "./object-type.ts";
+import { readEnvelope } from "./protobuf-envelope.ts";
+import { eventOf, framePrefix } from "./protobuf-frame.ts";
 import { ENVELOPE_PREFIX, replaceField } from "./protobuf-wire.ts";
-import type { Rename } from "./rename.ts";
-import { renameInMessage } from "./status-message.ts";
+import { type Rename, renameInMessage, renameName } from "./renamed-text.ts";
 
 /** Renames in an enveloped object or Status. */
 export function renameProtobufObject(body: Uint8Array, rename: Rename): Uint8Array {
@@ -17,13 +18,11 @@ export function renameProtobufFrame(frame: Uint8Array, rename: Rename): Uint8Arr
   const event = eventOf(frame);
   const renamed = replaceField(event, 2, (extension) => replaceField(extension, 1, (body) => renameProtobufObject(body, rename)));
   if (renamed === event) return frame;
-  const length = Buffer.alloc(FRAME_PREFIX_BYTES);
-  length.writeUInt32BE(renamed.length);
-  return Buffer.concat([length, renamed]);
+  return Buffer.concat([framePrefix(renamed.length), renamed]);
 }
 
 /** Renames in an item of a list, which has no envelope of its own. */
-export function renameProtobufItem(item: Uint8Array, rename: Rename): Uint8Array {
+export function renameProtobufElement(item: Uint8Array, rename: Rename): Uint8Array {
   return renameMeta(item, rename);
 }
 
@@ -35,19 +34,22 @@ function rewriteRaw(body: Uint8Array, rewrite: (raw: Buffer) => Uint8Array): Uin
 
 // Field 1 of an object is its ObjectMeta, field 1 of that the name.
 function renameMeta(object: Uint8Array, rename: Rename): Uint8Array {
-  return replaceField(object, 1, (meta) => replaceField(meta, 1, (name) => renameText(name, rename)));
+  return replaceField(object, 1, (meta) => replaceName(meta, rename));
 }
 
 // metav1.Status: 3 is the message, 5 the details, field 1 of those the name.
 function renameStatus(status: Buffer, rename: Rename): Uint8Array {
-  const translated = replaceField(status, 3, (message) => {
-    const before = message.toString("utf8");
-    const after = renameInMessage(before, rename);
-    return after === before ? message : Buffer.from(after);
-  });
-  return replaceField(translated, 5, (details) => replaceField(details, 1, (name) => renameText(name, rename)));
+  const translated = replaceField(status, 3, (message) => changeText(message, (text) => renameInMessage(text, rename)));
+  return replaceField(translated, 5, (details) => replaceName(details, rename));
 }
 
-function renameText(text: Buffer, { from, to }: Rename): Buffer {
-  return text.equals(Buffer.from(from)) ? Buffer.from(to) : text;
+function replaceName(message: Buffer, rename: Rename): Uint8Array {
+  return replaceField(message, 1, (name) => changeText(name, (text) => renameName(text, rename)));
+}
+
+/** The same bytes if the text stays. */
+function changeText(bytes: Buffer, change: (text: string) => string): Buffer {
+  const text = bytes.toString("utf8");
+  const changed = change(text);
+  return changed === text ? bytes : Buffer.from(changed);
 }

@@ -2,16 +2,11 @@
 // stays (in protobuf the lengths around it, too). A body that does not name the lock comes back as the same array. Called by
 // the proxy's election layer, on one object, one event or one element of a list, which are held whole.
 import { renameJsonElement, renameJsonFrame, renameJsonObject } from "./json-rename.ts";
-import { renameProtobufFrame, renameProtobufItem, renameProtobufObject } from "./protobuf-rename.ts";
+import { renameProtobufElement, renameProtobufFrame, renameProtobufObject } from "./protobuf-rename.ts";
+import type { Rename } from "./renamed-text.ts";
 import type { Encoding, Rewrite } from "./types.ts";
 
-/** `metadata.name` equal to `from` becomes `to`. */
-export interface Rename {
-  readonly from: string;
-  readonly to: string;
-  /** Put behind the quoted name in the message of a Status. */
-  readonly note?: string;
-}
+export type { Rename } from "./renamed-text.ts";
 
 /**
  * Renames one object: Lease, ConfigMap, Endpoints, any kind. In a Status `details.name` and the quoted name in the message
@@ -31,6 +26,6 @@ export function renameFrame(encoding: Encoding, frame: Uint8Array, rename: Renam
 export function elementRenamer(encoding: Encoding, rename: Rename): Rewrite {
   return (element, { name }, part) => {
     if (name !== rename.from) return element;
-    return encoding === "json" ? renameJsonElement(element, part, rename) : renameProtobufItem(element, rename);
+    return encoding === "json" ? renameJsonElement(element, part, rename) : renameProtobufElement(element, rename);
   };
 }

@@ -1,8 +1,8 @@
 // Our own answers as bytes: metav1.Status as a response body and as the ERROR event of a watch, in the encoding that the
 // client asked for. Field numbers are those of the published generated.proto files. Called by the proxy's rescue layer.
 import type { Status, StatusDetails } from "../status.ts";
+import { encodeEnvelope } from "./protobuf-envelope.ts";
 import { encodeProtobufFrame } from "./protobuf-frame.ts";
-import { encodeEnvelope } from "./protobuf-object.ts";
 import { BYTES, encodeBytes, encodeNumber, encodeString, encodeVarint } from "./protobuf-wire.ts";
 import type { Encoding } from "./types.ts";
 

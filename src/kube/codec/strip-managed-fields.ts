@@ -2,24 +2,24 @@
 // other bytes stay (in protobuf but for the lengths around it), and a body that cannot be read passes as it is, since this
 // hides nothing. A body without managedFields comes back as the same array. Called by the proxy where a VirtualApp asks for it.
 import { applyEdits, type Edit } from "./byte-edit.ts";
-import { jsonDocumentCuts, jsonElementCuts, jsonEventCuts } from "./json-managed-fields.ts";
+import { jsonElementCuts, jsonFrameCuts, jsonObjectCuts } from "./json-managed-fields.ts";
 import { JsonWalker } from "./json-walker.ts";
-import { protobufBodyCuts, protobufFrameCuts, protobufItemCuts } from "./protobuf-managed-fields.ts";
+import { protobufElementCuts, protobufFrameCuts, protobufObjectCuts } from "./protobuf-managed-fields.ts";
 import { asBuffer, type Encoding, isCodecError, type Rewrite } from "./types.ts";
 
 /** One object without them; of a list each item, of a Table each row's object. Never throws. */
 export function stripObject(encoding: Encoding, body: Uint8Array): Uint8Array {
-  return stripped(body, encoding === "json" ? jsonDocumentCuts : protobufBodyCuts);
+  return stripped(body, encoding === "json" ? jsonObjectCuts : protobufObjectCuts);
 }
 
 /** One whole watch event with its object stripped, whatever its type. Never throws. */
 export function stripFrame(encoding: Encoding, frame: Uint8Array): Uint8Array {
-  return stripped(frame, encoding === "json" ? jsonEventCuts : protobufFrameCuts);
+  return stripped(frame, encoding === "json" ? jsonFrameCuts : protobufFrameCuts);
 }
 
 /** Strips the kept elements of a list, for `createListFilter`. Never throws. */
 export function elementStripper(encoding: Encoding): Rewrite {
-  if (encoding === "protobuf") return (element) => stripped(element, protobufItemCuts);
+  if (encoding === "protobuf") return (element) => stripped(element, protobufElementCuts);
   const walker = new JsonWalker();
   return (element, _meta, part) =>
     stripped(element, (bytes) => {

@@ -18,6 +18,14 @@ export interface WatchFrame {
   readonly isTable: boolean;
 }
 
+/** Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`; it must not be used after that. */
+export interface FrameSplitter {
+  /** A frame is one whole watch event: a JSON document with a newline behind it, or a message with its 4-byte length before it. */
+  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
+  /** True if no part of an event is held: the stream may end here. */
+  readonly atBoundary: boolean;
+}
+
 /** True for the five event types. */
 export function isWatchEventType(text: string | undefined): text is WatchEventType {
   return TYPES.some((type) => type === text);

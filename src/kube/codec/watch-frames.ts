@@ -3,19 +3,12 @@
 
 import { filterJsonTableFrame, readJsonFrame } from "./json-frame.ts";
 import { JsonFrameSplitter } from "./json-frame-splitter.ts";
-import { ProtobufFrameSplitter, readProtobufFrame } from "./protobuf-frame.ts";
+import { readProtobufFrame } from "./protobuf-frame.ts";
+import { ProtobufFrameSplitter } from "./protobuf-frame-splitter.ts";
 import { DEFAULT_MAX_BYTES, type Encoding, type Keep, type ReadOptions } from "./types.ts";
-import type { WatchFrame } from "./watch-event.ts";
+import type { FrameSplitter, WatchFrame } from "./watch-event.ts";
 
-export type { WatchEventType, WatchFrame } from "./watch-event.ts";
-
-/** Cuts a watch stream into frames. Throws `CODEC_MALFORMED` and `CODEC_TOO_LARGE`; it must not be used after that. */
-export interface FrameSplitter {
-  /** A frame is one whole watch event: a JSON document with a newline behind it, or a message with its 4-byte length before it. */
-  push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
-  /** True if no part of an event is held: the stream may end here. */
-  readonly atBoundary: boolean;
-}
+export type { FrameSplitter, WatchEventType, WatchFrame } from "./watch-event.ts";
 
 /**
  * Makes a splitter for one watch response.

@@ -5,8 +5,8 @@
 // Where it differs from the API server: fields are told apart at their leaves (an object field that became empty stays), and the
 // merge keys of built-in kinds come from a table by field name.
 import { StatusError } from "../../kube/status.ts";
-import type { ManagedFields } from "../object.ts";
-import { asArray, deepEqual, isObject, type JsonObject, type StoredObject } from "../object.ts";
+import type { ManagedFields } from "../model/object.ts";
+import { asArray, deepEqual, isObject, type JsonObject, type StoredObject } from "../model/object.ts";
 import {
   changedFields,
   childPlace,

@@ -1,7 +1,7 @@
 // Sets of fields, as metadata.managedFields records them (FieldsV1): a path is a list of elements "f:name" (field),
 // "k:{...}" (list item by key) or "v:..." (list item by value), joined by a byte that JSON text never holds. Pure.
-import { asArray, deepEqual, isObject, type JsonObject } from "../object.ts";
-import type { Schema } from "../schema.ts";
+import { asArray, deepEqual, isObject, type JsonObject } from "../model/object.ts";
+import type { Schema } from "../model/schema.ts";
 import { builtInListKind, type ListKind, schemaListKind } from "./merge-keys.ts";
 
 const SEPARATOR = "\0";

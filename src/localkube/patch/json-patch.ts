@@ -1,7 +1,7 @@
 // JSON Patch (RFC 6902). Pure: the document is copied. A failed `test` and a path that does not exist are both
 // unprocessable, as the API server answers them.
 import { StatusError } from "../../kube/status.ts";
-import { deepEqual, isObject } from "../object.ts";
+import { deepEqual, isObject } from "../model/object.ts";
 
 interface Operation {
   readonly op: string;

@@ -1,7 +1,7 @@
 // Which lists of the built-in kinds are maps by a key, and which are sets, for strategic merge and server-side apply. The
 // API server reads this from Go struct tags; here it is a table by field name, which suffices for the kinds that are
 // served. Custom resources say it in their schema.
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../model/schema.ts";
 
 export type ListKind =
   | { readonly kind: "atomic" }

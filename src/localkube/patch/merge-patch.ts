@@ -1,5 +1,5 @@
 // JSON Merge Patch (RFC 7386). Pure: nothing that was passed in is changed.
-import { isObject, type JsonObject } from "../object.ts";
+import { isObject, type JsonObject } from "../model/object.ts";
 
 /** The document with the patch merged in: objects merge, null removes, anything else replaces. */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {

@@ -1,8 +1,8 @@
 // Chooses the patch by its media type. Custom resources know no strategic merge, as in the API server.
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { JsonObject, StoredObject } from "../object.ts";
-import type { ResourceType } from "../registry.ts";
+import type { JsonObject, StoredObject } from "../model/object.ts";
+import type { ResourceType } from "../model/registry.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import { applyStrategicMerge } from "./strategic-merge.ts";

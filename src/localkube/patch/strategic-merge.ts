@@ -1,7 +1,7 @@
 // Strategic merge patch for the built-in kinds. Lists with a merge key (merge-keys.ts) merge item by item; `$patch: delete |
 // replace`, `$deleteFromPrimitiveList/...`, `$retainKeys` and `$setElementOrder/...` are understood as far as kubectl apply
 // sends them: order hints are honoured for lists with a key, $retainKeys is honoured for objects. Pure.
-import { asArray, isObject, type JsonObject } from "../object.ts";
+import { asArray, isObject, type JsonObject } from "../model/object.ts";
 import { builtInListKind } from "./merge-keys.ts";
 
 /** The document with the patch merged in. */

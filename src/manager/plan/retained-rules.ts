@@ -1,5 +1,5 @@
 // First-match lists of resources in one canonical form, so that equal views are equal texts and repeated edits do not make lists
-// grow. Pure; called by shown.ts. A list is asked only about the names that it mentions and one that stands for every other name:
+// grow. Pure; called by retained.ts. A list is asked only about the names that it mentions and one that stands for every other name:
 // no list can tell the others apart.
 import { matchesResource, type RetainedRule } from "../../route/table.ts";
 

@@ -4,7 +4,7 @@
 //
 // A record with `expected` stands for an eviction that was, or was about to be, asked for: as long as its pod lives and needs a
 // restart, no other is asked for, whatever the order says by now. One without it only says what is waited for, and has no weight.
-// So a manager that takes over goes on where the last one stopped. See standing.ts for the states.
+// So a manager that takes over goes on where the last one stopped. See roll-state.ts for the states.
 import { ownerText } from "../../route/table.ts";
 import { blockerOf } from "./blocker.ts";
 import { orderPods } from "./restart-order.ts";

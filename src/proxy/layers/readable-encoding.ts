@@ -1,5 +1,5 @@
 // How a reply can be read and filtered, by its own headers. Used wherever a reply's body is looked into.
-import { encodingOf } from "../../kube/codec/media-type.ts";
+import { encodingOf } from "../../kube/codec/content-negotiation.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import type { Reply } from "../http/handler.ts";
 

@@ -2,7 +2,7 @@
 // every thrown error is answered, an unexpected one is logged exactly once, and neither log nor answer ever carries a
 // body or a credential. Errors after the headers do not come here: they abort the sink, and the connection breaks.
 import type { Logger } from "../../base/log.ts";
-import { preferredEncoding } from "../../kube/codec/media-type.ts";
+import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeStatus } from "../../kube/codec/status-bytes.ts";
 import type { Status } from "../../kube/status.ts";
 import type { RawCall, RawLayer, Reply } from "../http/handler.ts";

@@ -5,8 +5,8 @@
 //
 // An operator that gets, changes and updates an object so sends none back: the API server then keeps what it has (test/e2e).
 import type { CounterCell } from "../../base/metric-cells.ts";
+import { narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { narrowAccept } from "../../kube/codec/media-type.ts";
 import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fields.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { frameStream } from "../filter/frame-stream.ts";

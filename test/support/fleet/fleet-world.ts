@@ -189,7 +189,7 @@ function virtualApp(name: string): VirtualApp {
       selector: { matchLabels: { component: name } },
       configuration: { controller: { leaderElectionName: name } },
       route: {
-        onLoss: "InPlace",
+        onLoss: "Resync",
         subRules: [{ name: "canary", match: [{ namespaceSelector: { matchLabels: { track: "canary" } } }] }],
       },
       subsets: [{ name: "canary", labels: { version: "canary" }, routeRules: ["canary"] }],

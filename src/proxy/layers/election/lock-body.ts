@@ -1,7 +1,7 @@
 // Bodies where locks live: bounded, read by their own content type, and refused when they cannot be. Called by the election
 // layer's parts.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
-import { encodingOf } from "../../../kube/codec/media-type.ts";
+import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { type Rename, renameObject } from "../../../kube/codec/rename.ts";
 import type { Encoding } from "../../../kube/codec/types.ts";

@@ -1,6 +1,6 @@
 // Requests for one object where locks live: the subset's own lock, renamed in path and body and translated back, and creates,
 // whose name only the body tells. Called by the election layer.
-import { narrowAccept } from "../../../kube/codec/media-type.ts";
+import { narrowAccept } from "../../../kube/codec/content-negotiation.ts";
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";

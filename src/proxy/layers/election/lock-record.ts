@@ -1,7 +1,7 @@
 // Reads who holds a leader-election lock and for how long from its body: Lease.spec, or the annotation of client-go's old
 // ConfigMap and Endpoints locks. Only for knowing who leads; nothing is decided by it about what may pass. Pure.
 import { z } from "zod";
-import { readEnvelope } from "../../../kube/codec/protobuf-object.ts";
+import { readEnvelope } from "../../../kube/codec/protobuf-envelope.ts";
 import { BYTES, fieldsOf } from "../../../kube/codec/protobuf-wire.ts";
 import type { Encoding } from "../../../kube/codec/types.ts";
 

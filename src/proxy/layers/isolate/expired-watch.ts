@@ -2,7 +2,7 @@
 // old, a stream of one ERROR event with a Status 410. Not the HTTP status 410: the API server never gives that to a watch that
 // it could read, and kopf ends its whole process upon it. Called by the isolate layer.
 
-import { preferredEncoding } from "../../../kube/codec/media-type.ts";
+import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import { encodeErrorFrame } from "../../../kube/codec/status-bytes.ts";
 import { createStatus } from "../../../kube/status.ts";
 import type { Call, Reply } from "../../http/handler.ts";

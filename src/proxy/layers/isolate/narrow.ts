@@ -1,7 +1,8 @@
 // Sends a list or watch with what the API server can filter by itself, and filters the reply by its own content type.
 // Invariant: fails closed. A successful reply that is not a readable list or watch is refused, never passed. Called by isolate.
+
+import { narrowAccept } from "../../../kube/codec/content-negotiation.ts";
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
-import { narrowAccept } from "../../../kube/codec/media-type.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { RESOURCE_MOVES } from "../../../route/decide.ts";

@@ -2,7 +2,7 @@
 // the API server answers for one that is not there; a write needs the stored object and what it becomes to be ours. Both are asked
 // of the API server as the caller. Called by the isolate layer for single objects and deletecollection; lists and watches
 // are narrowed like others. docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
-import { narrowAccept, preferredEncoding } from "../../../kube/codec/media-type.ts";
+import { narrowAccept, preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import type { ItemMeta } from "../../../kube/codec/types.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";

@@ -1,7 +1,7 @@
 // Whose an object in a body is, by its labels. Invariant: what cannot be read with certainty is an error, never nobody's and never
 // ours. Called by object-guard.ts, only for resources that labels divide.
 import { isMeshError } from "../../../base/errors.ts";
-import { encodingOf } from "../../../kube/codec/media-type.ts";
+import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/types.ts";
 import { readFrame } from "../../../kube/codec/watch-frames.ts";

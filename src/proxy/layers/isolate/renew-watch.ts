@@ -1,6 +1,6 @@
 // Asks the API server, as the caller, for what a watch needs to go on with other namespaces: what each that came or went held at one
 // version, and the watch from that version on. Invariant: what the answers hold is exactly what the caller would have had from a list
-// at that version; an answer of any other kind is an error. Made by narrow for each watch; see stream/renewing-watch.ts.
+// at that version; an answer of any other kind is an error. Made by narrow for each watch; see filter/renewing-watch.ts.
 import { MeshError } from "../../../base/errors.ts";
 import { listEvents } from "../../../kube/codec/list-events.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { formatAge } from "../represent.ts";
 import { cellOf, valuesAt } from "./columns.ts";
-import { formatAge } from "./represent.ts";
 
 const object = {
   spec: {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodingOf, narrowAccept, preferredEncoding } from "./media-type.ts";
+import { encodingOf, narrowAccept, preferredEncoding } from "./content-negotiation.ts";
 
 describe("the encoding of a body", () => {
   test.each([

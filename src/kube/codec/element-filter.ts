@@ -12,7 +12,7 @@ export interface ListFilterOptions extends ReadOptions {
   readonly keepsAll?: boolean | undefined;
 }
 
-export class ElementSieve {
+export class ElementFilter {
   kept = 0;
   /** Foreign elements and those that could not be read. */
   dropped = 0;

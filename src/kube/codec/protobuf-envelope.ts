@@ -1,0 +1,46 @@
+// The envelope of protobuf objects: `k8s\0`, then runtime.Unknown {1: type, 2: the object's message}. Used by the protobuf
+// readers and by the encoders of answers.
+import type { ObjectType } from "./object-type.ts";
+import { BYTES, ENVELOPE_PREFIX, encodeBytes, encodeString, fieldsOf } from "./protobuf-wire.ts";
+import { asBuffer, codecError } from "./types.ts";
+
+/** Reads a runtime.TypeMeta message. */
+export function readEnvelopeType(message: Uint8Array): ObjectType {
+  const texts = new Map<number, string>();
+  for (const field of fieldsOf(message)) {
+    if (field.wireType !== BYTES) continue;
+    if (texts.has(field.number)) throw codecError("CODEC_MALFORMED", "reading protobuf: two types in one envelope");
+    texts.set(field.number, field.value().toString("utf8"));
+  }
+  return { apiVersion: texts.get(1) ?? "", kind: texts.get(2) ?? "" };
+}
+
+/** An object's message as a whole runtime.Unknown with its prefix. */
+export function encodeEnvelope({ apiVersion, kind }: ObjectType, raw: Uint8Array): Buffer {
+  const type = Buffer.concat([encodeString(1, apiVersion), encodeString(2, kind)]);
+  const none = Buffer.alloc(0);
+  return Buffer.concat([ENVELOPE_PREFIX, encodeBytes(1, type), encodeBytes(2, raw), encodeBytes(3, none), encodeBytes(4, none)]);
+}
+
+/** A whole runtime.Unknown with its prefix. */
+export interface Envelope {
+  readonly type: ObjectType;
+  /** The object's message. */
+  readonly raw: Buffer;
+}
+
+/** Reads a whole enveloped object. Throws `CODEC_MALFORMED`. */
+export function readEnvelope(body: Uint8Array): Envelope {
+  const bytes = asBuffer(body);
+  if (!bytes.subarray(0, 4).equals(ENVELOPE_PREFIX)) throw codecError("CODEC_MALFORMED", "reading protobuf: no k8s prefix");
+  let type: ObjectType | undefined;
+  let raw: Buffer | undefined;
+  for (const field of fieldsOf(bytes.subarray(4))) {
+    if (field.number > 2 || field.wireType !== BYTES) continue;
+    if ((field.number === 1 ? type : raw) !== undefined)
+      throw codecError("CODEC_MALFORMED", "reading protobuf: two objects in one envelope");
+    if (field.number === 1) type = readEnvelopeType(field.value());
+    else raw = field.value();
+  }
+  return { type: type ?? { apiVersion: "", kind: "" }, raw: raw ?? bytes.subarray(bytes.length) };
+}

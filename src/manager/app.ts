@@ -108,11 +108,11 @@ async function createBase(config: ManagerConfig) {
 }
 
 /** Pods are followed before this replica leads, so that it knows then who was removed just before. */
-function createPodWatches({ informers, clock, log }: Base) {
+function createPodWatches({ config, informers, clock, log }: Base) {
   const apps = informers.store(VIRTUAL_APPS);
   const pods = createPodWatch({ informers, apps, log });
   const followed = createPodWatch({ informers, apps, log });
-  const gone = createGonePods({ clock });
+  const gone = createGonePods({ clock, tokenCacheMs: config.apiServerTokenCacheMs });
   const endFollowing = gone.follow(followed);
   return {
     pods,

@@ -30,6 +30,13 @@ describe("the manager's settings", () => {
     expect(() => read("--lease-duration-ms", "20001")).toThrow(/--lease-duration-ms .*, 1000 to 20000/);
   });
 
+  it("refuse a token cache shorter than kube-apiserver's, except on the loopback", () => {
+    const short = ["--api-server-token-cache-ms", "9999"];
+    expect(read().apiServerTokenCacheMs).toBe(10_000);
+    expect(read(...short).apiServerTokenCacheMs).toBe(9_999);
+    expect(() => read(...short, ...MESH)).toThrow(/--api-server-token-cache-ms .*must be at least 10000 with --identity mesh/);
+  });
+
   it("refuse a URL that the API server would not take", () => {
     for (const url of ["http://a", "https://a/?x", "https://u@a", "https://a/path", "/", "https://a:99999", "https://["]) {
       expect(() => read("--webhook-url", url)).toThrow(/--webhook-url .*must be https:\/\/host:port/);

@@ -7,6 +7,8 @@ import { type CommandLine, listenAddress, listenAddresses, logLevel, millisecond
  * older ones are over (src/proxy/session/stream-ledger.ts): with more than 22.5 s it might follow one of those.
  */
 const MAX_LEASE_MS = 20_000;
+/** `TokenSuccessCacheTTL` of kube-apiserver. No flag changes it; only a kube-apiserver of tests has another one (test/kube). */
+const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /** Or "". */
@@ -24,6 +26,7 @@ const fields = z.object({
   logLevel,
   restartSettleMs: milliseconds(0, 240_000),
   leaseDurationMs: milliseconds(1_000, MAX_LEASE_MS),
+  apiServerTokenCacheMs: milliseconds(1_000, 600_000),
   identity: z.enum(["mesh", "none"]),
   serviceName: requiredText,
   clusterDomain: requiredText,
@@ -38,10 +41,14 @@ const fields = z.object({
   certificateLifetimeMs: milliseconds(10_000, 31_536_000_000),
 });
 
-const schema = fields.superRefine(({ identity, grpcListen, webhookListen, proxyImage }, context) => {
+const schema = fields.superRefine(({ identity, grpcListen, webhookListen, proxyImage, apiServerTokenCacheMs }, context) => {
   const problem = (setting: string, message: string) => context.addIssue({ code: "custom", path: [setting], message });
   if (identity !== "mesh" && !LOOPBACK.test(grpcListen.host)) {
     problem("grpcListen", "must be a loopback address with --identity none: nobody proves who he is then");
+  }
+  if (identity === "mesh" && apiServerTokenCacheMs < KUBERNETES_TOKEN_CACHE_MS) {
+    const message = `must be at least ${KUBERNETES_TOKEN_CACHE_MS} with --identity mesh: kube-apiserver accepts a valid token for that long`;
+    problem("apiServerTokenCacheMs", message);
   }
   if (webhookListen === undefined) return;
   if (identity !== "mesh") problem("webhookListen", "needs --identity mesh, for its certificate");
@@ -98,6 +105,12 @@ export const managerCommandLine: CommandLine<typeof schema> = {
       env: "CTRLMESH_LEASE_DURATION_MS",
       fallback: "15000",
       help: "how long a silent leader keeps its lease, at most 20000",
+    },
+    apiServerTokenCacheMs: {
+      flag: "api-server-token-cache-ms",
+      env: "CTRLMESH_API_SERVER_TOKEN_CACHE_MS",
+      fallback: String(KUBERNETES_TOKEN_CACHE_MS),
+      help: "how long kube-apiserver accepts a token that it has found valid; a pod removed by force counts for 2 s more",
     },
     identity: {
       flag: "identity",

@@ -22,7 +22,7 @@ describeWithKube("a pod whose object is removed by force while its processes go 
   const probes: Probe[] = [];
 
   beforeAll(async () => {
-    kube = await startKube({ controllerManager: true });
+    kube = await startKube({ controllerManager: true, tokenCacheMs: 10_000 });
     mesh = await startMesh({ kube, managers: 2 });
     await mesh.apply(demoVirtualApp());
     next = await mesh.addPod({ name: "canary-0", labels: { version: "v2" } });

@@ -37,6 +37,7 @@ func configure(opts *options, s *state) (*controlPlane, error) {
 	if err := parse("kube-apiserver", p.apiServer.Flags(), apiServerArgs(opts, s)); err != nil {
 		return nil, err
 	}
+	p.apiServer.Authentication.TokenSuccessCacheTTL = opts.tokenCache
 	controllers := p.controllerManager.Flags(controllermanager.KnownControllers(), controllermanager.ControllersDisabledByDefault(), controllermanager.ControllerAliases())
 	if err := parse("kube-controller-manager", controllers, controllerManagerArgs(opts, s)); err != nil {
 		return nil, err

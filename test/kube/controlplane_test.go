@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -10,7 +11,7 @@ import (
 // The flags are text to the compiler: an upgrade of Kubernetes that drops one would show only at the next start.
 func TestTheComponentsKnowTheirFlags(t *testing.T) {
 	opts, err := parseOptions([]string{"--dir", t.TempDir(), "--audit", "--controller-manager", "--scheduler",
-		"--feature-gates", "ShardedListAndWatch=true", "--apiserver-arg=--max-requests-inflight=7"})
+		"--feature-gates", "ShardedListAndWatch=true", "--token-cache=1s", "--apiserver-arg=--max-requests-inflight=7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +28,9 @@ func TestTheComponentsKnowTheirFlags(t *testing.T) {
 	}
 	if got := plane.apiServer.GenericServerRunOptions.MaxRequestsInFlight; got != 7 {
 		t.Errorf("--apiserver-arg: got %d requests in flight, want 7", got)
+	}
+	if got := plane.apiServer.Authentication.TokenSuccessCacheTTL; got != time.Second {
+		t.Errorf("--token-cache: got %v, want 1s", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // options are the flags of the command line, checked before anything is started.
@@ -16,6 +17,7 @@ type options struct {
 	scheduler             bool
 	audit                 bool
 	featureGates          string
+	tokenCache            time.Duration
 	apiServerArgs         []string
 	controllerManagerArgs []string
 	parentPid             int
@@ -32,6 +34,7 @@ func parseOptions(args []string) (*options, error) {
 	fs.BoolVar(&o.scheduler, "scheduler", false, "run the scheduler")
 	fs.BoolVar(&o.audit, "audit", false, "write DIR/audit.log: one JSON line for each request that changes things; also how go-foo asks for its objects")
 	fs.StringVar(&o.featureGates, "feature-gates", "", "A=true,B=false, for all components")
+	fs.DurationVar(&o.tokenCache, "token-cache", 10*time.Second, "how long the API server accepts a token that it has found valid; kube-apiserver has no flag for it")
 	fs.Func("apiserver-arg", "a flag of kube-apiserver, set after those set here; repeatable", appendTo(&o.apiServerArgs))
 	fs.Func("controller-manager-arg", "the same for kube-controller-manager", appendTo(&o.controllerManagerArgs))
 	fs.IntVar(&o.parentPid, "parent-pid", 0, "stop when this process is gone")
@@ -50,6 +53,9 @@ func parseOptions(args []string) (*options, error) {
 		if port < 0 || port > 65535 {
 			problems = append(problems, fmt.Errorf("%s: %d is not a port", name, port))
 		}
+	}
+	if o.tokenCache <= 0 {
+		problems = append(problems, fmt.Errorf("--token-cache: %v is not above 0", o.tokenCache))
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)

@@ -13,6 +13,8 @@ export interface KubeOptions {
   readonly controllerManager?: boolean;
   readonly scheduler?: boolean;
   readonly featureGates?: string;
+  /** How long the API server accepts a token that it has found valid, in milliseconds; default 1,000. Kubernetes has 10,000. */
+  readonly tokenCacheMs?: number;
   /** Flags of kube-apiserver beyond ours, such as "--goaway-chance=0.01". */
   readonly apiServerArgs?: readonly string[];
   /** Keep state here instead of in a temporary folder. */
@@ -54,6 +56,8 @@ export interface Kube {
   readonly caPem: string;
   /** Bearer token of a cluster administrator. */
   readonly token: string;
+  /** How long the API server accepts a token that it has found valid; 10,000 with KUBEBUILDER_ASSETS, which cannot have another. */
+  readonly tokenCacheMs: number;
   readonly pid: number;
   readonly startupMs: number;
   /** When the process that runs was started: milliseconds since 1970. */
@@ -80,6 +84,9 @@ interface Announcement {
 const ASSETS_LAUNCHER = fileURLToPath(new URL("./kube-assets/main.ts", import.meta.url));
 const READY_MS = 90_000;
 const LOG_LINES = 30;
+/** Tests wait for this time and 2 s more wherever a manager starts and wherever a pod is removed by force. */
+const SHORT_TOKEN_CACHE_MS = 1_000;
+const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 
 /** Starts a control plane; the binary is built first if need be. @throws Error with the end of its log if it does not start */
 export async function startKube(options: KubeOptions = {}): Promise<Kube> {
@@ -109,6 +116,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     caFile: ready.ca,
     caPem: readFileSync(ready.ca, "utf8"),
     token: ready.token,
+    tokenCacheMs: program.tokenCacheMs,
     startupMs: ready.startupMs,
     get startedAtMs() {
       return startedAtMs;
@@ -134,13 +142,20 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   };
 }
 
-async function programFor({ controllerManager, scheduler }: KubeOptions): Promise<{ command: string; args: string[] }> {
+interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly tokenCacheMs: number;
+}
+
+async function programFor({ controllerManager, scheduler, tokenCacheMs = SHORT_TOKEN_CACHE_MS }: KubeOptions): Promise<Program> {
   const assets = kubeAssetsFolder([
     ...(controllerManager ? (["kube-controller-manager"] as const) : []),
     ...(scheduler ? (["kube-scheduler"] as const) : []),
   ]);
-  if (assets !== undefined) return { command: process.execPath, args: [ASSETS_LAUNCHER] };
-  return { command: await goProgram("test/kube"), args: [] };
+  if (assets !== undefined)
+    return { command: process.execPath, args: [ASSETS_LAUNCHER], tokenCacheMs: KUBERNETES_TOKEN_CACHE_MS };
+  return { command: await goProgram("test/kube"), args: ["--token-cache", `${tokenCacheMs}ms`], tokenCacheMs };
 }
 
 // The log grows while it is read: what follows the last line end is not a whole event yet.

@@ -6,7 +6,7 @@ import { silentLogger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
-import { createGonePods, GRACE_MS } from "./gone-pods.ts";
+import { createGonePods } from "./gone-pods.ts";
 import { createPodWatch } from "./pod-watch.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
@@ -15,11 +15,12 @@ const pod = (name: string, status: Pod["status"] = { phase: "Running" }): Pod =>
   ...(status === undefined ? {} : { status }),
 });
 const container = (state: object) => ({ name: "operator", ready: false, restartCount: 0, state });
+const GRACE_MS = 12_000;
 const facts = { connected: true } as ProxyFacts;
 
 function setUp() {
   const clock = createFakeClock();
-  const gone = createGonePods({ clock });
+  const gone = createGonePods({ clock, tokenCacheMs: 10_000 });
   const over: string[] = [];
   gone.onOver((namespace) => over.push(namespace));
   const names = () => gone.list("shop").map((each) => each.pod?.metadata.name ?? "unknown");

@@ -14,11 +14,8 @@ import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
-/**
- * How long a pod counts after its removal was seen. kube-apiserver remembers for 10 s that a token was good (TokenSuccessCacheTTL,
- * which no flag changes); the rest is for its own view of pods to follow, and for a request that it has just let in.
- */
-export const GRACE_MS = 12_000;
+/** Beyond the API server's token cache: time for its own view of pods to follow, and for a request that it has just let in. */
+const MARGIN_MS = 2_000;
 
 export interface GonePod {
   /** As it was seen last; undefined: whoever was removed before this replica followed the pods. */
@@ -43,10 +40,17 @@ export interface GonePods extends GoneLists {
   onOver(handler: (namespace: string) => void): void;
 }
 
-export function createGonePods({ clock }: { readonly clock: Clock }): GonePods & {
+export interface GonePodsOptions {
+  readonly clock: Clock;
+  /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. A removed pod counts for 2 s more than that. */
+  readonly tokenCacheMs: number;
+}
+
+export function createGonePods({ clock, tokenCacheMs }: GonePodsOptions): GonePods & {
   /** Follows the pods in a replica that does not lead. The returned function ends that, for `listed` to go on from there. */
   follow(watch: PodWatch): () => void;
 } {
+  const graceMs = tokenCacheMs + MARGIN_MS;
   const entries = new Map<string, Set<GonePod>>();
   const sinceMs = new Map<string, number>();
   const followed = new Map<string, readonly Pod[]>();
@@ -62,7 +66,7 @@ export function createGonePods({ clock }: { readonly clock: Clock }): GonePods &
     });
   };
   const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
-    if (!isHarmless(pod, facts)) keep(pod.metadata.namespace ?? "", { pod, facts }, GRACE_MS);
+    if (!isHarmless(pod, facts)) keep(pod.metadata.namespace ?? "", { pod, facts }, graceMs);
   };
   const ageMs = (namespace: string) => {
     const nowMs = clock.monotonicMs();
@@ -82,7 +86,7 @@ export function createGonePods({ clock }: { readonly clock: Clock }): GonePods &
       const there = new Set(pods.map(({ metadata }) => metadata.uid));
       for (const pod of followed.get(namespace) ?? []) if (!there.has(pod.metadata.uid)) removed(pod, undefined);
       followed.delete(namespace);
-      const leftMs = GRACE_MS - ageMs(namespace);
+      const leftMs = graceMs - ageMs(namespace);
       if (leftMs > 0) keep(namespace, { pod: undefined, facts: undefined }, leftMs);
     },
     left,

@@ -39,6 +39,8 @@ export interface IdentityOptions {
   readonly caSettleMs: number;
   /** Of proxies' certificates, in milliseconds. */
   readonly certificateLifetimeMs: number;
+  /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. */
+  readonly apiServerTokenCacheMs: number;
   readonly pods: readonly PodLists[];
   readonly isLeader: () => boolean;
   readonly clock: Clock;
@@ -88,7 +90,7 @@ export function addIdentity(options: IdentityOptions): Identity {
   });
   addExpiryMetric(metricsRegistry, identity);
   const identify = createIdentify({
-    reviewer: createTokenReviewer({ client, clock }),
+    reviewer: createTokenReviewer({ client, clock, goodMs: options.apiServerTokenCacheMs }),
     rejections,
     limit: createAddressLimit(clock),
   });

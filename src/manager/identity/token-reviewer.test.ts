@@ -27,7 +27,7 @@ beforeEach(() => {
     asked.push(made);
     return answer(made);
   };
-  reviewer = createTokenReviewer({ client: { request }, clock });
+  reviewer = createTokenReviewer({ client: { request }, clock, goodMs: 10_000 });
 });
 
 describe("a token", () => {

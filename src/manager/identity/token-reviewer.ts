@@ -32,10 +32,13 @@ export interface TokenReviewer {
 export interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
   readonly clock: Clock;
+  /**
+   * How long a valid token is accepted without another review, in milliseconds. A proxy asks for a certificate and then connects. The API
+   * server itself does not look at a valid token again for this long.
+   */
+  readonly goodMs: number;
 }
 
-// A proxy asks for a certificate and then connects. The API server itself remembers for 10 s that a token was good.
-const GOOD_MS = 10_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
 // A thousand proxies that come back at once are through in a few seconds, and the API server hardly notices.
@@ -47,7 +50,7 @@ const MAX_TOKEN_LENGTH = 16_384;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
-export function createTokenReviewer({ client, clock }: TokenReviewerOptions): TokenReviewer {
+export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
   const known = new Map<string, { readonly verdict: Promise<Verdict>; untilMs: number }>();
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
@@ -83,7 +86,7 @@ export function createTokenReviewer({ client, clock }: TokenReviewerOptions): To
       const entry = { verdict: ask(token), untilMs: Number.POSITIVE_INFINITY };
       known.set(key, entry);
       void entry.verdict.then(({ kind }) => {
-        entry.untilMs = clock.monotonicMs() + (kind === "pod" ? GOOD_MS : BAD_MS);
+        entry.untilMs = clock.monotonicMs() + (kind === "pod" ? goodMs : BAD_MS);
         if (kind === "wait" && known.get(key) === entry) known.delete(key);
       });
       return entry.verdict;

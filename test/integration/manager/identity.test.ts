@@ -74,15 +74,8 @@ beforeEach(async () => {
   await informers.start(signal);
   mesh = addIdentity({
     ...{ client, informers, namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", clusterDomain: "cluster.local" },
-    ...{
-      leaseName: "ctrlmesh-manager",
-      serverNames: [],
-      caSecret: "",
-      caSettleMs: 1_000,
-      certificateLifetimeMs: 86_400_000,
-      pods: [lists],
-    },
-    ...{ isLeader: () => true, clock, random: () => 1, log, metricsRegistry },
+    ...{ leaseName: "ctrlmesh-manager", serverNames: [], caSecret: "", caSettleMs: 1_000, certificateLifetimeMs: 86_400_000 },
+    ...{ apiServerTokenCacheMs: 10_000, pods: [lists], isLeader: () => true, clock, random: () => 1, log, metricsRegistry },
   });
   for (const runnable of mesh.runnables) await runnable.start(signal);
   registry = createProxyRegistry({ log });

@@ -63,6 +63,8 @@ function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbos
         "127.0.0.1:0",
         "--lease-duration-ms",
         String(leaseDurationMs),
+        "--api-server-token-cache-ms",
+        String(kube.tokenCacheMs),
         "--restart-settle-ms",
         "2000",
         "--log-level",

@@ -34,7 +34,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const pods = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
   const controller = addVirtualAppController({
     ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry: createProxyRegistry({ log }) },
-    gone: createGonePods({ clock }),
+    gone: createGonePods({ clock, tokenCacheMs: 10_000 }),
     events: { event: () => undefined } as unknown as Parameters<typeof addVirtualAppController>[0]["events"],
     metrics: createControllerMetrics(metricsRegistry),
     observed: createManagerMetrics({ metricsRegistry }),

@@ -13,7 +13,7 @@ import { createStreamMetrics } from "./filter/stream-metrics.ts";
 import type { Layer } from "./http/handler.ts";
 import { createIdentity } from "./identity/create-identity.ts";
 import { election } from "./layers/election/election.ts";
-import { createLockGate } from "./layers/election/lock-gate.ts";
+import { createLockGate, lockGate } from "./layers/election/lock-gate.ts";
 import { type IsolateDeps, isolate } from "./layers/isolate/isolate.ts";
 import { keepOut, ownsNothing } from "./layers/isolate/keep-out.ts";
 import { createPlanLog } from "./layers/isolate/plan-log.ts";
@@ -43,8 +43,9 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
     session,
     certificate,
     layers: ({ discovery }) => ({
-      election: election({ session, clock, log, gate }),
-      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans, gate }),
+      election: election({ session, gate, clock, log }),
+      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans }),
+      lockGate: lockGate(gate),
     }),
     plans,
     registry,

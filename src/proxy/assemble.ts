@@ -12,9 +12,8 @@ import { createDiscovery, type Discovery } from "./api-server/discovery.ts";
 import { createUpstream, type UpstreamOptions } from "./api-server/upstream.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages, type PlanSource } from "./debug/debug-pages.ts";
-import type { Layer } from "./http/handler.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
-import { createPipeline } from "./layers/stack.ts";
+import { createPipeline, type PipelineDeps } from "./layers/stack.ts";
 import { createProxyMetrics } from "./metrics.ts";
 import { createTrafficServer, type TrafficServerOptions } from "./server/traffic-server.ts";
 import { createTunnel } from "./server/tunnel.ts";
@@ -24,7 +23,7 @@ export interface ProxyDeps {
   readonly session: Session & Partial<ManagerContact> & Runnable;
   readonly certificate: ServingCertificate;
   /** The layers that decide; made with what they need of the rest. */
-  readonly layers: (parts: { readonly discovery: Discovery }) => { readonly election: Layer; readonly isolate: Layer };
+  readonly layers: (parts: { readonly discovery: Discovery }) => Pick<PipelineDeps, "election" | "isolate" | "lockGate">;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random?: Random;

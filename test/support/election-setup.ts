@@ -1,12 +1,13 @@
 // The election layer in tests: a pod of subset "blue" whose lock is shop-lock in namespace shop, before an API server that
-// echoes. Access reviews are answered apart, so that a test sees the operator's own requests alone.
+// echoes.
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
-import type { Call, Handler, Reply } from "../../src/proxy/http/handler.ts";
+import type { Call, Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/layers/election/election.ts";
+import { createLockGate, lockGate } from "../../src/proxy/layers/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import type { LockReview } from "../../src/proxy/session/session.ts";
+import type { GateKeeper, LockReview } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
@@ -37,16 +38,8 @@ export function echo(call: Call): Reply {
   return jsonReply(lease(decodeURIComponent(call.info.segments.at(-1) ?? "")));
 }
 
-/** The answer to an access review: what may not be done. */
-export type Denies = (attributes: ReviewAttributes) => boolean | "unanswered" | Promise<never>;
-
-export interface ReviewAttributes {
-  readonly namespace: string;
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly name?: string;
-}
+/** Keeps nothing for the next process. */
+export const NO_KEEPER: GateKeeper = { lockBefore: undefined, keepGate: () => undefined, keepLease: () => undefined };
 
 export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
   const enforcer = createEnforcer();
@@ -65,19 +58,8 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     setLockReview: (review: LockReview | null) => void reviews.push(review),
   };
   const upstream = fakeUpstream(answer);
-  /** `isDeaf`: the request goes on, though it is aborted. */
-  const reviewer = { denies: (() => false) as Denies, reason: "", isDeaf: false, calls: [] as Call[] };
-  const next: Handler = async (call) => {
-    if (call.info.kind !== "resource" || call.info.resource !== "selfsubjectaccessreviews") return upstream(call);
-    reviewer.calls.push(call);
-    const aborted = new Promise<never>((_, reject) => {
-      if (!reviewer.isDeaf) call.signal.addEventListener("abort", () => reject(new Error("aborted")));
-    });
-    const denied = await Promise.race([reviewer.denies(attributesOf(call)), aborted]);
-    if (denied === "unanswered") return jsonReply({ kind: "Status", code: 403 }, 403);
-    return jsonReply({ kind: "SelfSubjectAccessReview", status: { allowed: !denied, reason: reviewer.reason } }, 201);
-  };
-  const handler = election({ session, clock, log: silentLogger() })(next);
+  const gate = createLockGate(clock, NO_KEEPER);
+  const handler = election({ session, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {
     const error = await send(method, target, options).catch((thrown: unknown) => thrown);
@@ -87,10 +69,5 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
   const sent = () => upstream.calls.at(-1);
   const sentText = () => Buffer.from(sent()?.body as Uint8Array).toString("utf8");
   const sentBody = () => JSON.parse(sentText());
-  const asked = () => reviewer.calls.map(attributesOf);
-  return { enforcer, clock, leader, reviews, reviewer, asked, upstream, handler, send, refusal, sent, sentText, sentBody };
-}
-
-function attributesOf(call: Call): ReviewAttributes {
-  return JSON.parse(Buffer.from(call.body as Uint8Array).toString("utf8")).spec.resourceAttributes;
+  return { enforcer, clock, leader, reviews, upstream, handler, send, refusal, sent, sentText, sentBody };
 }

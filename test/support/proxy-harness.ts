@@ -27,6 +27,7 @@ export interface HarnessOptions {
   /** The API server; `open` are the connections that it has. */
   readonly api: Pick<FakeApi, "url" | "open"> & { readonly ca: { readonly certPem: string } };
   readonly isolate?: Layer;
+  readonly lockGate?: Layer;
   readonly election?: Layer;
   /** False: the session has no snapshot. */
   readonly hasSnapshot?: boolean;
@@ -92,7 +93,11 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const proxy = createProxy(config, {
     certificate,
     session: Object.assign(session, { name: "session", start: async () => undefined, stop: async () => undefined }),
-    layers: () => ({ election: options.election ?? passThrough, isolate: options.isolate ?? passThrough }),
+    layers: () => ({
+      election: options.election ?? passThrough,
+      isolate: options.isolate ?? passThrough,
+      lockGate: options.lockGate ?? passThrough,
+    }),
     registry,
     clock: systemClock,
     log,

@@ -1,10 +1,12 @@
-// Our own answers as bytes: metav1.Status as a response body and as the ERROR event of a watch, in the encoding that the
-// client asked for. Field numbers are those of the published generated.proto files. Called by the proxy's rescue layer.
+// metav1.Status as bytes: as a response body and as the ERROR event of a watch, in JSON and protobuf. Field numbers are those of
+// the published generated.proto files. Called by the proxy's layers.
 import type { Status, StatusDetails } from "../status.ts";
-import { encodeEnvelope } from "./protobuf-envelope.ts";
+import { encodeEnvelope, readEnvelope } from "./protobuf-envelope.ts";
 import { encodeProtobufFrame } from "./protobuf-frame.ts";
-import { BYTES, encodeBytes, encodeNumber, encodeString, encodeVarint } from "./protobuf-wire.ts";
+import { BYTES, encodeBytes, encodeNumber, encodeString, encodeVarint, fieldsOf } from "./protobuf-wire.ts";
 import type { Encoding } from "./types.ts";
+
+const MESSAGE = 3;
 
 /** A Status as a response body: JSON with a newline, or `k8s\0` and runtime.Unknown. */
 export function encodeStatus(encoding: Encoding, status: Status): Uint8Array {
@@ -18,11 +20,24 @@ export function encodeErrorFrame(encoding: Encoding, status: Status): Uint8Array
   return encodeProtobufFrame("ERROR", encodeStatus("protobuf", status));
 }
 
+/** The message of a Status in a response body; "" if the body cannot be read. */
+export function readStatusMessage(encoding: Encoding, body: Uint8Array): string {
+  try {
+    if (encoding === "json") return String(JSON.parse(Buffer.from(body).toString("utf8")).message ?? "");
+    for (const field of fieldsOf(readEnvelope(body).raw)) {
+      if (field.number === MESSAGE && field.wireType === BYTES) return field.value().toString("utf8");
+    }
+  } catch {
+    // A body that is no Status has no message.
+  }
+  return "";
+}
+
 function encodeMessage({ status, message, reason, details, code }: Status): Buffer {
   return Buffer.concat([
     Buffer.from([1 * 8 + BYTES, ...encodeVarint(0)]), // metadata, empty
     encodeString(2, status),
-    encodeString(3, message),
+    encodeString(MESSAGE, message),
     encodeString(4, reason),
     details === undefined ? Buffer.alloc(0) : encodeBytes(5, encodeDetails(details)),
     encodeNumber(6, code),

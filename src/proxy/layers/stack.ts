@@ -21,6 +21,7 @@ export interface PipelineDeps {
   readonly upstream: Pick<Upstream, "send">;
   readonly election: Layer;
   readonly isolate: Layer;
+  readonly lockGate: Layer;
   readonly metrics: ProxyMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,9 +62,11 @@ function innerPipeline(deps: PipelineDeps, measure: Measure): RawHandler {
   const stripping = strip({ session: deps.session, stripped: deps.metrics.strippedBytes });
   // Renames the lock before isolate sees it, and marks its calls, which isolate must neither narrow nor refuse.
   const { election } = deps;
-  // Last before the wire, so that no later layer can widen what it has narrowed.
+  // Behind all that changes or filters, so that nothing widens what it has narrowed.
   const { isolate } = deps;
+  // Next to the wire: a write may have waited in isolate, and the lock may have got another name meanwhile.
+  const { lockGate } = deps;
   const upstream = measure("upstream", upstreamHandler(deps.upstream));
-  const decided = measure("election", election(measure("isolate", isolate(upstream))));
+  const decided = measure("election", election(measure("isolate", isolate(lockGate(upstream)))));
   return requestInfo(ready(measure("caller", who(stripping(decided)))));
 }

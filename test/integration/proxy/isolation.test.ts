@@ -5,8 +5,10 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { election } from "../../../src/proxy/layers/election/election.ts";
+import { createLockGate, lockGate } from "../../../src/proxy/layers/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
+import { NO_KEEPER } from "../../support/election-setup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
@@ -34,9 +36,11 @@ async function setup(script: Script) {
   };
   const api = await startFakeApi(script);
   stops.push(() => api.close());
+  const gate = createLockGate(systemClock, NO_KEEPER);
   const proxy = await startProxy({
     api,
-    election: election({ session: sessionOfLayers, clock: systemClock, log: silentLogger() }),
+    lockGate: lockGate(gate),
+    election: election({ session: sessionOfLayers, gate, clock: systemClock, log: silentLogger() }),
     isolate: isolate({
       session,
       discovery: { scopeOf: async () => "namespaced" },

@@ -1,5 +1,6 @@
 // The lock's gate over a restart of the proxy, and for writes that wait behind it.
 import { describe, expect, it } from "vitest";
+import { NO_KEEPER } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
 import { group, objectLimit, snapshot, table } from "../../../../test/support/route-table.ts";
@@ -12,7 +13,7 @@ import { createEnforcer } from "../../session/enforcer.ts";
 import type { ClosedGate, StoredLock } from "../../session/session.ts";
 import { isolate } from "../isolate/isolate.ts";
 import { election } from "./election.ts";
-import { createLockGate } from "./lock-gate.ts";
+import { createLockGate, lockGate } from "./lock-gate.ts";
 
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/shop-lock";
 
@@ -36,10 +37,10 @@ function startProcess(lockBefore?: StoredLock) {
   );
   const discovery = { scopeOf: async () => "namespaced" as const };
   const layers = [
-    election({ session, clock, log: silentLogger(), gate }),
-    isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery, gate }),
+    election({ session, gate, clock, log: silentLogger() }),
+    isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery }),
   ] as const;
-  const handler = layers[0](layers[1](upstream));
+  const handler = layers[0](layers[1](lockGate(gate)(upstream)));
   const body = (value: unknown) => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
   const write = async (namespace = "a") => {
     try {
@@ -190,7 +191,7 @@ describe("a write whose object is looked at first", () => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
     const session = Object.assign(enforcer, { setLeader: () => undefined, setLockReview: () => undefined });
-    const gate = createLockGate(clock);
+    const gate = createLockGate(clock, NO_KEEPER);
     const looked = Promise.withResolvers<void>();
     const upstream = fakeUpstream(async (call) => {
       if (call.method === slow) await looked.promise;
@@ -198,8 +199,8 @@ describe("a write whose object is looked at first", () => {
     });
     const registry = createRegistry("proxy", "test");
     const discovery = { scopeOf: async () => "namespaced" as const };
-    const inner = isolate({ session, clock, random: () => 0, registry, discovery, gate })(upstream);
-    const handler = election({ session, clock, log: silentLogger(), gate })(inner);
+    const inner = isolate({ session, clock, random: () => 0, registry, discovery })(lockGate(gate)(upstream));
+    const handler = election({ session, gate, clock, log: silentLogger() })(inner);
     const of = table([objectLimit("app=x", group("", "pods"))], { a: [] });
     enforcer.enforce(snapshot(of, { version: 1, digest: "1", lockName: "old" }));
     const answer = handler(callOf(method, target, options)).catch((error: unknown) => error);

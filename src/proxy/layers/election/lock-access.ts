@@ -1,84 +1,137 @@
-// Asks the API server, in the caller's own name, whether it may use its lock under the name upstream
-// (SelfSubjectAccessReview). Invariant: never throws and never waits longer than ten seconds; no credential is kept. Called by
-// the lock review, beside the request that it is about.
-import { z } from "zod";
-import type { Clock } from "../../../base/clock.ts";
+// Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own answers show. A
+// Role pinned by resourceNames knows the operator's name for the lock only, so that a subset would never lead. Invariant: no
+// request waits for this or is refused by it. The election layer makes one for each name that the lock has upstream.
+import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
-import { parseRequestInfo, type ResourceInfo, type ResourceVerb } from "../../../kube/request-info.ts";
-import { identityHeaders } from "../../api-server/headers.ts";
-import type { Call, Handler } from "../../http/handler.ts";
-import { readBody } from "../../http/read-body.ts";
+import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
+import type { LeaderSink, LockReview } from "../../session/session.ts";
 
-const PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-const ASK_TIMEOUT_MS = 10_000;
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** Of the reason, which goes into a condition. */
+export interface LockAccess {
+  /**
+   * Takes the API server's answer to a request for the renamed lock.
+   * @param message the message of its Status; "" if it has none
+   */
+  answered(info: ResourceInfo, status: number, message: string): void;
+  /** The lock has another name from now on: later answers about this one say nothing. */
+  end(): void;
+}
+
+export interface LockAccessOptions {
+  /** NAME---SUBSET. */
+  readonly lockName: string;
+  readonly sink: Pick<LeaderSink, "setLockReview">;
+  readonly log: Logger;
+}
+
+/** What is known of one kind of lock object. */
+type Access =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "allowed" }
+  /** At least one verb is denied, with the authorizer's reason. */
+  | { readonly kind: "denied"; readonly reasons: ReadonlyMap<ResourceVerb, string> };
+
+interface Answer {
+  readonly verb: ResourceVerb;
+  readonly status: number;
+  readonly message: string;
+}
+
+const UNKNOWN: Access = { kind: "unknown" };
+/** The order in which verbs are reported. */
+const VERBS = ["get", "create", "update", "patch", "list", "watch", "delete"] as const;
+/** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces also answer 403, with others. */
+const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
+/** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
 
-const answerSchema = z.object({
-  status: z.object({ allowed: z.boolean(), reason: z.string().default("").transform(shortReason) }),
-});
+export function createLockAccess({ lockName, sink, log }: LockAccessOptions): LockAccess {
+  const known = new Map<string, Access>();
+  let reported: LockReview | null = null;
+  let isOver = false;
 
-/** Who asks, how, and when it is given up. */
-export interface AccessQuestion {
-  readonly caller: Call["headers"];
-  readonly ask: Handler;
-  readonly clock: Clock;
+  const report = (review: LockReview | null) => {
+    if (isSame(reported, review)) return;
+    logChange(log, reported, review);
+    reported = review;
+    sink.setLockReview(review);
+  };
+  return {
+    answered(info, status, message) {
+      // A deletecollection names no object. No elector needs it.
+      if (isOver || info.verb === "deletecollection") return;
+      const resource = resourceOf(info);
+      known.set(resource, step(known.get(resource) ?? UNKNOWN, { verb: info.verb, status, message }));
+      report(worstOf([...known].map(([resource, access]) => reviewOf(lockName, resource, access))));
+    },
+    end() {
+      isOver = true;
+      report(null);
+    },
+  };
 }
 
-/** What is asked about; `name` is the lock's name upstream. */
-export interface LockAccess extends Pick<ResourceInfo, "group" | "version" | "resource" | "namespace"> {
-  readonly name: string;
-  readonly verb: ResourceVerb;
+function step(before: Access, { verb, status, message }: Answer): Access {
+  // These come before, or instead of, the authorizer's decision.
+  if (status === 401 || status === 429 || status >= 500) return before;
+  const denied = new Map(before.kind === "denied" ? before.reasons : []);
+  const showsLock = status < 300 || status === 409;
+  if (status === 403) {
+    const reason = BY_AUTHORIZER.exec(message)?.[1];
+    if (reason === undefined) return before;
+    denied.set(verb, plainText(reason, MAX_REASON_CHARS));
+  } else {
+    denied.delete(verb);
+    // The lock exists, so that nobody has to create it.
+    if (showsLock && verb !== "delete") denied.delete("create");
+  }
+  // unknown, allowed => denied   the authorizer denies a verb
+  if (denied.size > 0) return { kind: "denied", reasons: denied };
+  // unknown, denied => allowed   no denied verb is left, and the lock was reached
+  if (showsLock || before.kind === "allowed") return { kind: "allowed" };
+  // denied => unknown            the lock is not there yet: whether it may be created is seen next
+  return UNKNOWN;
 }
 
-export type AccessAnswer = z.output<typeof answerSchema>["status"];
-
-/** The API server's answer; undefined if it gives none. */
-export async function askAccess(access: LockAccess, { caller, ask, clock }: AccessQuestion): Promise<AccessAnswer | undefined> {
-  const timeout = new AbortController();
-  const givenUp = Promise.withResolvers<undefined>();
-  const timer = clock.after(ASK_TIMEOUT_MS, () => {
-    givenUp.resolve(undefined);
-    timeout.abort(new Error("access review: no answer within ten seconds"));
-  });
-  // A review is a write, which goes on for a while when its caller goes: the signal alone is no bound.
-  const answer = await Promise.race([answerTo(access, caller, ask, timeout.signal), givenUp.promise]);
-  timer.cancel();
-  return answer;
+function reviewOf(lockName: string, resource: string, access: Access): LockReview | null {
+  if (access.kind === "unknown") return null;
+  if (access.kind === "allowed") return { lockName, resource, deniedVerbs: [], reason: "" };
+  const denied = new Set(access.reasons.keys());
+  // An elector that may not get the lock tries nothing else, and a Role that lacks the name for get lacks it for update.
+  if (denied.has("get") && !denied.has("patch")) denied.add("update");
+  const deniedVerbs = VERBS.filter((verb) => denied.has(verb));
+  const [reason = ""] = deniedVerbs.flatMap((verb) => access.reasons.get(verb) ?? []);
+  return { lockName, resource, deniedVerbs, reason };
 }
 
-async function answerTo(
-  access: LockAccess,
-  caller: Call["headers"],
-  ask: Handler,
-  signal: AbortSignal,
-): Promise<AccessAnswer | undefined> {
-  const info = parseRequestInfo("POST", PATH);
-  try {
-    const reply = await ask({
-      method: "POST",
-      target: PATH,
-      info,
-      headers: { ...identityHeaders(caller), "content-type": "application/json", accept: "application/json" },
-      body: Buffer.from(JSON.stringify(reviewOf(access))),
-      signal,
-      record: { info, decision: "forwarded", lock: true },
-    });
-    const body = await readBody(reply.body, MAX_ANSWER_BYTES);
-    if (reply.status !== 200 && reply.status !== 201) return undefined;
-    return answerSchema.parse(JSON.parse(Buffer.from(body).toString("utf8"))).status;
-  } catch {
-    return undefined;
+// An operator may use two locks at once: a denied one counts more.
+function worstOf(reviews: readonly (LockReview | null)[]): LockReview | null {
+  const known = reviews.filter((review) => review !== null);
+  return known.find(isDenied) ?? known[0] ?? null;
+}
+
+function isDenied(review: LockReview): boolean {
+  return review.deniedVerbs.length > 0;
+}
+
+function isSame(a: LockReview | null, b: LockReview | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.resource === b.resource && a.reason === b.reason && a.deniedVerbs.join() === b.deniedVerbs.join();
+}
+
+function logChange(log: Logger, before: LockReview | null, now: LockReview | null): void {
+  if (now === null) return;
+  const { lockName, resource, deniedVerbs, reason } = now;
+  if (isDenied(now)) {
+    log.warn(
+      { lock: lockName, resource, verbs: deniedVerbs, reason },
+      "RBAC does not allow the operator to use its lock by its name upstream: it cannot lead",
+    );
+  } else if (before !== null && isDenied(before)) {
+    log.info({ lock: lockName, resource }, "the operator may use its lock");
   }
 }
 
-function shortReason(reason: string): string {
-  return plainText(reason, MAX_REASON_CHARS);
-}
-
-// A create has no name in its path: rules with resourceNames never allow it, and must not seem to.
-function reviewOf({ verb, name, ...place }: LockAccess): object {
-  const resourceAttributes = { ...place, verb, ...(verb === "create" ? {} : { name }) };
-  return { kind: "SelfSubjectAccessReview", apiVersion: "authorization.k8s.io/v1", spec: { resourceAttributes } };
+/** As in a Role: "leases.coordination.k8s.io", "configmaps". */
+function resourceOf({ group, resource }: ResourceInfo): string {
+  return group === "" ? resource : `${resource}.${group}`;
 }

@@ -1,13 +1,23 @@
-// Bodies where locks live: bounded, read by their own content type, and refused when they cannot be. Called by the election
-// layer's parts.
+// Reads the bodies of requests and replies where locks live. Invariants: a body is bounded and read by its own content type, and a
+// request that nobody can read is refused. Called by the election layer's parts.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
-import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { type Rename, renameObject } from "../../../kube/codec/rename.ts";
 import type { Encoding } from "../../../kube/codec/types.ts";
+import {
+  APPLY_YAML_TYPE,
+  JSON_PATCH_TYPE,
+  JSON_TYPE,
+  MERGE_PATCH_TYPE,
+  mediaTypeOf,
+  PROTOBUF_TYPE,
+  STRATEGIC_MERGE_PATCH_TYPE,
+  YAML_TYPE,
+} from "../../../kube/media-types.ts";
+import type { ResourceVerb } from "../../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../../kube/status.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Reply } from "../../http/handler.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { ResourceCall } from "../../http/resource-call.ts";
 import { readableEncoding } from "../readable-encoding.ts";
@@ -19,7 +29,7 @@ const MAX_LEASE_BYTES = 1024 * 1024;
 /** Bound of a configmap's or endpoints' body, which may be no lock: the API server's own limit for requests. */
 export const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
 
-/** A request's body where locks live, as it can be read and renamed. */
+/** A request's body where locks live, which can be read and renamed. */
 export interface LockBody {
   readonly bytes: Uint8Array;
   /** `metadata.name`; "" if the body does not say it. */
@@ -29,21 +39,33 @@ export interface LockBody {
   record(resource: string): LockRecord;
 }
 
+type ReadBody = (bytes: Uint8Array, verb: ResourceVerb) => LockBody | Promise<LockBody>;
+
+/** Every content type that can be read where locks live. */
+const READERS: ReadonlyMap<string, ReadBody> = new Map<string, ReadBody>([
+  ["", jsonBody], // the API server takes a missing type for JSON
+  [JSON_TYPE, jsonBody],
+  [MERGE_PATCH_TYPE, jsonBody],
+  [STRATEGIC_MERGE_PATCH_TYPE, jsonBody],
+  [PROTOBUF_TYPE, (bytes, verb) => objectBody("protobuf", bytes, verb)],
+  [JSON_PATCH_TYPE, jsonPatchBody],
+  [APPLY_YAML_TYPE, applyBody],
+  [YAML_TYPE, yamlBody],
+]);
+
 /**
  * Reads the body.
- * @param needed false where it is only looked at: then one that cannot be read says nothing, and passes
- * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if nobody can say whether it is the lock's
+ * @param needed false if a body that cannot be read may pass, and then says nothing
+ * @throws StatusError RequestEntityTooLarge, BadRequest; UnsupportedMediaType if the content type hides the object's name
  */
 export async function requestBody(call: ResourceCall, needed: boolean): Promise<LockBody> {
-  const maxBytes = call.info.resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
-  const bytes = await readBounded(
-    call.body,
-    maxBytes,
-    "RequestEntityTooLarge",
-    `${call.info.verb} ${call.info.resource}: the body`,
-  );
+  const { verb, resource } = call.info;
+  const maxBytes = resource === "leases" ? MAX_LEASE_BYTES : MAX_OBJECT_BYTES;
+  const bytes = await readBounded(call.body, maxBytes, "RequestEntityTooLarge", `${verb} ${resource}: the body`);
   try {
-    const body = await readAs(call, bytes);
+    const read = READERS.get(mediaTypeOf(call.headers["content-type"]));
+    if (read === undefined) throw unreadableType(call);
+    const body = await read(bytes, verb);
     if (!needed) body.name(); // throws if it cannot be read
     return body;
   } catch (error) {
@@ -52,29 +74,20 @@ export async function requestBody(call: ResourceCall, needed: boolean): Promise<
   }
 }
 
-async function readAs(call: ResourceCall, bytes: Uint8Array): Promise<LockBody> {
-  const type = mediaType(call);
-  const whole = call.info.verb !== "patch";
-  const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
-  if (encoding === "json" || encoding === "protobuf") return objectBody(encoding, bytes, whole);
-  if (type === "application/json-patch+json") return patchBody(bytes);
-  // client-go and kubectl send JSON as apply patches.
-  if (type === "application/apply-patch+yaml" && isJson(bytes)) return objectBody("json", bytes, whole);
-  if (type === "application/apply-patch+yaml" || type === "application/yaml") return yamlBody(call, bytes, whole);
-  const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read where locks live; send JSON or protobuf`;
-  throw new StatusError("UnsupportedMediaType", message);
+function jsonBody(bytes: Uint8Array, verb: ResourceVerb): LockBody {
+  return objectBody("json", bytes, verb);
 }
 
-function objectBody(encoding: Encoding, bytes: Uint8Array, whole: boolean): LockBody {
+function objectBody(encoding: Encoding, bytes: Uint8Array, verb: ResourceVerb): LockBody {
   return {
     bytes,
     name: () => readingRequest(() => readObjectMeta(encoding, bytes).name),
     renamed: (rename) => (bytes.length === 0 ? bytes : readingRequest(() => renameObject(encoding, bytes, rename))),
-    record: (resource) => readLockRecord(encoding, resource, bytes, whole),
+    record: (resource) => readLockRecord(encoding, resource, bytes, verb !== "patch"),
   };
 }
 
-function patchBody(bytes: Uint8Array): LockBody {
+function jsonPatchBody(bytes: Uint8Array): LockBody {
   const patch = readJsonPatch(bytes);
   return {
     bytes,
@@ -84,10 +97,15 @@ function patchBody(bytes: Uint8Array): LockBody {
   };
 }
 
-async function yamlBody({ info }: ResourceCall, bytes: Uint8Array, whole: boolean): Promise<LockBody> {
+// client-go and kubectl send JSON as apply patches.
+function applyBody(bytes: Uint8Array, verb: ResourceVerb): LockBody | Promise<LockBody> {
+  return isJson(bytes) ? jsonBody(bytes, verb) : yamlBody(bytes, verb);
+}
+
+async function yamlBody(bytes: Uint8Array, verb: ResourceVerb): Promise<LockBody> {
   const { readYaml } = await import("./lock-yaml.ts");
-  const yaml = await readYaml(bytes, info.verb === "create");
-  return { ...objectBody("json", yaml.json, whole), bytes, renamed: yaml.renamed };
+  const yaml = await readYaml(bytes, verb === "create");
+  return { ...jsonBody(yaml.json, verb), bytes, renamed: yaml.renamed };
 }
 
 function isJson(bytes: Uint8Array): boolean {
@@ -99,6 +117,12 @@ function isJson(bytes: Uint8Array): boolean {
   }
 }
 
+function unreadableType(call: ResourceCall): StatusError {
+  const { verb, resource } = call.info;
+  const message = `ctrlmesh: ${verb} ${resource}: content type "${mediaTypeOf(call.headers["content-type"])}" cannot be read where locks live; send JSON or protobuf`;
+  return new StatusError("UnsupportedMediaType", message);
+}
+
 async function readBounded(body: Reply["body"], maxBytes: number, reason: StatusReason, what: string): Promise<Uint8Array> {
   try {
     return await readBody(body, maxBytes);
@@ -106,10 +130,6 @@ async function readBounded(body: Reply["body"], maxBytes: number, reason: Status
     if (!isMeshError(error, "BODY_TOO_LARGE")) throw error;
     throw new StatusError(reason, `ctrlmesh: ${what} is over ${maxBytes} bytes`);
   }
-}
-
-function mediaType({ headers }: Call): string {
-  return (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
 function readingRequest<T>(read: () => T): T {
@@ -142,14 +162,20 @@ export function unreadableReply(reply: Reply): StatusError {
   );
 }
 
-// The lock's reply is small: read whole, translated, and looked at by the leader tracker.
-export async function translatedObject(reply: Reply, rename: Rename | undefined): Promise<Reply> {
-  if (reply.body === null) return reply;
+/** The reply with its body read whole: whatever the API server answers about one lock is small. */
+export async function wholeReply(reply: Reply): Promise<Reply & { readonly body: Uint8Array | null }> {
+  if (reply.body === null) return { ...reply, body: null };
   const body = await readBounded(reply.body, MAX_OBJECT_BYTES, "InternalError", "the API server's answer about a lock");
-  if (rename === undefined) return { ...reply, body };
-  const encoding = readableEncoding(reply);
+  return { ...reply, body };
+}
+
+/** The reply about one lock in the operator's words. */
+export async function translatedObject(reply: Reply, rename: Rename | undefined): Promise<Reply> {
+  const whole = await wholeReply(reply);
+  if (whole.body === null || rename === undefined) return whole;
+  const encoding = readableEncoding(whole);
   // An error that is no Status (a load balancer's page) names no object.
-  if (encoding === undefined && reply.status >= 400) return { ...reply, body };
-  if (encoding === undefined) throw unreadableReply(reply);
-  return withBody(reply, renameObject(encoding, body, noted(backwards(rename), reply.status)));
+  if (encoding === undefined && whole.status >= 400) return whole;
+  if (encoding === undefined) throw unreadableReply(whole);
+  return withBody(whole, renameObject(encoding, whole.body, noted(backwards(rename), whole.status)));
 }

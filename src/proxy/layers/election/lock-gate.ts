@@ -1,105 +1,125 @@
-// Holds up the writes of a pod whose lock has another name upstream than before. Its operator may still believe that it leads,
-// by the lease that it had, while another pod leads by the lock that counts now: both would act. Invariants: it is closed in the
-// tick in which the name changes, and open again when this pod has come to lead by the new name or when the old lease is over,
-// which every elector takes for the end of its lead; what is no act of a leader passes. Every write is judged in the tick in which
-// the layers hand it on to the API server: by `around`, and again by `check` in the layers behind that let it wait. One that only
-// waits for a connection there is under way. Open, it costs one comparison a call. Made by the election layer, or for it and
-// for the layers that let writes wait.
-//
-// open => closed         the name upstream changes
-// open => closed         the process starts, and the one before left it closed, or had a lock of another name
-// closed => closed       it changes again: until the later of the two ends
-// closed => open         `led()`, or the lease is over. How much of it was over when the process ended is not known: clocks may have
-//                        been set meanwhile. So it lasts as long again from the first routes on.
-//
-// A lease is taken for the longest that was seen of the lock, by this process or the ones before, else for the default.
+// Holds back an operator's writes after its lock got another name upstream: the operator may still believe that it leads by the
+// old lock, while another pod leads by the new one. Invariant: while the gate is closed, no write of a leader reaches the API
+// server. The election layer moves the gate; the layer next to the wire asks it.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";
 import { lockNameFor } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Call, Handler } from "../../http/handler.ts";
+import type { Call, Layer } from "../../http/handler.ts";
 import { isResourceCall, type ResourceCall } from "../../http/resource-call.ts";
-import type { ClosedGate, GateKeeper } from "../../session/session.ts";
+import type { GateKeeper } from "../../session/session.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 
-/** What of the routes says which lock is the pod's. */
+/** The part of a snapshot that says which lock is the pod's. */
 type Lock = Pick<Snapshot, "lockName" | "subset">;
 
 export interface LockGate {
-  /** Routes have come. */
+  /** A snapshot came into force. */
   changed(now: Lock, before: Lock | undefined): void;
-  /** For how long a renewal of the lock in force was said to hold. */
+  /** A renewal of the lock holds for so long. */
   sawLease(leaseMs: number): void;
-  /** This pod leads by the name in force. */
+  /** This pod leads by the lock's present name. */
   led(): void;
-  /** To be called in the tick in which a write goes on that has waited. @throws StatusError ServiceUnavailable */
-  check(call: Call): void;
-  /** The handler, but for writes while the gate is closed. @throws StatusError ServiceUnavailable */
-  around(next: Handler): Handler;
+  /** The present name of the lock, while writes are held back. */
+  readonly closedFor: string | undefined;
 }
 
-/** @param keeper where the gate's state outlives the process; default: nowhere */
-export function createLockGate(clock: Clock, keeper?: GateKeeper): LockGate {
-  let closed: ClosedGate | undefined;
-  let untilMs = 0;
+type State =
+  | { readonly kind: "open" }
+  /** `lock` is the present name, `untilMs` the end of the lease before. */
+  | { readonly kind: "closed"; readonly lock: string; readonly untilMs: number };
+
+type GateEvent =
+  | { readonly kind: "renamed"; readonly lock: string; readonly untilMs: number }
+  | { readonly kind: "led" }
+  | { readonly kind: "lease over" };
+
+const OPEN: State = { kind: "open" };
+
+function step(before: State, event: GateEvent): State {
+  switch (event.kind) {
+    // open => closed     the lock's name changes, or the process before this one left the gate closed
+    // closed => closed   the name changes again: until the later of both ends
+    case "renamed":
+      return { ...event, kind: "closed", untilMs: Math.max(event.untilMs, before.kind === "closed" ? before.untilMs : 0) };
+    // closed => open     this pod leads by the new name
+    case "led":
+    // closed => open     every elector takes the old lease for ended
+    case "lease over":
+      return OPEN;
+    default:
+      return event satisfies never;
+  }
+}
+
+/**
+ * Makes an open gate.
+ * @param keeper keeps the gate's state for the next process of the proxy
+ */
+export function createLockGate(clock: Clock, keeper: GateKeeper): LockGate {
+  let state: State = OPEN;
   let timer: Timer | undefined;
-  /** Of the lock in force. */
+  /** The longest lease that was seen of the lock in force; undefined if none was. */
   let longestLeaseMs: number | undefined;
 
-  const set = (state: ClosedGate | undefined) => {
+  const on = (event: GateEvent) => {
+    state = step(state, event);
     timer?.cancel();
-    timer = undefined;
-    closed = state;
-    keeper?.keepGate(state);
-  };
-  const close = (lock: string, leaseMs: number) => {
-    untilMs = Math.max(closed === undefined ? 0 : untilMs, clock.monotonicMs() + leaseMs);
-    const remainingMs = untilMs - clock.monotonicMs();
-    set({ lock, leaseMs: remainingMs });
-    timer = clock.after(remainingMs, () => set(undefined));
+    if (state.kind === "open") {
+      keeper.keepGate(undefined);
+      return;
+    }
+    const leaseMs = state.untilMs - clock.monotonicMs();
+    keeper.keepGate({ lock: state.lock, leaseMs });
+    timer = clock.after(leaseMs, () => on({ kind: "lease over" }));
   };
   const setLease = (leaseMs: number | undefined) => {
     longestLeaseMs = leaseMs;
-    // The default needs no memory, and most locks no write to the disk.
-    keeper?.keepLease(leaseMs !== undefined && leaseMs > DEFAULT_LEASE_MS ? leaseMs : undefined);
-  };
-  const check = (call: Call) => {
-    if (closed === undefined || call.record.lock || !isResourceCall(call) || !isLeaderAct(call)) return;
-    throw heldUp(call, closed);
+    // The default needs no memory, so that most locks cost no write to the disk.
+    keeper.keepLease(leaseMs !== undefined && leaseMs > DEFAULT_LEASE_MS ? leaseMs : undefined);
   };
   return {
     changed(now, before) {
-      const left = before === undefined ? keeper?.lockBefore : undefined;
-      const last = before ?? left;
+      const stored = before === undefined ? keeper.lockBefore : undefined;
+      const last = before ?? stored;
       if (last === undefined) return;
-      if (left !== undefined) longestLeaseMs = left.longestLeaseMs;
-      const name = nameIn(now, last);
-      const isOther = nameIn(last, now) !== name;
-      const leaseMs = isOther ? (longestLeaseMs ?? DEFAULT_LEASE_MS) : 0;
-      if (isOther || left?.closed !== undefined) close(name, Math.max(leaseMs, left?.closed?.leaseMs ?? 0));
+      if (stored !== undefined) longestLeaseMs = stored.longestLeaseMs;
+      const lock = nameIn(now, last);
+      const isOther = nameIn(last, now) !== lock;
+      // How much of a stored lease is over is not known, since clocks may have been set: it lasts as long again.
+      const storedMs = stored?.closed?.leaseMs ?? 0;
+      const leaseMs = Math.max(isOther ? (longestLeaseMs ?? DEFAULT_LEASE_MS) : 0, storedMs);
+      if (isOther || stored?.closed !== undefined) on({ kind: "renamed", lock, untilMs: clock.monotonicMs() + leaseMs });
       if (isOther) setLease(undefined);
     },
     sawLease(leaseMs) {
       if (longestLeaseMs === undefined || leaseMs > longestLeaseMs) setLease(leaseMs);
     },
     led() {
-      if (closed !== undefined) set(undefined);
+      if (state.kind === "closed") on({ kind: "led" });
     },
-    check,
-    around: (next) => (call) => {
-      if (closed !== undefined) check(call);
-      return next(call);
+    get closedFor() {
+      return state.kind === "closed" ? state.lock : undefined;
     },
   };
 }
 
-// Where the app names no lock, the operator's own name is the one upstream, which the other routes say.
-function nameIn(routes: Lock, other: Lock): string {
-  return routes.lockName === "" ? other.lockName : lockNameFor(routes.lockName, routes.subset);
+/** The layer that refuses a leader's writes while the gate is closed. It throws StatusError ServiceUnavailable. */
+export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
+  return (next) => (call) => {
+    const lock = gate.closedFor;
+    if (lock !== undefined && !call.record.lock && isResourceCall(call) && isLeaderAct(call)) throw heldBack(call, lock);
+    return next(call);
+  };
 }
 
-// Events tell of an election, and other leases belong to other electors, which would end the operator if they lost them.
+// Without a lock in the app, the lock upstream has the operator's own name, which the other snapshot says.
+function nameIn(lock: Lock, other: Lock): string {
+  return lock.lockName === "" ? other.lockName : lockNameFor(lock.lockName, lock.subset);
+}
+
+// Events tell of an election. Other leases belong to other electors, which would end the operator if they lost them.
 function isLeaderAct({ info }: ResourceCall): boolean {
   const { verb, group, resource } = info;
   if (!isAct(info)) return false;
@@ -107,7 +127,7 @@ function isLeaderAct({ info }: ResourceCall): boolean {
   return resource !== "leases" || group !== "coordination.k8s.io" || verb === "deletecollection";
 }
 
-function heldUp(call: Call, { lock }: ClosedGate): StatusError {
+function heldBack(call: Call, lock: string): StatusError {
   call.record.decision = "fenced";
   call.record.reason = "lock-changed";
   const message = `ctrlmesh: the lock of this pod is called "${lock}" upstream now: it writes nothing until it leads by that, or until the lease of the lock before is over`;

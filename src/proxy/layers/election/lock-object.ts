@@ -2,6 +2,7 @@
 // whose name only the body tells. Called by the election layer.
 import { narrowAccept } from "../../../kube/codec/content-negotiation.ts";
 import type { Rename } from "../../../kube/codec/rename.ts";
+import { readStatusMessage } from "../../../kube/codec/status-bytes.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import type { Call, Handler, Reply } from "../../http/handler.ts";
@@ -9,10 +10,10 @@ import { withParameter, withTarget } from "../../http/query.ts";
 import type { ResourceCall } from "../../http/resource-call.ts";
 import { readableEncoding } from "../readable-encoding.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";
-import { type LockBody, requestBody, translatedObject } from "./lock-body.ts";
+import type { LockAccess } from "./lock-access.ts";
+import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock-body.ts";
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
-import type { LockReviewer } from "./lock-review.ts";
 
 /** One request with what the snapshot of its beginning says about locks, to its end. */
 export interface LockCall {
@@ -23,7 +24,7 @@ export interface LockCall {
   readonly rename: Rename | undefined;
   readonly leader: LeaderTracker;
   /** Undefined where nothing is renamed. */
-  readonly review: LockReviewer | undefined;
+  readonly access: LockAccess | undefined;
 }
 
 export async function createObject(lock: LockCall): Promise<Reply> {
@@ -59,14 +60,23 @@ async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Repl
   }
 }
 
-/** Sends a request for the own lock, marked as such, and lets the review see it. */
-export async function sendMarked({ call, next, review }: LockCall, sent: Call): Promise<Reply> {
+/** Sends a request for the own lock and marks its record, so that later layers let it pass. */
+export async function sendMarked({ call, next, access }: LockCall, sent: Call): Promise<Reply> {
   call.record.lock = true;
-  const pending = next(sent);
-  review?.sent(call, next); // behind it: the lock is the more urgent one
-  const reply = await pending;
-  review?.answered(call.info, reply.status);
-  return reply;
+  const reply = await next(sent);
+  if (access === undefined) return reply;
+  if (reply.status !== 403) {
+    access.answered(call.info, reply.status, "");
+    return reply;
+  }
+  const refusal = await wholeReply(reply);
+  access.answered(call.info, refusal.status, messageOf(refusal));
+  return refusal;
+}
+
+function messageOf(refusal: Reply): string {
+  const encoding = readableEncoding(refusal);
+  return encoding !== undefined && refusal.body instanceof Uint8Array ? readStatusMessage(encoding, refusal.body) : "";
 }
 
 // A request that failed in another way (403, 429, 5xx, no answer at all) leaves the lock to whoever held it.

@@ -11,7 +11,6 @@ import { discardBody } from "../../http/discard-body.ts";
 import type { Call, Reply } from "../../http/handler.ts";
 import type { ResourceCall } from "../../http/resource-call.ts";
 import type { Enforced, Session } from "../../session/session.ts";
-import type { LockGate } from "../election/lock-gate.ts";
 import { continuesFromList } from "./continues-from-list.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
 
@@ -39,7 +38,7 @@ const AGAIN = `try again in ${RETRY_SECONDS} s`;
 export async function admit<T>(
   call: ResourceCall,
   scope: Scope,
-  deps: HoldDeps & { readonly plan?: Planner; readonly gate?: Pick<LockGate, "check"> | undefined },
+  deps: HoldDeps & { readonly plan?: Planner },
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
   const { info } = call;
@@ -48,7 +47,6 @@ export async function admit<T>(
   let hold: Hold | undefined;
   try {
     for (;;) {
-      deps.gate?.check(call); // it may have closed while the call was waiting
       const enforced = enforcedNow(session);
       const view = enforced.view(group, resource);
       const decision = decide(view, info, scope, deps.plan);

@@ -17,7 +17,6 @@ import type { Call, Handler, Layer, Reply } from "../../http/handler.ts";
 import { isResourceCall, type ResourceCall } from "../../http/resource-call.ts";
 import { type Collection, createResync } from "../../relist/resync.ts";
 import type { Enforced, Session } from "../../session/session.ts";
-import type { LockGate } from "../election/lock-gate.ts";
 import { endReply } from "../end-reply.ts";
 import { whenReplyDone } from "../reply-done.ts";
 import { admit, enforcedNow } from "./admission.ts";
@@ -42,8 +41,6 @@ export interface IsolateDeps {
   readonly features?: ServerFeatures;
   /** Where plans are noted for `/debug/plans`. */
   readonly plans?: PlanLog;
-  /** Asked again about writes that have waited here. */
-  readonly gate?: Pick<LockGate, "check">;
   /** How long a request waits for the owner of an unknown namespace; default 2,000. */
   readonly holdMs?: number;
   /** Requests that wait so at a time; the next ones are answered as if time were over. Default 256. */
@@ -106,12 +103,7 @@ export function isolate(deps: IsolateDeps): Layer {
   };
 
   const judge = async (call: ResourceCall, view: ResourceView, done: (() => void) | undefined, next: Handler) => {
-    // It looks at the object, or reads the body, first: what it sends then is judged by the lock's gate again.
-    const checked: Handler = (sent) => {
-      deps.gate?.check(sent);
-      return next(sent);
-    };
-    const send = () => guardObject(call, view, checked);
+    const send = () => guardObject(call, view, next);
     const reply = done === undefined ? await send() : await countedWrite(call, send, done);
     return hasNoEnd(call.info) ? whileAllowed(reply, call.info, session, view.labelFilter) : reply;
   };
@@ -120,7 +112,7 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await scopeOf(call) : "unknown";
-    return admit(call, scope, { session, clock, ask: next, holdMs, places, plan, gate: deps.gate }, async (admitted) => {
+    return admit(call, scope, { session, clock, ask: next, holdMs, places, plan }, async (admitted) => {
       if (admitted.kind === "missing") return admitted.reply;
       if (admitted.kind === "expired") return expiredWatch(call);
       if (admitted.kind === "narrow") {

@@ -3,13 +3,14 @@ import { MeshError } from "../../src/base/errors.ts";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { lockNameFor } from "../../src/route/lock.ts";
+import { subsetDisplayName } from "../../src/route/subset-name.ts";
 import { DEFAULT_SUBSET } from "../../src/route/table.ts";
 import { APP_FILE } from "./app.ts";
 import { judge } from "./judge.ts";
 import { FOOS } from "./manifests.ts";
 import type { DemoPod } from "./pods.ts";
 import type { Screen } from "./screen.ts";
-import { noteLines, stepLines, subsetText, summaryLines, type Tally } from "./view.ts";
+import { noteLines, stepLines, summaryLines, type Tally } from "./view.ts";
 import { type Watcher, wrongApp, wrongReconciler } from "./watcher.ts";
 import { FOO_NAME, type World } from "./world.ts";
 
@@ -73,7 +74,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
     const leader = locks.find(({ lock }) => lock === name)?.leader ?? "";
     check(
       podsOf(world, subset).includes(leader),
-      `the lock ${name} should be held by a pod of ${subsetText(subset)}, not by "${leader}"`,
+      `the lock ${name} should be held by a pod of ${subsetDisplayName(subset)}, not by "${leader}"`,
     );
   }
   note("Two leaders at once: each subset has a lock of its own, and the operators know of one lock only.");
@@ -149,7 +150,7 @@ async function writersIn(world: World, namespace: string): Promise<string[]> {
   const { bySubset } = await count(world);
   return bySubset
     .filter(({ namespaces }) => namespaces.some(({ name }) => name === namespace))
-    .map(({ subset }) => subsetText(subset));
+    .map(({ subset }) => subsetDisplayName(subset));
 }
 
 function firstOwner(namespace: string): string {
@@ -162,7 +163,7 @@ function podsOf({ pods }: World, subset: string): string[] {
 
 function podOf({ pods }: World, subset: string): DemoPod {
   const pod = pods.find((one) => one.subset === subset);
-  if (pod === undefined) throw new MeshError("NOT_AS_TOLD", `${subsetText(subset)} should have a pod`);
+  if (pod === undefined) throw new MeshError("NOT_AS_TOLD", `${subsetDisplayName(subset)} should have a pod`);
   return pod;
 }
 

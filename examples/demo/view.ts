@@ -1,4 +1,5 @@
 // What the demo shows, as lines of text. Pure: facts in, lines out; golden tests hold it.
+import { subsetDisplayName } from "../../src/route/subset-name.ts";
 import { DEFAULT_SUBSET } from "../../src/route/table.ts";
 
 /** One served namespace with its Foos. */
@@ -44,11 +45,6 @@ export type Paint = (style: Style, text: string) => string;
 const INDENT = "     ";
 const GAP = "  ";
 
-/** "default" or the subset's name. */
-export function subsetText(subset: string): string {
-  return subset === DEFAULT_SUBSET ? "default" : subset;
-}
-
 /** The tables of namespaces, locks and the VirtualApp. No line is wider than `width` behind the indentation. */
 export function factLines({ app, namespaces, locks }: Facts, paint: Paint, width: number): string[] {
   return [
@@ -93,7 +89,7 @@ export interface Tally {
 
 export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, paint: Paint, width: number): string[] {
   const rows = bySubset.map(({ subset, namespaces }) => [
-    { text: subsetText(subset), ...styleOf(subset) },
+    { text: subsetDisplayName(subset), ...styleOf(subset) },
     { text: namespaces.map(({ name, writes }) => `${name} (${writes})`).join(", ") },
   ]);
   const counted =
@@ -121,7 +117,7 @@ const LOCK_HEAD = ["LOCK", "LEADER"];
 const APP_HEAD = ["VIRTUALAPP", "READY", "MESSAGE"];
 
 function namespaceCells({ namespace, subset, moving, reconciledBy, count }: NamespaceRow): Cell[] {
-  const owner = moving ? `${subsetText(subset)} (moving)` : subsetText(subset);
+  const owner = moving ? `${subsetDisplayName(subset)} (moving)` : subsetDisplayName(subset);
   return [
     { text: namespace },
     { text: owner, ...(moving ? { style: "yellow" } : styleOf(subset)) },

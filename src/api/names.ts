@@ -1,6 +1,7 @@
 // The strings that Kubernetes gives a grammar: object names and labels. Each schema refuses with one message that says what
 // is allowed. The expressions are RE2 (they become the CRD's `pattern`) and are read in one way only, so no input is slow.
 import { z } from "zod";
+import { celRules } from "./extensions.ts";
 
 /** A DNS label (RFC 1123): lower-case letters, digits and "-", at most 63. */
 export const dnsLabelSchema = z
@@ -11,7 +12,13 @@ export const dnsLabelSchema = z
 /** The separator between a lock's name and its subset. */
 export const SUBSET_SEPARATOR = "---";
 
-/** The name of a subset: a DNS label without `---`, since locks are named NAME---SUBSET and must be told apart again. */
+/** How status and metrics name the pods that match no subset; src/route/subset-name.ts writes it. */
+const DEFAULT_DISPLAY_NAME = "default";
+
+const RESERVED_NAME =
+  "is reserved for the pods that match no subset; use another name, or remove this subset: its namespaces then go to these pods";
+
+/** The name of a subset: a DNS label without `---`, since a lock's name NAME---SUBSET is split there; and not `default`. */
 export const subsetNameSchema = z
   .string()
   .max(63)
@@ -20,7 +27,9 @@ export const subsetNameSchema = z
       String(input).includes(SUBSET_SEPARATOR)
         ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
         : dnsLabelMessage(),
-  });
+  })
+  .refine((name) => name !== DEFAULT_DISPLAY_NAME, { error: RESERVED_NAME })
+  .meta(celRules({ rule: `self != "${DEFAULT_DISPLAY_NAME}"`, message: RESERVED_NAME }));
 
 /** Longest DNS subdomain, hence longest name of most objects. */
 export const MAX_NAME_LENGTH = 253;

@@ -28,8 +28,8 @@ const waitingSchema = z.object({
 const secondsSchema = z.number().min(0);
 
 const handoverSchema = z.object({
-  from: subsetSchema.optional().describe('Subset that gives namespaces up; "" is the default subset. Absent while paused.'),
-  to: subsetSchema.optional().describe('Subset that gets them; "" is the default subset. Absent while paused or restarting.'),
+  from: subsetSchema.optional().describe("Subset that gives namespaces up. Absent while paused."),
+  to: subsetSchema.optional().describe("Subset that gets them. Absent while paused or restarting."),
   phase: z.string().max(32).describe("Step that the handover is in: Draining, Granting, Restarting, Paused or Dissolving."),
   since: timestampSchema.describe("When that step began."),
   startedAt: timestampSchema.optional().describe("When the whole handover began."),
@@ -51,8 +51,8 @@ const handoverSchema = z.object({
 });
 
 const lastHandoverSchema = z.object({
-  from: subsetSchema.describe('Subset that gave namespaces up; "" is the default subset.'),
-  to: subsetSchema.describe('Subset that got them; "" is the default subset.'),
+  from: subsetSchema.describe("Subset that gave namespaces up."),
+  to: subsetSchema.describe("Subset that got them."),
   namespaces: countSchema.describe("Namespaces that moved; 0 if only resources were divided anew."),
   between: partiesSchema.describe(
     `The subsets that took part if it went more than one way, at most ${MAX_PARTIES}; \`from\` and \`to\` are two of them.`,
@@ -65,7 +65,7 @@ const lastHandoverSchema = z.object({
 });
 
 const restartSchema = z.object({
-  subset: subsetSchema.describe('Subset whose pods are restarted; "" is the default subset.'),
+  subset: subsetSchema.describe("Subset whose pods are restarted."),
   pod: nameSchema.describe("Pod that is evicted, or whose successor is waited for."),
   uid: z.string().max(64).describe("Its uid, so that no other pod of that name is evicted in its place."),
   since: timestampSchema.describe("Since when it waits for what the reason says."),
@@ -83,7 +83,7 @@ const restartSchema = z.object({
 });
 
 const subsetStatusSchema = z.object({
-  name: subsetSchema.describe('Name of the subset; "" is the default subset.'),
+  name: subsetSchema.describe("Name of the subset."),
   namespaces: countSchema.describe("Namespaces that it owns."),
   readyPods: countSchema.describe("Its pods that are ready."),
   pods: countSchema.optional().describe("Its pods."),

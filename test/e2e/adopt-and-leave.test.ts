@@ -175,7 +175,7 @@ describeWithKube("an operator that runs already", () => {
     // A manager that has just begun waits for a while for pods that may have been deleted before it led.
     await eventually(async () => {
       const { handover } = (await status()) ?? {};
-      expect(handover).toMatchObject({ phase: "Draining", from: "", to: CANARY });
+      expect(handover).toMatchObject({ phase: "Draining", from: "default", to: CANARY });
       expect(handover?.waitingOn?.map(({ pod, reason }) => `${pod} ${reason}`).sort()).toEqual(
         bare.map((name) => `${name} NoProxy`),
       );
@@ -229,7 +229,7 @@ describeWithKube("an operator that runs already", () => {
     await patchSpec({ route: { paused: null } });
     await isDividedAndQuiet(120_000);
     expect((await status())?.namespaces?.kept).toBeUndefined();
-    expect((await status())?.lastHandover).toMatchObject({ from: "", to: CANARY, namespaces: 1, result: "Moved" });
+    expect((await status())?.lastHandover).toMatchObject({ from: "default", to: CANARY, namespaces: 1, result: "Moved" });
   }, 240_000);
 
   it("says so when a pod comes without a proxy: who has something keeps it, and what would move waits for that pod", async () => {
@@ -307,7 +307,7 @@ describeWithKube("an operator that runs already", () => {
     await eventually(async () => {
       const app = await mesh.client.get(VIRTUAL_APPS, APP);
       expect(app.metadata.deletionTimestamp).toBeDefined();
-      expect(app.status?.handover).toMatchObject({ phase: "Dissolving", to: "" });
+      expect(app.status?.handover).toMatchObject({ phase: "Dissolving", to: "default" });
       expect(app.status?.handover?.waitingOn?.map(({ pod }) => pod)).toEqual([leader]);
     }, 30_000);
     const stoppedMs = Date.now(); // every other pod has let go

@@ -31,6 +31,7 @@ const SERVER_SAYS: Readonly<Record<string, string | null>> = {
   "object-selector-beside-namespaces.yaml": null, // comparing every two rules is beyond the cost limit of CEL
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
+  "subset-named-default.yaml": "spec.subsets[0].name: Invalid value: is reserved for the pods that match no subset",
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule belongs to one subset only",
   "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
   "two-selector-kinds.yaml": "spec.route.globalLimits[0]: Invalid value: exactly one of namespaceSelector, objectSelector",
@@ -167,7 +168,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
       proxies: { total: 3, connected: 3, synced: 2 },
       namespaces: { total: 40, moving: 1, held: 0 },
       handover: {
-        from: "",
+        from: "default",
         to: "canary",
         phase: "Draining",
         since: "2026-01-01T00:00:00Z",

@@ -61,7 +61,7 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     await eventually(async () => {
       const { status } = await mesh.client.get(VIRTUAL_APPS, { namespace: "foo-system", name: "foo-operator" });
       expect(status?.subsets).toMatchObject([
-        { name: "", lock: "foo-operator", leader: expect.stringMatching(/^foo-\d$/), namespaces: expect.any(Number) },
+        { name: "default", lock: "foo-operator", leader: expect.stringMatching(/^foo-\d$/), namespaces: expect.any(Number) },
         { name: "v2", lock: "foo-operator---v2", leader: "foo-canary-0", namespaces: 2 },
       ]);
       expect(status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });

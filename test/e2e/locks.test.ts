@@ -183,24 +183,24 @@ describeWithKube("leader-election locks", () => {
       await acquire(byCanary, "foo-canary-0_1", 60);
       expect(await holdersOf(NAME)).toEqual(["foo-0_1", "foo-0_1"]);
       expect(await holdersOf(UPSTREAM)).toEqual(["foo-canary-0_1", "foo-canary-0_1"]);
-      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: "foo-canary-0" }));
+      await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: "foo-canary-0" }));
       expect(await condition("LockPermitted")).toMatchObject({ status: "True" });
     });
 
     it("are lost by the loss of one, won back with it, and released by both", async () => {
       await direct.send("PATCH", pathOf(leases, UPSTREAM), { spec: { holderIdentity: "thief" } });
       await byCanary.get(pathOf(leases, NAME));
-      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: undefined }));
+      await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: undefined }));
       await acquire(byCanary, "foo-canary-0_1", 60);
-      await eventually(async () => expect(await leaders()).toEqual({ "": "foo-0", v2: "foo-canary-0" }));
+      await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: "foo-canary-0" }));
       await acquire(byDefault, "", 1);
-      await eventually(async () => expect(await leaders()).toEqual({ "": undefined, v2: "foo-canary-0" }));
+      await eventually(async () => expect(await leaders()).toEqual({ default: undefined, v2: "foo-canary-0" }));
     });
 
     it("are lost by silence when the lease is over", async () => {
       await acquire(byCanary, "foo-canary-0_1", 2);
       const started = performance.now();
-      await eventually(async () => expect(await leaders()).toEqual({ "": undefined, v2: undefined }));
+      await eventually(async () => expect(await leaders()).toEqual({ default: undefined, v2: undefined }));
       expect(performance.now() - started).toBeGreaterThan(1_500);
     });
   });

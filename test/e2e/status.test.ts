@@ -83,7 +83,7 @@ describeWithKube("the status of a VirtualApp", () => {
     }
     const { status } = await get();
     expect(status?.handover).toBeUndefined();
-    expect(status?.lastHandover).toMatchObject({ from: "v2", to: "", namespaces: 1, result: "Moved" });
+    expect(status?.lastHandover).toMatchObject({ from: "v2", to: "default", namespaces: 1, result: "Moved" });
     expect(status?.lastHandover?.noWriterSeconds).toBeGreaterThan(0);
     expect(status?.lastHandover?.noWriterSeconds).toBeLessThan(15);
     await eventually(async () => {
@@ -106,7 +106,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(await writers("team-a")).toEqual(["foo-0"]);
     const { metadata, status } = await get();
     expect(status?.observedGeneration).toBe(metadata.generation);
-    expect(status?.lastHandover).toMatchObject({ from: "", to: "v2", namespaces: 1, result: "Moved" });
+    expect(status?.lastHandover).toMatchObject({ from: "default", to: "v2", namespaces: 1, result: "Moved" });
   });
 
   it("is small while 2,000 namespaces wait for one pod, and the columns say for which and why", async () => {
@@ -122,7 +122,7 @@ describeWithKube("the status of a VirtualApp", () => {
     await eventually(async () => expect((await get()).status?.namespaces?.moving).toBe(MANY), 30_000);
     const { status } = await get();
     expect(JSON.stringify(status).length).toBeLessThan(5_000);
-    expect(status?.handover).toMatchObject({ from: "", to: "v2", phase: "Draining", waitingOn: [{ pod: "foo-0" }] });
+    expect(status?.handover).toMatchObject({ from: "default", to: "v2", phase: "Draining", waitingOn: [{ pod: "foo-0" }] });
     const columns = (await kubectl(kube.kubeconfig, ["get", "vapp", REF.name, ...NAMES]))
       .split("\n")
       .map((line) => line.split(/\s+/));
@@ -137,7 +137,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(await writers("tenant-7")).toEqual(["foo-canary-0"]);
     const after = (await get()).status?.lastHandover;
     expect(after?.finishedAt).not.toBe(before?.finishedAt);
-    expect(after).toMatchObject({ from: "", to: "v2", namespaces: MANY });
+    expect(after).toMatchObject({ from: "default", to: "v2", namespaces: MANY });
     expect(after?.noWriterSeconds).toBeGreaterThan(seconds - 5);
   });
 

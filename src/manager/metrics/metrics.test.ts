@@ -17,7 +17,7 @@ const proxies: Record<string, ProxyFacts> = {
 const status: VirtualAppStatus = {
   namespaces: { total: 3, moving: 0, held: 0, conflicting: 2 },
   subsets: [
-    { name: "", namespaces: 2, readyPods: 1 },
+    { name: "default", namespaces: 2, readyPods: 1 },
     { name: "canary", namespaces: 1, readyPods: 1 },
   ],
 };
@@ -44,7 +44,7 @@ describe("the manager's gauges", () => {
   it("tell what the status says, from the replica that leads alone", async () => {
     const leader = setup();
     expect(await leader.lines("ctrlmesh_manager_owned_namespaces")).toEqual([
-      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset=""} 2',
+      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset="default"} 2',
       'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset="canary"} 1',
     ]);
     expect(await leader.lines("ctrlmesh_manager_conflicting_namespaces")).toEqual([

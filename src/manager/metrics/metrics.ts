@@ -3,6 +3,7 @@
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
+import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 
 export interface ManagerMetrics {
@@ -90,7 +91,7 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
         const snapshot = facts?.enforced ?? facts?.outstanding;
         if (facts === undefined || snapshot === undefined) continue;
         const virtualapp = `${snapshot.app.namespace}/${snapshot.app.name}`;
-        this.inc({ virtualapp, subset: snapshot.subset, state: stateOf(facts) });
+        this.inc({ virtualapp, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });
       }
     },
   });
@@ -102,7 +103,8 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
     collect() {
       this.reset();
       for (const { virtualapp, status } of ledApps()) {
-        for (const { name, namespaces } of status.subsets ?? []) this.set({ virtualapp, subset: name }, namespaces);
+        for (const { name, namespaces } of status.subsets ?? [])
+          this.set({ virtualapp, subset: subsetDisplayName(name) }, namespaces);
       }
     },
   });

@@ -10,6 +10,8 @@ import { createStatusFeed } from "./status-feed.ts";
 const REF = { namespace: "ops", name: "shop" };
 const signal = new AbortController().signal;
 const last: LastHandover = { from: "", to: "v2", namespaces: 3, finishedAt: "2026-01-01T00:00:00.000Z", result: "Moved" };
+/** The same as it is written: the default subset has its name. */
+const writtenLast: LastHandover = { ...last, from: "default" };
 
 function setup() {
   const client = createFakeKubeClient();
@@ -42,8 +44,8 @@ describe("a status", () => {
     const { feed, told, observed, object, written } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
-    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
-    expect(feed.previous(object)).toEqual(written());
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
+    expect(feed.previous(object)).toEqual(make());
     await feed.write(object, make, signal);
     expect(told).toEqual(["MovedNamespaces"]);
     expect(observed.map(([before]) => before?.observedGeneration)).toEqual([undefined, 1]);
@@ -85,7 +87,7 @@ describe("a status", () => {
 
   it("follows the one that another manager has written meanwhile, and loses nothing of it", async () => {
     const { feed, object, written, put } = setup();
-    const restart = { subset: "", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
+    const restart = { subset: "default", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
     put({}, { restart });
     const make = (previous: VirtualAppStatus | undefined) => ({ ...previous, routeVersion: 4 });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
@@ -99,7 +101,7 @@ describe("a status", () => {
     const brought = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
     await feed.write(brought, make, signal);
     await feed.write(put({}, { observedGeneration: 1 }), make, signal);
-    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
   });
 
   it("that somebody else wrote over this manager's own, both before the watch brought either, is mended all the same", async () => {
@@ -107,7 +109,7 @@ describe("a status", () => {
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     await feed.write(object, make, signal);
     await feed.write(put({}, { observedGeneration: 1 }), make, signal);
-    expect(written()).toEqual({ observedGeneration: 1, lastHandover: last });
+    expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
   });
 
   it("follows this manager's own last one also when the watch gets to what somebody else wrote just before it", async () => {

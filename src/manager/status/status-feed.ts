@@ -12,6 +12,7 @@ import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import { appEvents } from "./app-events.ts";
+import { displayedStatus, readStatus } from "./display-names.ts";
 import { nextLookMs } from "./next-look.ts";
 import { paceHeld } from "./pace-held.ts";
 
@@ -62,7 +63,7 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
   };
 
   return {
-    previous: (object) => newest(object).status,
+    previous: (object) => readStatus(newest(object).status),
     async write(object, make, signal) {
       const key = keyOf(object);
       const nowMs = clock.now();
@@ -75,9 +76,10 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
         readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};
         const saidMs = heldSaidMs.get(key) ?? Number.NEGATIVE_INFINITY;
-        const paced = paceHeld(current.status, make(current.status, now), elapsedMs - saidMs);
-        change = { before: current.status, after: paced.status, heldDueMs: paced.dueMs };
-        return change.after;
+        const before = readStatus(current.status);
+        const paced = paceHeld(before, make(before, now), elapsedMs - saidMs);
+        change = { before, after: paced.status, heldDueMs: paced.dueMs };
+        return displayedStatus(paced.status);
       };
       const options = { signal, fieldManager: "ctrlmesh-manager" };
       const base = newest(object);

@@ -2,6 +2,7 @@
 // where something was left out; nothing in it is secret, but the names of namespaces are not for everybody either.
 import { lockNameFor } from "../../route/lock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import { subsetDisplayName } from "../../route/subset-name.ts";
 
 const MAX_RULES = 200;
 const MAX_CLASSES = 100;
@@ -25,7 +26,7 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     version,
     digest,
     app,
-    subset,
+    subset: subsetDisplayName(subset),
     podNamespace,
     lock: lockName === "" ? null : { name: lockName, upstream: lockNameFor(lockName, subset) },
     rules: bounded(table.rules, MAX_RULES),

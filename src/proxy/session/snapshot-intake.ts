@@ -5,6 +5,7 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { AckMessage, PodRef, SnapshotDeltaMessage, SnapshotMessage } from "../../wire/messages.ts";
 import { SnapshotInvalidError, snapshotFromWire } from "../../wire/snapshot-codec.ts";
 import { applyDelta } from "../../wire/snapshot-delta.ts";
@@ -93,7 +94,10 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
     else enforcer.enforce(snapshot);
     metrics.routeVersion.set(snapshot.version);
     if (!same)
-      log.info({ version: snapshot.version, digest: snapshot.digest, subset: snapshot.subset }, "route snapshot enforced");
+      log.info(
+        { version: snapshot.version, digest: snapshot.digest, subset: subsetDisplayName(snapshot.subset) },
+        "route snapshot enforced",
+      );
   };
 
   const save = async (snapshot: Snapshot) => {

@@ -32,6 +32,7 @@ import { createCompiledRoutes } from "../../sources/virtual-app/compiled-routes.
 import { notSupported } from "../../sources/virtual-app/not-supported.ts";
 import { createSpecCheck } from "../../sources/virtual-app/spec-check.ts";
 import { appStatus, rejectedStatus } from "../../status/app-status.ts";
+import { readStatus } from "../../status/display-names.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
 
 export interface VirtualAppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
@@ -132,7 +133,7 @@ export function createVirtualAppReconciler(options: VirtualAppReconcilerOptions)
       bySpec === undefined
         ? planDissolution({
             ...{ ...common, lockName, namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? "") },
-            lastLockName: app.status?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
+            lastLockName: readStatus(app.status)?.subsets?.find(({ name }) => name === DEFAULT_SUBSET)?.lock,
           })
         : planApp({
             ...{ ...common, spec, bySpec, annotations: app.metadata.annotations ?? {} },

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { displayedStatus, readStatus } from "./display-names.ts";
+
+const SINCE = "2026-01-01T00:00:00Z";
+const status = (name: string): VirtualAppStatus => ({
+  routeVersion: 3,
+  subsets: [
+    { name, namespaces: 2, readyPods: 1 },
+    { name: "v2", namespaces: 1, readyPods: 1 },
+  ],
+  handover: { from: name, to: "v2", between: [name, "v2", "v3"], phase: "Draining", since: SINCE, done: 0, total: 1 },
+  lastHandover: { from: "v2", to: name, namespaces: 1, finishedAt: SINCE, result: "Moved" },
+  restart: { subset: name, pod: "a", uid: "u", since: SINCE, left: 1, reason: "Evicting" },
+});
+
+test("the default subset is written default in every field, and read as the empty string", () => {
+  expect(displayedStatus(status(""))).toEqual(status("default"));
+  expect(readStatus(status("default"))).toEqual(status(""));
+});
+
+test("a status of an older manager, which wrote the empty string, is read alike", () => {
+  expect(readStatus(status(""))).toEqual(status(""));
+});
+
+test("no name is written twice, also if a spec from before has a subset default", () => {
+  const subsets = ["", "default"].map((name) => ({ name, namespaces: 1, readyPods: 1 }));
+  expect(displayedStatus({ subsets }).subsets).toEqual([{ name: "default", namespaces: 1, readyPods: 1 }]);
+});
+
+test("what is absent stays absent", () => {
+  expect(readStatus(undefined)).toBeUndefined();
+  expect(displayedStatus({ handover: { phase: "Paused", since: SINCE, done: 0, total: 0 } })).toEqual({
+    handover: { phase: "Paused", since: SINCE, done: 0, total: 0 },
+  });
+});

@@ -1,22 +1,26 @@
-// Logging: pino JSON lines on stderr. Constant messages, values as fields; no bodies, no tokens; an error is logged once,
-// where it is handled.
-import { type Logger, pino, stdSerializers } from "pino";
+// Logs: one line of JSON on stderr for each message. Invariant: messages are constant, with values as fields; no bodies and no tokens
+// are logged; an error is logged once, where it is handled. Called by each service's main.
+import { type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 export type { Logger };
 
 export interface LogOptions {
   /** Name of the service, a field of every line. */
   readonly name: string;
-  /** pino level; default "info". */
+  /** The lowest level that is written, as pino names it; default "info". */
   readonly level?: string;
 }
 
-/** A logger to stderr (stdout belongs to data). Errors go under the field `err`. */
-export function createLogger(options: LogOptions): Logger {
-  return pino(
-    { name: options.name, level: options.level ?? "info", serializers: { err: stdSerializers.errWithCause } },
-    pino.destination({ dest: 2, sync: true }),
-  );
+/** How each line looks: the level as a word, the time in RFC 3339, an error with its causes under `err`. */
+export const LOG_FORMAT = {
+  formatters: { level: (level: string) => ({ level }) },
+  timestamp: stdTimeFunctions.isoTime,
+  serializers: { err: stdSerializers.errWithCause },
+};
+
+/** A logger to stderr, since stdout is for data. */
+export function createLogger({ name, level = "info" }: LogOptions): Logger {
+  return pino({ name, level, ...LOG_FORMAT }, pino.destination({ dest: 2, sync: true }));
 }
 
 /** A logger that writes nothing, for tests. */

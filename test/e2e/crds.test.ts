@@ -31,7 +31,7 @@ const SERVER_SAYS: Readonly<Record<string, string | null>> = {
   "object-selector-beside-namespaces.yaml": null, // comparing every two rules is beyond the cost limit of CEL
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
-  "subset-named-default.yaml": "spec.subsets[0].name: Invalid value: is reserved for the pods that match no subset",
+  "subset-named-default.yaml": 'spec.subsets[0].name: Invalid value: "default": is reserved for the pods that match no subset',
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule belongs to one subset only",
   "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
   "two-selector-kinds.yaml": "spec.route.globalLimits[0]: Invalid value: exactly one of namespaceSelector, objectSelector",

@@ -3,18 +3,19 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createCa } from "../../base/certificates.ts";
+import { LOG_FORMAT } from "../../base/log.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
 
 const HOUR_MS = 3_600_000;
 
 function setup() {
   const clock = createFakeClock();
-  const said: [number, string][] = [];
+  const said: [string, string][] = [];
   const write = (line: string) => {
-    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+    const { level, msg } = JSON.parse(line) as { level: string; msg: string };
     said.push([level, msg]);
   };
-  const trouble = createCertificateTrouble({ manager: "manager:5447", clock, log: pino({}, { write }) });
+  const trouble = createCertificateTrouble({ manager: "manager:5447", clock, log: pino(LOG_FORMAT, { write }) });
   const certificate = new X509Certificate(createCa({ commonName: "x", now: clock.now(), days: 1 }).certPem);
   return { clock, said, trouble, certificate };
 }
@@ -27,7 +28,7 @@ it("without a certificate it is not ready, and says why once it is known", () =>
   trouble.look(undefined, "nobody is there");
   trouble.look(undefined, "nobody is there");
   expect(trouble.notReady).toBe("no certificate from the manager yet: nobody is there");
-  expect(said.map(([level]) => level)).toEqual([40]);
+  expect(said.map(([level]) => level)).toEqual(["warn"]);
 });
 
 it("gets louder: a warning at first, an error in the last quarter, and not ready at the end, again every ten minutes", async () => {
@@ -40,13 +41,13 @@ it("gets louder: a warning at first, an error in the last quarter, and not ready
     for (let look = 0; look < 3; look++) trouble.look(certificate, "nobody is there");
     return said.map(([level]) => level);
   };
-  expect(await at(12)).toEqual([40]);
+  expect(await at(12)).toEqual(["warn"]);
   expect(trouble.warning).toMatch(/^the serving certificate ends at 2026-01-02T00:00:00.000Z .* nobody is there$/);
   expect(trouble.notReady).toBeUndefined();
-  expect(await at(19)).toEqual([50]);
+  expect(await at(19)).toEqual(["error"]);
   expect(await at(19.1)).toEqual([]);
-  expect(await at(19.5)).toEqual([50]);
-  expect(await at(24)).toEqual([50]);
+  expect(await at(19.5)).toEqual(["error"]);
+  expect(await at(24)).toEqual(["error"]);
   expect(trouble.warning).toBeUndefined();
   expect(trouble.notReady).toMatch(
     /was good until 2026-01-02T00:00:00.000Z: the operator cannot connect any more: nobody is there$/,

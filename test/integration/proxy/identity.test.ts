@@ -8,6 +8,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KeyCertificate } from "../../../src/base/certificates.ts";
 import { systemRandom } from "../../../src/base/clock.ts";
+import { LOG_FORMAT } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { CERTIFICATE_FILE_NAME } from "../../../src/proxy/identity/certificate-file.ts";
 import { createIdentity } from "../../../src/proxy/identity/create-identity.ts";
@@ -69,7 +70,7 @@ async function manager(options: ManagerOptions = {}, port = 0): Promise<Scripted
   return started;
 }
 
-const log = () => pino({}, { write: (line: string) => void lines.push(line) });
+const log = () => pino(LOG_FORMAT, { write: (line: string) => void lines.push(line) });
 
 /** A proxy with the identity of the mesh. */
 async function proxy(endpoint: string, more: Partial<HarnessOptions> = {}): Promise<ProxyHarness> {
@@ -214,7 +215,9 @@ describe("a proxy with the identity of the mesh", () => {
     await clock.advance(25 * HOUR_MS);
     const readyz = async () => (await globalThis.fetch(`${ready.healthUrl}/readyz`)).text();
     await inTime(async () => (await readyz()).includes("the operator cannot connect any more"));
-    await inTime(() => lines.some((line) => line.includes('"level":50') && line.includes("the serving certificate is over")));
+    await inTime(() =>
+      lines.some((line) => line.includes('"level":"error"') && line.includes("the serving certificate is over")),
+    );
     expect((await fetch("/api/v1/pods")).status).toBe(200); // by the real clock it is good
   });
 });

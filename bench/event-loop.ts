@@ -1,4 +1,4 @@
-// `node bench/event-loop.ts`: does a list of 100,000 objects that passes through the residual filter hold up what else the proxy
+// `node bench/event-loop.ts`: does a list of 100,000 objects that passes through proxy-side filtering hold up what else the proxy
 // does? Measured inside (how late its event loop is) and outside (small GETs on another connection, and the health port, every
 // 5 ms from a process of their own). Options: --objects N (default 100000), --rounds N (5), --json.
 import { parseArgs } from "node:util";

@@ -1,5 +1,5 @@
-// Lists of all objects, by each way in which a slice is cut out of them: by the API server (push-down) or from its bytes (the
-// residual filter). Direct and proxied take turns. Called by main.ts.
+// Lists of all objects, by each way in which a slice is cut out of them: by the API server (server-side filtering) or from its bytes
+// (proxy-side filtering). Direct and proxied take turns. Called by main.ts.
 import { readMetrics } from "../test/support/proxy-metrics.ts";
 import { drain } from "./load.ts";
 import { inTurn, type Mark, median, type Row } from "./table.ts";

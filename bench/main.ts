@@ -43,22 +43,27 @@ if (sections.some((section) => section !== "shards")) {
     if (sections.includes("lists")) {
       note("lists");
       const lists: ListWork[] = [
-        { plan: "none", name: "residual filter, 1 of 10 kept", side: tenth, mark: { of: "ratio", atMost: 1 } },
-        { plan: "one-namespace", name: "1 namespace of 200 pushed down", side: one, mark: { of: "ratio", atMost: 0.35 } },
-        { plan: "without-namespaces", name: "all but 5 namespaces pushed down", side: most },
+        { plan: "none", name: "proxy-side filtering, 1 of 10 kept", side: tenth, mark: { of: "ratio", atMost: 1 } },
+        {
+          plan: "one-namespace",
+          name: "server-side filtering, 1 namespace of 200",
+          side: one,
+          mark: { of: "ratio", atMost: 0.35 },
+        },
+        { plan: "without-namespaces", name: "server-side filtering, all but 5 namespaces", side: most },
       ];
       rows.push(...(await listRows(direct, lists, objects, rounds)));
-      usage.push(world.usage(tenth, `lists of ${objects} by residual filter`));
+      usage.push(world.usage(tenth, `lists of ${objects}, proxy-side filtering`));
     }
     if (sections.includes("watches")) {
       note("watches");
-      const pushedDown = { name: "pushed down", side: one, namespace: namespaceName(0), isPushedDown: true };
-      const residual = { name: "residual filter", side: tenth, namespace: namespaceName(1) };
+      const serverSide = { name: "server-side filtering", side: one, namespace: namespaceName(0), isPushedDown: true };
+      const proxySide = { name: "proxy-side filtering", side: tenth, namespace: namespaceName(1) };
       for (const [rate, events] of [
         [50, 1_500],
         [1_000, 10_000],
       ] as const) {
-        for (const work of [pushedDown, residual]) rows.push(...(await watchRows(world, { ...work, rate, events })));
+        for (const work of [serverSide, proxySide]) rows.push(...(await watchRows(world, { ...work, rate, events })));
         rows.push(...(await bareWatchRows(world, { namespace: namespaceName(0), rate, events })));
       }
       usage.push(await idleWatches(world, tenth));

@@ -1,21 +1,12 @@
-// Projects from the least powerful to the most. Unit: beside the code, no network; files of a worker share their modules, which keep no
-// state. Integration: real processes and sockets against localkube; with it go those e2e files that only wait for states and bear to be
-// slow. E2e: the real control plane; each file has its own, and the machine, since two at a time starve each other of two cores, and
-// managers lose their lease.
+// The projects, in the order in which they run. unit: beside the code, no network; the files of a worker share their modules, which keep
+// no state. integration (localkube) and e2e (the real control plane, one for each file): two files at a time, since they mostly wait.
+// alone: files on the real control plane that measure memory or need the whole machine, one at a time.
 import { defineConfig } from "vitest/config";
 
-const UNHURRIED = [
-  "bad-virtual-app",
-  "chart",
-  "contract",
-  "crds",
-  "crds-examples",
-  "example-operator",
-  "injection",
-  "kube",
-  "kubectl",
-].map((name) => `test/e2e/${name}.test.ts`);
+const WAITING = { maxWorkers: 2, sequence: { groupOrder: 2 } };
 const E2E_TIMES = { testTimeout: 120_000, hookTimeout: 900_000 };
+/** Set by `npm run nightly`, see CONTRIBUTING.md. */
+const isNightly = process.env.NIGHTLY === "true";
 
 export default defineConfig({
   test: {
@@ -36,18 +27,14 @@ export default defineConfig({
           include: ["test/integration/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          ...WAITING,
         },
       },
-      {
-        test: { name: "e2e-unhurried", include: UNHURRIED, ...E2E_TIMES, maxWorkers: 2, sequence: { groupOrder: 2 } },
-      },
+      { test: { name: "e2e", include: ["test/e2e/*.test.ts"], ...E2E_TIMES, ...WAITING } },
       {
         test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          exclude: UNHURRIED,
+          name: "alone",
+          include: ["test/e2e/alone/*.test.ts", ...(isNightly ? ["test/nightly/*.test.ts"] : [])],
           ...E2E_TIMES,
           fileParallelism: false,
           sequence: { groupOrder: 3 },

@@ -1,6 +1,6 @@
 // A run of the chaos: for some time things are killed, stopped and edited at random; then it is quiet, and everything must be as it
 // was asked for within half a minute, but for work whose operator's informer client-go still holds back, as the audit log has it; and at
-// last the judge reads that log. What is done depends on the seed alone; what comes of it depends on the machine as well. Called by `npm run chaos` and test/e2e/chaos.test.ts.
+// last the judge reads that log. What is done depends on the seed alone; what comes of it depends on the machine as well. Called by `npm run chaos` and test/e2e/alone/chaos.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom } from "../support/random.ts";
 import { circumstances } from "./circumstances.ts";

@@ -7,6 +7,7 @@
 // more than 10 s after another one leads (for 30 s that one believes of no pod that it was never served: older-pods.ts).
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { PLACES } from "./mesh-checks.ts";
 import { SHOP } from "./mesh-model.ts";
 import { ownerOf, usedSubsets } from "./mesh-objects.ts";
@@ -14,13 +15,14 @@ import { begin, calmDown, perform, type Run, settleFully } from "./mesh-run.ts";
 import { type Script, script } from "./mesh-script.ts";
 
 /** Of all fuzz tests of the mesh by far the most; the rest of the 100,000 are of handover.test.ts. */
-const STEPS = Number(process.env.MESH_STEPS ?? 100_000);
+const STEPS = Number(process.env.MESH_STEPS ?? shareOf(100_000));
 /** A busy machine may take this long and end with fewer steps. */
-const MOST_MS = 90_000;
-const FEWEST_STEPS = 5_000;
-const SEED = process.env.SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.SEED);
+const MOST_MS = shareOf(90_000);
+const FEWEST_STEPS = shareOf(5_000);
 
-it(`never lets two subsets write the same, and converges once it is quiet (SEED=${SEED})`, { timeout: 2 * MOST_MS }, async () => {
+it(`never lets two subsets write the same, and converges once it is quiet (SEED=${FUZZ_SEED})`, {
+  timeout: 2 * MOST_MS,
+}, async () => {
   let count = 0;
   let isShrinking = false;
   const until = performance.now() + MOST_MS;
@@ -33,9 +35,9 @@ it(`never lets two subsets write the same, and converges once it is quiet (SEED=
       throw error;
     }
   });
-  const details = await fc.check(property, { seed: SEED, numRuns: STEPS / 20, interruptAfterTimeLimit: 2 * MOST_MS });
+  const details = await fc.check(property, { seed: FUZZ_SEED, numRuns: STEPS / 20, interruptAfterTimeLimit: 2 * MOST_MS });
   const cpuSeconds = Math.round(process.cpuUsage().user / 1e6);
-  console.log(`mesh: ${count} steps, ${cpuSeconds} s of processor time, SEED=${SEED}`);
+  console.log(`mesh: ${count} steps, ${cpuSeconds} s of processor time, SEED=${FUZZ_SEED}`);
   if (details.failed) throw new Error(await fc.asyncDefaultReportMessage(details), { cause: details.errorInstance });
   expect(count).toBeGreaterThanOrEqual(Math.min(STEPS, FEWEST_STEPS));
 });

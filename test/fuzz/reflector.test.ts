@@ -10,6 +10,7 @@ import { createReflector } from "../../src/runtime/reflector.ts";
 import type { Change } from "../../src/runtime/store.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../support/fake-kube-client.ts";
+import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 
 const name = fc.constantFrom("x", "y", "z");
 const step = fc.oneof(
@@ -100,7 +101,7 @@ test("the store never loses and never makes up a change", async () => {
       await reflector.stop();
       expect(clock.pending).toBe(0);
     }),
-    { interruptAfterTimeLimit: 4_000, numRuns: 500 },
+    { seed: FUZZ_SEED, interruptAfterTimeLimit: shareOf(4_000), numRuns: 500 },
   );
 });
 

@@ -1,7 +1,18 @@
-// fast-check on a time budget: as many runs as fit, and a failure names its seed.
+// The budgets of the fuzz tests. `npm test` takes a quarter of each budget and always the same seed; `npm run nightly` takes the whole
+// budget and a new seed. SEED=N repeats a run. Invariant: a failure names its seed.
 import type fc from "fast-check";
 
-/** How long one property runs. */
-export function budget<T>(milliseconds = 2_000): fc.Parameters<T> {
-  return { numRuns: 1_000_000, interruptAfterTimeLimit: milliseconds, markInterruptAsFailure: false };
+const isNightly = process.env.NIGHTLY === "true";
+const SHARE = isNightly ? 1 : 0.25;
+
+export const FUZZ_SEED = Number(process.env.SEED ?? (isNightly ? Date.now() % 2 ** 31 : 1));
+
+/** The part of a full budget (of time, runs or steps) that this run takes. */
+export function shareOf(full: number): number {
+  return Math.ceil(full * SHARE);
+}
+
+/** As many runs as fit. @param fullMs the full budget of one property, in milliseconds */
+export function budget<T>(fullMs = 2_000): fc.Parameters<T> {
+  return { seed: FUZZ_SEED, numRuns: 1_000_000, interruptAfterTimeLimit: shareOf(fullMs), markInterruptAsFailure: false };
 }

@@ -1,12 +1,12 @@
 // Builds the Go programs of the tests on demand, once for each state of their sources: the binary lies in the user's cache
 // under the hash of its folder, so a fresh clone of the same sources finds it built.
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDir, isBuilt, makeRoom } from "./build-cache.ts";
+import { sourceHash } from "./source-hash.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -30,7 +30,7 @@ export const GO_FLAGS: readonly string[] = ["-trimpath"];
  */
 export async function goProgram(program: GoProgram): Promise<string> {
   const folder = join(ROOT, program);
-  const binary = join(cacheDir(), `${basename(program)}-${hashOf(folder)}`);
+  const binary = join(cacheDir(), `${basename(program)}-${sourceHash([folder], { isSource })}`);
   if (isBuilt(binary)) return binary;
   makeRoom();
   const partial = `${binary}.${process.pid}`;
@@ -48,22 +48,15 @@ export async function goProgram(program: GoProgram): Promise<string> {
 
 /** Why the Go programs cannot be built here; undefined if they can. */
 export async function whyNoGo(): Promise<string | undefined> {
-  try {
-    await run("go", ["version"]);
-    return undefined;
-  } catch {
-    return "Go is not installed";
-  }
+  return (await goVersion()) === undefined ? "Go is not installed" : undefined;
 }
 
-function hashOf(folder: string): string {
-  const hash = createHash("sha256");
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && isSource(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-  for (const path of files) hash.update(path.slice(folder.length)).update("\0").update(readFileSync(path)).update("\0");
-  return hash.digest("hex").slice(0, 16);
+/** What `go version` prints; undefined without Go. */
+export async function goVersion(): Promise<string | undefined> {
+  return run("go", ["version"]).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
 }
 
 function isSource(name: string): boolean {

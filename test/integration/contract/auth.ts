@@ -81,7 +81,7 @@ export function describeAuth(context: Context): void {
         "authentication.kubernetes.io/pod-name": ["own"],
         "authentication.kubernetes.io/pod-uid": [metadata.uid],
       });
-      await context.client.delete(`/api/v1/namespaces/${namespace}/pods/mine?gracePeriodSeconds=0`);
+      await context.client.delete(`/api/v1/namespaces/${namespace}/pods/own?gracePeriodSeconds=0`);
       await eventually(async () => {
         expect((await review(body.status.token)).body.status.authenticated ?? false).toBe(false);
       });

@@ -1,5 +1,5 @@
 // Hands many namespaces over in one edit of a VirtualApp (onLoss: Resync), from the default subset's operator to v2's, and measures
-// how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/e2e/handover-scale.test.ts.
+// how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/nightly/handover-scale.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../../src/api/resources.ts";

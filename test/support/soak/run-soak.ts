@@ -1,5 +1,5 @@
 // The soak: a proxy of a real mesh is treated badly at a steady rate, let rest, and must be as it was. Measured at rest only, after
-// each of a few rounds: what grows from round to round is a leak. Called by bench/soak.ts and test/e2e/soak.test.ts.
+// each of a few rounds: what grows from round to round is a leak. Called by bench/soak.ts and test/nightly/soak.test.ts.
 import { compileProxy } from "../compiled-proxy.ts";
 import { demoVirtualApp } from "../demo-app.ts";
 import { eventually } from "../eventually.ts";

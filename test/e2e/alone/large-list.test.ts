@@ -1,14 +1,14 @@
 // 10,000 ConfigMaps through a proxy that owns one namespace of ten: exactly the right items, in both encodings, and memory
 // that does not grow with the list. Timings are measured by `npm run bench`, never here.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { demoVirtualApp } from "../support/demo-app.ts";
-import { eventually } from "../support/eventually.ts";
-import { type Kube, startKube } from "../support/kube.ts";
-import { createManyConfigMaps } from "../support/many-config-maps.ts";
-import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
-import { createProbe, type Probe } from "../support/probe.ts";
-import { memoryOf } from "../support/process-memory.ts";
-import { describeWithKube } from "../support/requirements.ts";
+import { demoVirtualApp } from "../../support/demo-app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type Kube, startKube } from "../../support/kube.ts";
+import { createManyConfigMaps } from "../../support/many-config-maps.ts";
+import { type Mesh, type MeshPod, startMesh } from "../../support/mesh.ts";
+import { createProbe, type Probe } from "../../support/probe.ts";
+import { memoryOf } from "../../support/process-memory.ts";
+import { describeWithKube } from "../../support/requirements.ts";
 
 const COUNT = 10_000;
 const NAMESPACES = ["canary-0", ...Array.from({ length: 9 }, (_, index) => `team-${index}`)];

@@ -6,17 +6,10 @@ import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
 import { loadMeshContract } from "../wire/load-proto.ts";
-import { createServerFeatures } from "./api-server/server-features.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
-import { createStreamMetrics } from "./filter/stream-metrics.ts";
-import type { Layer } from "./http/handler.ts";
 import { createIdentity } from "./identity/create-identity.ts";
-import { election } from "./layers/election/election.ts";
-import { createLockGate, lockGate } from "./layers/election/lock-gate.ts";
-import { type IsolateDeps, isolate } from "./layers/isolate/isolate.ts";
-import { keepOut, ownsNothing } from "./layers/isolate/keep-out.ts";
-import { createPlanLog } from "./layers/isolate/plan-log.ts";
+import { outboundLayers } from "./layers/stack.ts";
 import { createSession } from "./session/create-session.ts";
 
 export interface RunProxyOptions {
@@ -37,22 +30,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const contract = loadMeshContract();
   const { access, certificate } = createIdentity({ config, service: contract.service, registry, clock, random, log });
   const session = createSession({ config, access, contract, log, clock, random, registry, proxyVersion: VERSION });
-  const plans = createPlanLog(clock);
-  const gate = createLockGate(clock, session);
-  const proxy = createProxy(config, {
-    session,
-    certificate,
-    layers: ({ discovery }) => ({
-      election: election({ session, gate, clock, log }),
-      isolate: isolateByCaller({ session, discovery, clock, random, registry, plans }),
-      lockGate: lockGate(gate),
-    }),
-    plans,
-    registry,
-    clock,
-    random,
-    log,
-  });
+  const proxy = createProxy(config, { session, certificate, layers: outboundLayers, registry, clock, random, log });
   const announce: Runnable = {
     name: "ready",
     async start() {
@@ -63,10 +41,4 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
     stop: async () => undefined,
   };
   await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
-}
-
-// Callers that this subset does not serve go through a layer of their own, which owns nothing.
-function isolateByCaller(deps: IsolateDeps): Layer {
-  const shared = { ...deps, metrics: createStreamMetrics(deps.registry), features: createServerFeatures(deps.clock) };
-  return keepOut({ served: isolate(shared), nothing: isolate({ ...shared, session: ownsNothing(deps.session) }) });
 }

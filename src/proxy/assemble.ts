@@ -1,37 +1,39 @@
 // Puts the proxy's parts together around a session and its layers, in the order in which they start. Invariant: health
 // answers before anything else starts, and traffic is the last to start and the first to stop, so that the session still
 // follows the manager while requests drain. Called by app.ts, and by tests with a session of their own.
-import { type Clock, type Random, systemRandom } from "../base/clock.ts";
+import type { Clock, Random } from "../base/clock.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
-import { createAccessLog } from "./access-log.ts";
-import { createDiscovery, type Discovery } from "./api-server/discovery.ts";
-import { createUpstream, type UpstreamOptions } from "./api-server/upstream.ts";
+import { type ApiServerOptions, createApiServer } from "./api-server/api-server.ts";
+import { type Call, createRecord, type RawHandler } from "./call/call.ts";
+import { mayUpgrade } from "./call/may-upgrade.ts";
 import type { ProxyConfig } from "./config.ts";
-import { debugPages, type PlanSource } from "./debug/debug-pages.ts";
+import { debugPages } from "./debug/debug-pages.ts";
+import { createStreamMetrics } from "./filter/stream-metrics.ts";
+import type { Reply } from "./http/handler.ts";
+import { type NamedLayer, stack } from "./http/stack.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
-import { createPipeline, type PipelineDeps } from "./layers/stack.ts";
-import { createProxyMetrics } from "./metrics.ts";
-import { createTrafficServer, type TrafficServerOptions } from "./server/traffic-server.ts";
-import { createTunnel } from "./server/tunnel.ts";
-import type { ManagerContact, Session } from "./session/session.ts";
+import { createPlanLog } from "./layers/isolate/plan-log.ts";
+import type { StackDeps } from "./layers/stack.ts";
+import { createAccessLog } from "./observe/access-log.ts";
+import { createProxyMetrics } from "./observe/metrics.ts";
+import { createTrafficServer } from "./server/traffic-server.ts";
+import type { ManagerContact } from "./session/session.ts";
 
 export interface ProxyDeps {
-  readonly session: Session & Partial<ManagerContact> & Runnable;
+  readonly session: StackDeps["session"] & Partial<ManagerContact> & Runnable;
   readonly certificate: ServingCertificate;
-  /** The layers that decide; made with what they need of the rest. */
-  readonly layers: (parts: { readonly discovery: Discovery }) => Pick<PipelineDeps, "election" | "isolate" | "lockGate">;
+  /** The stack's layers, outermost first. In production `outboundLayers`. */
+  readonly layers: (deps: StackDeps) => readonly NamedLayer<Call, Reply>[];
   readonly registry: Registry;
   readonly clock: Clock;
-  readonly random?: Random;
+  readonly random: Random;
   readonly log: Logger;
-  /** What /debug/plans shows; default nothing. */
-  readonly plans?: PlanSource;
-  readonly upstream?: Pick<UpstreamOptions, "timeouts" | "liveness" | "http2">;
-  readonly traffic?: Pick<TrafficServerOptions, "stalledMs">;
+  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness" | "http2">;
+  readonly traffic?: { readonly stalledMs?: number };
 }
 
 /** What is printed once the proxy is ready. */
@@ -49,12 +51,10 @@ export interface Proxy {
   ready(): ReadyInfo;
 }
 
-const NO_PLANS: PlanSource = { list: () => [] };
-
 /** Makes the parts; nothing is bound or connected before they start. */
 export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
-  const { session, certificate, registry, clock, log } = deps;
-  const upstream = createUpstream({
+  const { session, certificate, registry, clock, random, log } = deps;
+  const apiServer = createApiServer({
     apiServer: config.apiServer,
     caFile: config.apiServerCa,
     clock,
@@ -63,15 +63,19 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     ...deps.upstream,
   });
   const metrics = createProxyMetrics(registry);
-  const discovery = createDiscovery({ send: upstream.send, clock });
-  const accessLog = createAccessLog({ share: config.accessLog, random: deps.random ?? systemRandom, log });
-  const pipeline = createPipeline({ session, upstream, ...deps.layers({ discovery }), metrics, clock, log, accessLog });
+  const streamMetrics = createStreamMetrics(registry);
+  const accessLog = createAccessLog({ share: config.accessLog, random, log });
+  const plans = createPlanLog(clock);
+  const layers = deps.layers({ session, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log });
   const traffic = createTrafficServer({
     listen: config.listen,
     alsoListen: config.alsoListen,
     certificate,
-    pipeline,
-    tunnel: createTunnel({ origin: upstream.origin, trust: upstream.trust, log, onConnected: upstream.adopt }),
+    // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
+    stack: stack(layers, clock) as RawHandler,
+    createRecord,
+    mayUpgrade,
+    tunnel: apiServer.tunnel,
     clock,
     log,
     drainMs: config.drainMs,
@@ -84,7 +88,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     if (certificate.notReady === undefined && !traffic.listening) return "not listening";
     return why === "" ? undefined : why;
   };
-  const pages = debugPages({ session, plans: deps.plans ?? NO_PLANS, accessLog, clock });
+  const pages = debugPages({ session, plans, accessLog, clock });
   const health = createHealthServer({
     listen: config.healthListen,
     registry,
@@ -95,7 +99,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => metrics.stop() };
   return {
     // The certificate comes from the manager as the routes do: neither waits for the other, and traffic for both.
-    groups: [[health, measuring], [upstream], [session, certificate], [traffic]],
+    groups: [[health, measuring], [apiServer], [session, certificate], [traffic]],
     ready: () => ({
       url: `https://${hostPort(config.listen.host, traffic.port)}`,
       healthUrl: `http://${hostPort(config.healthListen.host, health.port)}`,

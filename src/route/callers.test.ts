@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { snapshot, subset, table } from "../../test/support/route-table.ts";
-import { excludedBy, matchesAgent, nothingOf, servesAlike } from "./callers.ts";
-import { NO_CALLER_POLICY, viewOf } from "./snapshot.ts";
+import { excludedBy, matchesAgent, servesAlike } from "./callers.ts";
+import { NO_CALLER_POLICY } from "./snapshot.ts";
 
 const routes = table([subset("v2")], { prod: [], pilot: [0] });
 const of = (name: string, ...defaultOnlyUserAgents: string[]) =>
@@ -42,8 +42,8 @@ describe("matchesAgent", () => {
   });
 });
 
-describe("keptOutBy", () => {
-  it("names the entry, and keeps nobody out of the default subset", () => {
+describe("excludedBy", () => {
+  it("names the entry, and excludes nobody from the default subset", () => {
     expect(excludedBy(of("v2", "other", "foo/*"), "foo/1")).toBe("foo/*");
     expect(excludedBy(of("v2", "other", "foo/*"), "bar/1")).toBeUndefined();
     expect(excludedBy(of("", "foo/*"), "foo/1")).toBeUndefined();
@@ -57,16 +57,5 @@ describe("servesAlike", () => {
     expect(servesAlike(of("v2", "a"), of("v2", "b"))).toBe(false);
     expect(servesAlike(of("", "a"), of("v2", "a"))).toBe(false);
     expect(servesAlike(of("", "a"), of("", "b"))).toBe(true);
-  });
-});
-
-describe("nothingOf", () => {
-  it("owns no namespace, no cluster-scoped object, and none that is yet to come", () => {
-    const view = nothingOf(viewOf(of("v2"), "", "pods"));
-    for (const namespace of ["", "prod", "pilot", "not-known"]) expect(view.ownershipOf(namespace)).toBe("other-subset");
-    expect(view).toMatchObject({ ownsAll: false, hasNoRules: false });
-    expect([...view.namespaces().others].sort()).toEqual(["pilot", "prod"]);
-    expect(view.namespaces().own).toEqual([]);
-    expect(view.labelFilter?.matches({})).toBe(false);
   });
 });

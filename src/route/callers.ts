@@ -1,8 +1,8 @@
 // Which callers a subset serves: the answer to "may this user agent have anything here?". Pure. Invariant: a caller that is
 // kept out of a subset owns nothing there, and nobody owns it in its stead; in the default subset everybody is served. So a
 // change of the list moves nothing from one subset to another. Called by the proxy's caller layer.
-import type { LabelFilter, ResourceView, Snapshot } from "./snapshot.ts";
-import { DEFAULT_SUBSET, type Owner } from "./table.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { DEFAULT_SUBSET } from "./table.ts";
 
 /** The entry of the list that keeps a user agent out of the snapshot's subset; undefined if it is served. */
 export function excludedBy(snapshot: Snapshot, userAgent: string): string | undefined {
@@ -32,32 +32,6 @@ export function matchesAgent(pattern: string, userAgent: string): boolean {
   return from <= userAgent.length - tail.length;
 }
 
-/** The resource as a caller sees it that is kept out: every namespace is somebody else's, known or not. */
-export function nothingOf({ group, resource, namespaces }: ResourceView): ResourceView {
-  return {
-    group,
-    resource,
-    ownsAll: false,
-    hasNoRules: false,
-    byLabelsOnly: false,
-    labelFilter: NO_OBJECT,
-    ownershipOf: () => "other-subset",
-    ownerOf: () => DEFAULT_OWNER,
-    namespaces() {
-      const { own, others } = namespaces();
-      return { own: [], others: [...own, ...others] };
-    },
-  };
-}
-
 function defaultOnly({ subset, callers }: Snapshot): readonly string[] {
   return subset === DEFAULT_SUBSET ? [] : callers.defaultOnlyUserAgents;
 }
-
-const DEFAULT_OWNER: Owner = { kind: "subset", subset: DEFAULT_SUBSET };
-
-// No object has a label and has it not. So the API server sends nothing that would only be dropped here.
-const NO_OBJECT: LabelFilter = {
-  labelSelector: "ctrlmesh.kruise.io/nothing,!ctrlmesh.kruise.io/nothing",
-  matches: () => false,
-};

@@ -2,6 +2,7 @@
 // watches and plain gets go by the view's reading face; whatever may change something, or may reach into a pod, goes by what is
 // owned. Called by the proxy's isolate layer; the rules are in docs/design.md, "Who owns what".
 import type { ResourceInfo } from "../kube/request-info.ts";
+import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type Scope } from "./plan-query.ts";
 import { governingNamespace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
@@ -27,13 +28,10 @@ const ALLOW: Decision = { kind: "allow" };
 // Reviews change nothing and return no objects; every subset asks them about itself.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
-// What a get of a part of an object returns is stored or logged, and asking for it does nothing. Others (exec, proxy) do something.
-const READ_SUBRESOURCES = new Set(["", "status", "scale", "log", "approval", "ephemeralcontainers", "resize"]);
-
 /** Decides about a request for a resource. `scope` is only asked for collections over all namespaces; `plan` may remember. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: Scope, plan: Planner = planQuery): Decision {
   if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
-  if (info.verb === "list" || info.verb === "watch") return decideRead(readViewOf(view), info, scope, plan);
+  if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, plan);
   const reach = reachOf(info, scope);
   switch (reach) {
     case "place":
@@ -54,7 +52,7 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: Scope, pla
  * gets where the client speaks WebSocket. It is counted while it is under way, and no act is let through by a closed lock gate.
  */
 export function isAct(info: ResourceInfo): boolean {
-  return info.verb !== "list" && info.verb !== "watch" && !isPlainGet(info) && !isReview(info);
+  return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
 /** How far an act reaches: one namespace (or the cluster-scoped objects), the resource in all of them, or other resources too. */
@@ -79,10 +77,6 @@ export function isWithin(view: ResourceView, reach: Reach, namespace: string): b
     default:
       return reach satisfies never;
   }
-}
-
-function isPlainGet({ verb, subresource }: ResourceInfo): boolean {
-  return verb === "get" && READ_SUBRESOURCES.has(subresource);
 }
 
 /** True for a review of access or of a token. */

@@ -100,8 +100,8 @@ export interface ResourceOwners {
 const UNKNOWN: Owner = { kind: "unknown" };
 const MOVING: Owner = { kind: "moving" };
 const EVERYONE: Owner = { kind: "everyone" };
-// No object has a label and has it not.
-const NO_OBJECT: readonly SetTerm[] = (["exists", "!"] as const).map((operator) => ({
+/** The terms of a selector that matches no object: none has a label and has it not. */
+export const NO_OBJECT: readonly SetTerm[] = (["exists", "!"] as const).map((operator) => ({
   key: "ctrlmesh.kruise.io/nothing",
   operator,
   values: [],
@@ -115,7 +115,7 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
 }
 
 /**
- * Compiles the owners of one resource. Order of the rules, as in semantics.md: global limits, subset rules in spec order,
+ * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits, subset rules in spec order,
  * public resources, default subset. A rule that names no resources does not apply to a public one.
  *
  * A resource that a subset's objectSelector names is divided by labels and by nothing else: subset rules on namespaces say

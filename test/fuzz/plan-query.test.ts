@@ -1,5 +1,6 @@
 // The push-down against a reference: whatever a plan asks an API server to filter, the plan hides nothing that is the subset's
 // and was asked for, and with the residual filter behind it exactly that comes through; pages too, while routes change.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createRegistry } from "../../src/base/metrics.ts";
@@ -15,6 +16,7 @@ import { excludedBy, joinSelectors, planQuery, type QueryPlan } from "../../src/
 import { isOwned, type ResourceView, viewOf } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";
+import { isolateDeps } from "../support/isolate.ts";
 import { callOf, fakeUpstream, textOf } from "../support/layer-call.ts";
 import { snapshot, subset, table } from "../support/route-table.ts";
 import { answerList, type ServedObject, type Server, select } from "../support/simulated-server.ts";
@@ -164,7 +166,7 @@ describe("a list through the proxy", () => {
     const upstream = fakeUpstream((call) => answerList(server, call));
     const discovery = { scopeOf: async () => "namespaced" as const };
     const registry = createRegistry("proxy", "test");
-    const layer = isolate({ session, clock: createFakeClock(), registry, random: () => 0, discovery });
+    const layer = isolate(isolateDeps({ session, clock: createFakeClock(), registry, random: () => 0, discovery }));
     return { session, upstream, handler: layer(upstream) };
   };
   const list = async (handler: ReturnType<typeof start>["handler"], query: Readonly<Record<string, string>>) => {

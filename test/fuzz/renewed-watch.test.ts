@@ -1,6 +1,7 @@
 // Watches through the proxy as a model: namespaces move, are born and go, objects come and change, answers are slow, connections break
 // in the middle, and a client like client-go's reflector follows. At no step may it be shown what is not its subset's, and once the
 // world is quiet it must know exactly its slice.
+
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createRegistry } from "../../src/base/metrics.ts";
@@ -8,6 +9,7 @@ import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";
+import { isolateDeps } from "../support/isolate.ts";
 import { type Routes, routes } from "../support/test-routes.ts";
 import { createHistory } from "../support/watch-model/history.ts";
 import { startReflector } from "../support/watch-model/reflector.ts";
@@ -59,7 +61,7 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
   const history = createHistory();
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(history.handler);
+  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0.5, discovery }))(history.handler);
   const places = new Map(NAMESPACES.map((name, index) => [name, first[index] ?? "own"]));
   if (isLarge) for (const [index, name] of MORE.entries()) places.set(name, index % 2 === 0 ? "own" : "theirs");
   let version = 1;

@@ -3,7 +3,8 @@
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
-import type { Call, Reply } from "../../src/proxy/http/handler.ts";
+import type { Call } from "../../src/proxy/call/call.ts";
+import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/layers/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/layers/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";

@@ -1,7 +1,8 @@
 // Calls through one layer in tests: a request line in, the reply out, and what the layer sent on.
 
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
-import type { Call, Handler, Layer, Reply } from "../../src/proxy/http/handler.ts";
+import type { Call, Handler, Layer } from "../../src/proxy/call/call.ts";
+import type { Reply } from "../../src/proxy/http/handler.ts";
 import { readBody } from "../../src/proxy/http/read-body.ts";
 
 export interface CallOptions {

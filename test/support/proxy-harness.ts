@@ -11,11 +11,13 @@ import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readInvocation } from "../../src/base/settings.ts";
 import { createProxy, type ProxyDeps, type ReadyInfo } from "../../src/proxy/assemble.ts";
+import type { Layer } from "../../src/proxy/call/call.ts";
 import { proxyCommandLine } from "../../src/proxy/config.ts";
-import type { Layer } from "../../src/proxy/http/handler.ts";
 import { createIdentity } from "../../src/proxy/identity/create-identity.ts";
+import type { PlanLog } from "../../src/proxy/layers/isolate/plan-log.ts";
+import { outboundLayers, type StackDeps } from "../../src/proxy/layers/stack.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
-import type { Enforced, Session } from "../../src/proxy/session/session.ts";
+import type { Enforced } from "../../src/proxy/session/session.ts";
 import { loadMeshService } from "../../src/wire/load-proto.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
@@ -27,8 +29,8 @@ export interface HarnessOptions {
   /** The API server; `open` are the connections that it has. */
   readonly api: Pick<FakeApi, "url" | "open"> & { readonly ca: { readonly certPem: string } };
   readonly isolate?: Layer;
-  readonly lockGate?: Layer;
   readonly election?: Layer;
+  readonly lockGate?: Layer;
   /** False: the session has no snapshot. */
   readonly hasSnapshot?: boolean;
   readonly drainMs?: number;
@@ -39,7 +41,6 @@ export interface HarnessOptions {
   readonly dataDir?: string;
   readonly log?: Logger;
   readonly accessLog?: boolean | string;
-  readonly plans?: ProxyDeps["plans"];
   /** Further flags, without their dashes. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The clock of the certificate alone. */
@@ -61,6 +62,8 @@ export interface ProxyHarness {
   readonly agent: Agent;
   /** Fake session: `session.current` may be changed. */
   readonly session: { current: Enforced | undefined };
+  /** Where `/debug/plans` reads the plans. */
+  readonly plans: PlanLog;
   /** Sends a request and reads the answer whole. Rejects if the answer breaks off. */
   fetch(path: string, options?: RequestOptions & { readonly body?: Uint8Array }): Promise<Answer>;
   /** Sends a request and resolves with the response, unread. */
@@ -79,29 +82,39 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "ctrlmesh-proxy-")));
   const apiCaFile = options.apiCaFile ?? join(dataDir, "api-ca.crt");
   if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
-  const session: Session & { current: Enforced | undefined } = {
+  const session: StackDeps["session"] & { current: Enforced | undefined } = {
     current: hasSnapshot ? UNDIVIDED : undefined,
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
+    setLeader: () => undefined,
+    setLockReview: () => undefined,
+    lockBefore: undefined,
+    keepGate: () => undefined,
+    keepLease: () => undefined,
   };
   const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();
   const config = configFor(api, dataDir, apiCaFile, options);
   const clock = options.identityClock ?? systemClock;
   const { certificate } = createIdentity({ config, service: loadMeshService(), registry, clock, random: systemRandom, log });
+  let plans: PlanLog | undefined;
   const proxy = createProxy(config, {
     certificate,
     session: Object.assign(session, { name: "session", start: async () => undefined, stop: async () => undefined }),
-    layers: () => ({
-      election: options.election ?? passThrough,
-      isolate: options.isolate ?? passThrough,
-      lockGate: options.lockGate ?? passThrough,
-    }),
+    layers(deps) {
+      plans = deps.plans;
+      const given = new Map([
+        ["election", options.election ?? passThrough],
+        ["isolate", options.isolate ?? passThrough],
+        ["lock-gate", options.lockGate ?? passThrough],
+      ]);
+      return outboundLayers(deps).map(({ name, layer }) => ({ name, layer: given.get(name) ?? layer }));
+    },
     registry,
     clock: systemClock,
+    random: systemRandom,
     log,
-    ...(options.plans === undefined ? {} : { plans: options.plans }),
     ...(options.upstream === undefined ? {} : { upstream: options.upstream }),
     ...(options.traffic === undefined ? {} : { traffic: options.traffic }),
   });
@@ -112,6 +125,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     over = runGroups([...proxy.groups, [started]], { signal: stopping.signal, log, drainMs: 20_000 });
     over.catch(reject);
   });
+  if (plans === undefined) throw new Error("the proxy has asked for no layers");
   const ready = proxy.ready();
   const agent = new Agent({ keepAlive: true, ca: await readFile(ready.ca) });
 
@@ -134,6 +148,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     apiCaFile,
     agent,
     session,
+    plans,
     open,
     async fetch(path, more) {
       const res = await open(path, more);

@@ -1,9 +1,12 @@
 // Watches through the isolate layer over an API server by script, for the tests of their renewal: three namespaces move around them.
+
 import { createRegistry } from "../../src/base/metrics.ts";
-import type { Call, Reply } from "../../src/proxy/http/handler.ts";
+import type { Call } from "../../src/proxy/call/call.ts";
+import type { Reply } from "../../src/proxy/http/handler.ts";
 import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
+import { isolateDeps } from "./isolate.ts";
 import { callOf, fakeUpstream, jsonReply, watchCode } from "./layer-call.ts";
 import { recordingSink, type ScriptedSource, scriptedSource } from "./scripted-body.ts";
 import { type Routes, routes } from "./test-routes.ts";
@@ -58,7 +61,7 @@ export async function startRenewing(
   });
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, registry, random: () => 0.5, discovery })(upstream);
+  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0.5, discovery }))(upstream);
   const send = (target: string) => {
     const call = callOf("GET", target);
     return handler({ ...call, record: { ...call.record, ...record } });

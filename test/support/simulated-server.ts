@@ -3,7 +3,8 @@
 // push-down. The hash and the selectors are implemented by definition here, not by the code under test.
 import { parseFieldSelector } from "../../src/kube/field-selector.ts";
 import { matchesTerms, parseTerms } from "../../src/kube/label-selector.ts";
-import type { Call, Reply } from "../../src/proxy/http/handler.ts";
+import type { Call } from "../../src/proxy/call/call.ts";
+import type { Reply } from "../../src/proxy/http/handler.ts";
 import { jsonReply } from "./layer-call.ts";
 
 export interface ServedObject {

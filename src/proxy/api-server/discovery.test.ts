@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import type { Call, Handler } from "../http/handler.ts";
+import type { Call, Handler } from "../call/call.ts";
 import { createDiscovery } from "./discovery.ts";
 
 function call(target: string, headers: Call["headers"] = {}): Call {

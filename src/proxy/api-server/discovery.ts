@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { Scope } from "../../route/plan-query.ts";
-import type { Call, Handler } from "../http/handler.ts";
+import type { Call, Handler } from "../call/call.ts";
 import { readBody } from "../http/read-body.ts";
 import { identityHeaders } from "./headers.ts";
 

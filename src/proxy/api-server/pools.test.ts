@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
+import { isLongRunning } from "../../kube/request-kind.ts";
 import type { Connections } from "./connections.ts";
 import type { TrustStore } from "./connector.ts";
 import { DEFAULT_LIVENESS } from "./liveness.ts";
-import { createPools, isLongRunning } from "./pools.ts";
+import { createPools } from "./pools.ts";
 import type { UpstreamMetrics } from "./upstream-metrics.ts";
 
 describe("pools", () => {

@@ -4,8 +4,8 @@
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
-import type { RequestInfo } from "../../kube/request-info.ts";
-import type { CallRecord } from "../http/handler.ts";
+import { isCollection, isLongRunning } from "../../kube/request-kind.ts";
+import type { CallRecord } from "../call/call.ts";
 import type { Connections } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
 import { createGate, type Gate } from "./gate.ts";
@@ -121,23 +121,4 @@ export function createPools(options: PoolsOptions): Pools {
       await Promise.all(Object.values(pools).map(({ dispatcher }) => dispatcher.destroy()));
     },
   };
-}
-
-const LONG_SUBRESOURCES = new Set(["exec", "attach", "portforward", "proxy"]);
-
-/** True for requests without an end of their own: watches, followed logs, proxies and streams. As in kube-apiserver. */
-export function isLongRunning(info: RequestInfo): boolean {
-  if (info.kind !== "resource") return false;
-  if (isWatch(info)) return true;
-  const [subresource = ""] = info.subresource.split("/");
-  return LONG_SUBRESOURCES.has(subresource) || (subresource === "log" && info.query.has("follow"));
-}
-
-/** True for watches, which end by themselves after a while. */
-export function isWatch(info: RequestInfo): boolean {
-  return info.kind === "resource" && info.verb === "watch";
-}
-
-function isCollection(info: RequestInfo): boolean {
-  return info.kind === "resource" && (info.verb === "list" || info.verb === "deletecollection");
 }

@@ -3,7 +3,7 @@
 import { type Clock, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Page } from "../../base/health-server.ts";
-import type { AccessFields, AccessLog } from "../access-log.ts";
+import type { AccessFields, AccessLog } from "../observe/access-log.ts";
 
 const MAX_COUNT = 1_000;
 const MAX_SECONDS = 60;

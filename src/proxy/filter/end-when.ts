@@ -2,8 +2,10 @@
 // Invariant: asked at every change and once at the beginning, since the routes may have changed between the decision and
 // the first byte. Called by the isolate and election layers.
 import { MeshError } from "../../base/errors.ts";
+import { asSource } from "../http/byte-source.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
+import type { Reply } from "../http/handler.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
 export interface End {
@@ -20,9 +22,9 @@ export function endBySnapshot(session: Pick<Session, "current" | "onChange">, is
 
 /**
  * The source, which ends once it is over.
- * @param how `end` for a body written frame by frame, `break` where a clean end would look complete
+ * @param how `end` for a body written frame by frame, with a last frame or without one; `break` where a clean end would look complete
  */
-export function endWhen(source: ByteSource, end: End, how: "end" | "break"): ByteSource {
+export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { readonly lastFrame: Uint8Array }): ByteSource {
   return {
     cancel: (error) => source.cancel(error),
     open(sink) {
@@ -37,8 +39,9 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break"): Byt
       const check = () => {
         if (over || !(late || end.isOver()) || !finish()) return;
         control.cancel(routesChanged());
-        if (how === "end") sink.end();
-        else sink.abort(routesChanged());
+        if (typeof how === "object") sink.write(how.lastFrame);
+        if (how === "break") sink.abort(routesChanged());
+        else sink.end();
       };
       const unsubscribe = end.onChange(check);
       queueMicrotask(check); // ahead of the source's first bytes, which come in a later one
@@ -53,6 +56,12 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break"): Byt
       };
     },
   };
+}
+
+/** The reply, a tunnel too. It breaks off once it is over: a clean end would look complete. */
+export function endReply(reply: Reply, end: End): Reply {
+  if (reply.tunnel !== undefined) return { ...reply, tunnel: { ...reply.tunnel, signal: abortWhen(reply.tunnel.signal, end) } };
+  return reply.body === null ? reply : { ...reply, body: endWhen(asSource(reply.body), end, "break") };
 }
 
 /** A signal that fires with the given one, and once it is over. The given one must fire at last. */

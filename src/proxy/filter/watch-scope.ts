@@ -4,14 +4,18 @@ import { type HidingQuery, isHiddenBy, ownsUnknown, type PlanName } from "../../
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
 import type { Collection } from "../relist/resync.ts";
 
-/** What one watch asked for. */
-export interface WatchScope {
+/** What one list or watch asks for. */
+export interface CollectionRequest {
   readonly collection: Collection;
-  readonly pushed: PushedDown;
   /** The watch goes on from an earlier list's resourceVersion. */
   readonly continues: boolean;
   /** All events come after this version, in order; undefined if the watch sends the whole state first, in any order. */
   readonly version?: bigint | undefined;
+}
+
+/** What one list or watch asks for, and what the API server was asked for in its place. */
+export interface WatchScope extends CollectionRequest {
+  readonly pushed: PushedDown;
   /** What is counted for the metrics; absent for a watch that was let through whole. */
   readonly plan?: PlanName;
   /** To be called once with an object that the API server was asked to leave out: it knows no such parameter. */

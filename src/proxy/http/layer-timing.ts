@@ -1,26 +1,26 @@
-// Where the time until a reply's head goes, layer by layer. Invariant: every instant counts for exactly one layer, that which
-// holds the call; two readings of the clock a layer. Only one call of many is measured: those that the pipeline gives a timing.
+// Where the time until a reply's head goes, layer by layer. Invariant: every instant counts for exactly one layer, the one that
+// holds the call. Only calls with a timing are measured; stack.ts gives one to few calls of many.
 import type { Clock } from "../../base/clock.ts";
-import type { Handler } from "./handler.ts";
-
-/** In the order of the request. `upstream` is the wait for the API server; `isolate` has the wait for a namespace's owner. */
-export const LAYERS = ["request-info", "caller", "election", "isolate", "upstream"] as const;
-export type LayerName = (typeof LAYERS)[number];
+import type { CallNotes, Handler } from "./handler.ts";
 
 export class LayerTiming {
-  /** Milliseconds so far, in the order of LAYERS. */
-  readonly ms: number[] = LAYERS.map(() => 0);
+  /** Milliseconds so far, in the order of the stack. */
+  readonly ms: number[];
+  /** The names of the layers. */
+  readonly names: readonly string[];
   readonly #clock: Clock;
   #at = 0;
   #sinceMs: number;
 
-  /** Starts in the first layer. */
-  constructor(clock: Clock) {
+  /** Starts in the outermost layer. */
+  constructor(clock: Clock, names: readonly string[]) {
+    this.names = names;
+    this.ms = new Array<number>(names.length).fill(0);
     this.#clock = clock;
     this.#sinceMs = clock.monotonicMs();
   }
 
-  /** From now on it is this layer's time. Returns the layer before. */
+  /** From now on the time counts for this layer. Returns the layer before. */
   enter(layer: number): number {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#at;
@@ -31,16 +31,19 @@ export class LayerTiming {
   }
 }
 
-/** The handler, its time counted for a layer. */
-export function timed(name: LayerName, handler: Handler): Handler {
-  const layer = LAYERS.indexOf(name);
-  return async (call) => {
+/** The handler, with its time counted for the layer at this index. Costs one comparison for a call without a timing. */
+export function timed<C extends { readonly record: CallNotes }, R>(layer: number, handler: Handler<C, R>): Handler<C, R> {
+  return (call) => {
     const { timing } = call.record;
-    const before = timing?.enter(layer) ?? 0;
-    try {
-      return await handler(call);
-    } finally {
-      timing?.enter(before);
-    }
+    return timing === undefined ? handler(call) : measured(layer, handler, call, timing);
   };
+}
+
+async function measured<C, R>(layer: number, handler: Handler<C, R>, call: C, timing: LayerTiming): Promise<R> {
+  const before = timing.enter(layer);
+  try {
+    return await handler(call);
+  } finally {
+    timing.enter(before);
+  }
 }

@@ -6,7 +6,7 @@ import { type CallerPolicy, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { caller } from "./caller.ts";
-import { upstreamHandler } from "./upstream.ts";
+import { upstream as sendTo } from "./upstream.ts";
 
 const LOGS = "/api/v1/namespaces/a/pods/x/log?follow=true";
 const EXEC = "/api/v1/namespaces/a/pods/x/exec";
@@ -19,7 +19,7 @@ function setup(first: Partial<CallerPolicy>) {
   enforce(first);
   const body = scriptedSource();
   const upstream = fakeUpstream(() => ({ status: 200, headers: {}, body }));
-  const handler = caller({ session })(upstreamHandler({ send: upstream }));
+  const handler = caller({ session })(sendTo({ send: upstream })(upstream));
   const send = (target: string, options?: CallOptions) => handler(callOf("GET", target, options));
   return { enforce, upstream, send, handler, body };
 }
@@ -54,7 +54,7 @@ describe("the user agent that the API server is told", () => {
     const call = callOf("GET", "/version", from("foo"));
     await handler(call);
     expect(upstream.calls[0]).toBe(call);
-    expect(call.record.keptOutBy).toBeUndefined();
+    expect(call.record.excludedBy).toBeUndefined();
   });
 });
 
@@ -77,7 +77,7 @@ describe("a caller that is served in the default subset only", () => {
     const mark = async (agent: string) => {
       const call = callOf("GET", "/version", from(agent));
       await handler(call);
-      return call.record.keptOutBy;
+      return call.record.excludedBy;
     };
     expect(await mark("foo/1")).toBe("foo/*");
     expect(await mark("other")).toBeUndefined();

@@ -2,13 +2,12 @@
 // subset serves the caller at all (subsetDefaultOnlyUserAgents), which it marks for `keep-out`. Invariants: a caller is
 // judged by the user agent that it sent, and where the app asks for nothing a call passes as it is.
 
+import { isEndless, isWatch } from "../../kube/request-kind.ts";
 import { excludedBy } from "../../route/callers.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { isLongRunning } from "../api-server/pools.ts";
-import { endBySnapshot } from "../filter/end-when.ts";
-import type { Call, Layer } from "../http/handler.ts";
+import type { Call, Layer } from "../call/call.ts";
+import { endBySnapshot, endReply } from "../filter/end-when.ts";
 import type { Enforced, Session } from "../session/session.ts";
-import { endReply } from "./end-reply.ts";
 
 /**
  * In the user agent of clients that take what a list brings otherwise than what a watch does: kopf calls its resume handlers for objects
@@ -23,11 +22,11 @@ export function caller({ session }: { readonly session: Session }): Layer {
     if (snapshot === undefined) return next(call);
     const userAgent = call.headers["user-agent"] ?? "";
     const rule = excludedBy(snapshot, userAgent);
-    if (rule !== undefined) call.record.keptOutBy = rule;
-    if (isWatch(call) && userAgent.includes(TELLS_LISTS_APART)) call.record.tellsListsApart = true;
+    if (rule !== undefined) call.record.excludedBy = rule;
+    if (isWatch(call.info) && userAgent.includes(TELLS_LISTS_APART)) call.record.tellsListsApart = true;
     const { userAgent: asked } = snapshot.callers;
     const named = asked === "" ? call : withUserAgent(call, userAgentFor(asked, userAgent));
-    return hasNoEnd(call) ? untilKeptOut(next(named), userAgent, snapshot, session) : next(named);
+    return isEndless(call.info) ? untilKeptOut(next(named), userAgent, snapshot, session) : next(named);
   };
 }
 
@@ -40,15 +39,7 @@ function withUserAgent(call: Call, userAgent: string): Call {
   return { ...call, headers: { ...call.headers, "user-agent": userAgent } };
 }
 
-function isWatch({ info }: Call): boolean {
-  return info.kind === "resource" && info.verb === "watch";
-}
-
 // Watches end by themselves, with a 410, when the list changes.
-function hasNoEnd({ info }: Call): boolean {
-  return info.kind === "resource" && info.verb !== "watch" && isLongRunning(info);
-}
-
 async function untilKeptOut(reply: ReturnType<ReturnType<Layer>>, userAgent: string, then: Snapshot, session: Session) {
   const rule = excludedBy(then, userAgent);
   const isOver = ({ snapshot }: Enforced) => excludedBy(snapshot, userAgent) !== rule;

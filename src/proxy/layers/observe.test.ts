@@ -4,11 +4,13 @@ import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
-import { createAccessLog } from "../access-log.ts";
+import type { RawCall, RawHandler } from "../call/call.ts";
 import type { ByteSink, ByteSource } from "../http/byte-stream.ts";
-import type { RawCall, RawHandler, Reply } from "../http/handler.ts";
-import { createProxyMetrics } from "../metrics.ts";
-import { countedSource, observe } from "./observe.ts";
+import { countedSource } from "../http/counted-source.ts";
+import type { Reply } from "../http/handler.ts";
+import { createAccessLog } from "../observe/access-log.ts";
+import { createProxyMetrics } from "../observe/metrics.ts";
+import { observe } from "./observe.ts";
 
 function setup() {
   const registry = createRegistry("proxy", "test");

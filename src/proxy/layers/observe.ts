@@ -2,12 +2,13 @@
 // counted once, also a failed one, with the code that `rescue` will answer. Off the byte path: one call a chunk.
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import type { AccessLog, AccessSink } from "../access-log.ts";
-import { isLongRunning } from "../api-server/pools.ts";
-import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
+import { isLongRunning } from "../../kube/request-kind.ts";
+import type { CallRecord, DecisionReason, RawCall, RawLayer } from "../call/call.ts";
 import type { CallSignal } from "../http/call-signal.ts";
-import type { CallRecord, DecisionReason, RawCall, RawLayer, Reply } from "../http/handler.ts";
-import type { ProxyMetrics, StreamKind } from "../metrics.ts";
+import { countedSource } from "../http/counted-source.ts";
+import type { Reply } from "../http/handler.ts";
+import type { AccessLog, AccessSink } from "../observe/access-log.ts";
+import type { ProxyMetrics, StreamKind } from "../observe/metrics.ts";
 import { answerTo, isAborted } from "./error-status.ts";
 
 /** The code that is counted when the client went away before there was an answer (as nginx does). */
@@ -88,62 +89,6 @@ function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): S
 function whenAborted(signal: CallSignal, run: () => void): void {
   if (signal.aborted) run();
   else signal.addEventListener("abort", run, { once: true });
-}
-
-/** The source, with `end` called once, however the body ends, with the number of its bytes. */
-export function countedSource(source: ByteSource, end: (bytes: number) => void): ByteSource {
-  return new CountedSource(source, end);
-}
-
-// One object for all roles: every streamed answer passes here.
-class CountedSource implements ByteSource, ByteSink, SourceControl {
-  readonly #source: ByteSource;
-  readonly #end: (bytes: number) => void;
-  #sink: ByteSink | undefined;
-  #control: SourceControl | undefined;
-  #bytes = 0;
-  #over = false;
-
-  constructor(source: ByteSource, end: (bytes: number) => void) {
-    this.#source = source;
-    this.#end = end;
-  }
-
-  open(sink: ByteSink): SourceControl {
-    this.#sink = sink;
-    this.#control = this.#source.open(this);
-    return this;
-  }
-
-  write(chunk: Uint8Array): boolean {
-    this.#bytes += chunk.length;
-    return this.#sink?.write(chunk) ?? false;
-  }
-
-  end(): void {
-    this.#sink?.end();
-    this.#finish();
-  }
-
-  abort(error: Error): void {
-    this.#sink?.abort(error);
-    this.#finish();
-  }
-
-  resume(): void {
-    this.#control?.resume();
-  }
-
-  cancel(error: Error): void {
-    (this.#control ?? this.#source).cancel(error);
-    this.#finish();
-  }
-
-  #finish(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#end(this.#bytes);
-  }
 }
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {

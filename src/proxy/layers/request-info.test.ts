@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { callOf, fakeUpstream, jsonReply } from "../../../test/support/layer-call.ts";
-import { requestInfo } from "./request-info.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
+import { requestInfo, watchDeadlineMs } from "./request-info.ts";
 
 async function forwarded(method: string, target: string): Promise<string | undefined> {
   const upstream = fakeUpstream(() => jsonReply({}));
@@ -25,4 +26,14 @@ it("leaves the query of a named object alone, which nothing is decided by", asyn
 it("leaves a request without a query alone", async () => {
   expect(await forwarded("GET", "/api/v1/pods")).toBe("/api/v1/pods");
   expect(await forwarded("GET", "/version?timeout=1")).toBe("/version?timeout=1");
+});
+
+it.each([
+  ["timeoutSeconds=300", 330_000],
+  ["timeoutSeconds=0", 7_200_000],
+  ["timeoutSeconds=x", 7_200_000],
+  ["", 7_200_000],
+  ["timeoutSeconds=99999999999", 2 ** 31 - 1],
+])("a watch with %j is ended by the proxy after %d ms", (query, expected) => {
+  expect(watchDeadlineMs(parseRequestInfo("GET", `/api/v1/pods?watch=1&${query}`))).toBe(expected);
 });

@@ -1,19 +1,36 @@
-// Reads the request line into a RequestInfo for the layers behind. Invariant: what is decided about is what is sent: a
-// target that the API server might read differently ends here as 400 (kube/request-info.ts), `info` belongs to `method` and
-// `target` of the very call that goes on, and a query that was decided by goes on as it was read.
+// Reads the request line into a RequestInfo for the layers behind. Invariants: a target that the API server might read differently
+// ends here as 400 (kube/request-info.ts); `info` belongs to `method` and `target` of the call that goes on; a query that decides
+// goes on as it was read.
 import { parseRequestInfo, type RequestInfo } from "../../kube/request-info.ts";
-import type { Handler, RawHandler } from "../http/handler.ts";
+import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
+import type { Handler, RawHandler } from "../call/call.ts";
+
+/** Added to the time that the client asked for: the API server ends the watch first, unless it cannot. */
+const MARGIN_MS = 30_000;
+/** Without a time of the client's the API server ends a watch after 30 to 60 minutes (--min-request-timeout; some raise it). */
+const DEFAULT_MS = 2 * 3_600_000;
+/** Longer timers fire at once. */
+const MAX_MS = 2 ** 31 - 1;
 
 /** From a raw call to a call. */
 export function requestInfo(next: Handler): RawHandler {
   return (raw) => {
     const info = parseRequestInfo(raw.method, raw.target);
-    raw.record.info = info;
+    const { record } = raw;
+    record.info = info;
+    if (isLongRunning(info)) record.isLongRunning = true;
+    if (isWatch(info)) record.endAfterMs = watchDeadlineMs(info);
     return next({ ...raw, target: decidesByQuery(info) ? `${info.path}?${info.query}` : raw.target, info });
   };
 }
 
-// Whether a collection is listed or watched, and whether it is the lock's, stands in the query.
+// The query of a collection says whether the request is a list or a watch, and whether it is for the lock.
 function decidesByQuery(info: RequestInfo): boolean {
   return info.kind === "resource" && !info.nameInPath && info.query.size > 0;
+}
+
+/** After how many milliseconds the proxy ends a watch that the API server has not ended. */
+export function watchDeadlineMs({ query }: Pick<RequestInfo, "query">): number {
+  const seconds = Number(query.get("timeoutSeconds") ?? 0);
+  return seconds > 0 ? Math.min(seconds * 1_000 + MARGIN_MS, MAX_MS) : DEFAULT_MS;
 }

@@ -5,7 +5,8 @@ import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeStatus } from "../../kube/codec/status-bytes.ts";
 import type { Status } from "../../kube/status.ts";
-import type { RawCall, RawLayer, Reply } from "../http/handler.ts";
+import type { RawCall, RawLayer } from "../call/call.ts";
+import type { Reply } from "../http/handler.ts";
 import { answerTo } from "./error-status.ts";
 
 const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;

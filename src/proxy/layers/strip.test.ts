@@ -3,9 +3,10 @@ import { type CallOptions, callOf, fakeUpstream, jsonReply, textOf } from "../..
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import type { Call } from "../call/call.ts";
 import { ObjectStripper } from "../filter/object-stripper.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
-import type { Call, Reply } from "../http/handler.ts";
+import type { Reply } from "../http/handler.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { strip } from "./strip.ts";
 

@@ -5,29 +5,27 @@
 //
 // An operator that gets, changes and updates an object so sends none back: the API server then keeps what it has (test/e2e).
 import type { CounterCell } from "../../base/metric-cells.ts";
-import { narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
 import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fields.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
+import { answersObjects } from "../../kube/request-kind.ts";
+import type { Handler, Layer } from "../call/call.ts";
+import { askUncompressed, readableEncoding } from "../call/readable.ts";
+import { isResourceCall, type ResourceCall } from "../call/resource-call.ts";
 import { frameStream } from "../filter/frame-stream.ts";
 import { LenientFilter } from "../filter/lenient-filter.ts";
 import { listStream } from "../filter/list-stream.ts";
 import { ObjectStripper } from "../filter/object-stripper.ts";
 import { asSource } from "../http/byte-source.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
-import type { Call, Handler, Layer, Reply } from "../http/handler.ts";
-import { isResourceCall, type ResourceCall } from "../http/resource-call.ts";
+import type { Reply } from "../http/handler.ts";
 import type { Session } from "../session/session.ts";
-import { readableEncoding } from "./readable-encoding.ts";
 
 export interface StripDeps {
   readonly session: Pick<Session, "current">;
   /** Counts the bytes that were taken out. */
   readonly stripped: CounterCell;
 }
-
-// What these subresources answer with is no object of Kubernetes, or somebody else's.
-const NO_OBJECTS: ReadonlySet<string> = new Set(["log", "proxy", "exec", "attach", "portforward"]);
 
 /** Makes the layer. */
 export function strip({ session, stripped }: StripDeps): Layer {
@@ -38,22 +36,15 @@ export function strip({ session, stripped }: StripDeps): Layer {
 }
 
 function readsObjects({ method, info, upgrade }: ResourceCall): boolean {
-  if (method !== "GET" || upgrade !== undefined) return false;
-  const [first = ""] = info.subresource.split("/", 1);
-  return !NO_OBJECTS.has(first);
+  return method === "GET" && upgrade === undefined && answersObjects(info);
 }
 
 async function stripReply(call: ResourceCall, next: Handler, stripped: CounterCell): Promise<Reply> {
-  const reply = await next(asReadable(call));
+  const reply = await next(askUncompressed(call));
   const encoding = readableEncoding(reply);
   if (reply.status !== 200 || reply.body === null || encoding === undefined) return reply;
   const { "content-length": _, etag: __, ...headers } = reply.headers;
   return { ...reply, headers, body: strippedBody(call.info.verb, asSource(reply.body), encoding, stripped) };
-}
-
-function asReadable(call: Call): Call {
-  const { headers } = call;
-  return { ...call, headers: { ...headers, accept: narrowAccept(headers.accept), "accept-encoding": "identity" } };
 }
 
 function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripped: CounterCell): ByteSource {

@@ -1,7 +1,9 @@
 // What a client must list again, seen through the layer that asks: by client-go's ways (list, watch from its version, at 410
 // list again and watch) and by those of clients that do otherwise.
+
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
 import { fence, group, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
@@ -31,7 +33,9 @@ function startProcess(stored: Routes) {
     return { status: 200, headers: { "content-type": "application/json" }, body: source };
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })(upstream);
+  const handler = isolate(isolateDeps({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery }))(
+    upstream,
+  );
   const send = async (target: string, method = "GET") => {
     try {
       return await handler(callOf(method, target));

@@ -1,7 +1,9 @@
 // Walks the table in the head of resync.ts: every way in which a namespace can come to stand, for a list that is on its way, for a
 // live watch, and for the gap between a list and its watch. An object of the namespace is there all the time.
+
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../test/support/layer-call.ts";
 import { retained, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
@@ -54,7 +56,9 @@ function start(first: Place, path: string, watchType = "application/json") {
     return { status: 200, headers: { "content-type": watchType }, body: source };
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })(upstream);
+  const handler = isolate(isolateDeps({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery }))(
+    upstream,
+  );
   // While its one namespace moves, a list is refused and has listed nothing.
   const list = async () => {
     const reply = await handler(callOf("GET", path)).catch((error: unknown) => {

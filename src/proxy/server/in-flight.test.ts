@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { parseRequestInfo } from "../../kube/request-info.ts";
+import type { CallNotes } from "../http/handler.ts";
 import { createInFlight } from "./in-flight.ts";
 
 const PLAIN = { method: "GET", target: "/api/v1/pods", headers: {}, body: null };
 
 function setup() {
   const clock = createFakeClock();
-  const inFlight = createInFlight(clock);
+  const inFlight = createInFlight(clock, (): CallNotes => ({}));
   const drained = { done: false };
   const drain = (ms: number) => {
     inFlight.beginDrain();
@@ -45,7 +45,7 @@ describe("in flight", () => {
   it("waits for a call with an end, not for a watch, and tells the watch at the very end", async () => {
     const { clock, inFlight, drained, drain } = setup();
     const [get, watch] = [inFlight.begin(PLAIN), inFlight.begin(PLAIN)];
-    watch.call.record.info = parseRequestInfo("GET", "/api/v1/pods?watch=1");
+    watch.call.record.isLongRunning = true;
     drain(1_000);
     await clock.flush();
     expect([drained.done, inFlight.draining]).toEqual([false, true]);
@@ -60,7 +60,7 @@ describe("in flight", () => {
     const { clock, inFlight } = setup();
     const watches = Array.from({ length: 4 }, () => inFlight.begin(PLAIN));
     for (const { call } of watches) {
-      call.record.info = parseRequestInfo("GET", "/api/v1/pods?watch=1");
+      call.record.isLongRunning = true;
       call.signal.addEventListener("abort", () => watches.find((one) => one.call === call)?.end(false));
     }
     const get = inFlight.begin(PLAIN);

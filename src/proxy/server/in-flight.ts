@@ -4,21 +4,20 @@
 // whose signal fires ends at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import { isLongRunning } from "../api-server/pools.ts";
 import { CallAbort } from "../http/call-signal.ts";
-import type { RawCall } from "../http/handler.ts";
+import type { CallNotes, HttpCall } from "../http/handler.ts";
 
 /** A call that runs. */
-export interface Running {
-  readonly call: RawCall;
+export interface Running<Call> {
+  readonly call: Call;
   /** Fires the call's signal if it still runs after this time. */
   endAfter(ms: number): void;
   /** Over. `gone`: the client went before it had its answer. */
   end(gone: boolean): void;
 }
 
-export interface InFlight {
-  begin(call: Omit<RawCall, "signal" | "record">): Running;
+export interface InFlight<Notes extends CallNotes> {
+  begin(call: Omit<HttpCall, "signal" | "record">): Running<HttpCall<Notes>>;
   readonly draining: boolean;
   /** From now on `draining` is true. */
   beginDrain(): void;
@@ -39,13 +38,13 @@ const OVER = new MeshError("ABORTED", "serving a request: it is over");
 /** How long the last of them may take to send its end. */
 const LAST_END_MS = 250;
 
-/** Makes an empty set. */
-export function createInFlight(clock: Clock): InFlight {
-  const running = new Map<RawCall, CallAbort>();
+/** Makes an empty set. `createRecord` makes what the layers write their notes into. */
+export function createInFlight<Notes extends CallNotes>(clock: Clock, createRecord: () => Notes): InFlight<Notes> {
+  const running = new Map<HttpCall<Notes>, CallAbort>();
   let draining = false;
   let changed: (() => void) | undefined;
 
-  const untilNone = (which: (call: RawCall) => boolean, withinMs: number): Promise<void> =>
+  const untilNone = (which: (call: HttpCall) => boolean, withinMs: number): Promise<void> =>
     new Promise((resolve) => {
       const timer = clock.after(withinMs, resolve);
       changed = () => {
@@ -59,7 +58,7 @@ export function createInFlight(clock: Clock): InFlight {
   return {
     begin(parts) {
       const abort = new CallAbort();
-      const call: RawCall = { ...parts, signal: abort, record: { decision: "forwarded", lock: false } };
+      const call: HttpCall<Notes> = { ...parts, signal: abort, record: createRecord() };
       running.set(call, abort);
       let timer: Timer | undefined;
       return {
@@ -101,6 +100,6 @@ function shuttingDown(): MeshError {
   return new MeshError("ABORTED", "draining: the proxy is shutting down");
 }
 
-function hasEnd({ record }: RawCall): boolean {
-  return record.info === undefined || !isLongRunning(record.info);
+function hasEnd({ record }: HttpCall): boolean {
+  return record.isLongRunning !== true;
 }

@@ -1,5 +1,5 @@
 // The listener that the operator talks to: HTTPS, HTTP/1.1 (client-go falls back to it by ALPN), loopback by default.
-// Turns each request into a RawCall for the pipeline and its Reply into bytes, and drains at the end. Invariant: no timeout
+// Turns each request into a call for the stack and the reply into bytes, and drains at the end. Invariant: no timeout
 // of Node's cuts a watch; a call's signal fires as soon as its client is gone.
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -9,25 +9,26 @@ import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import { isWatch } from "../api-server/pools.ts";
-import type { RawHandler, Reply } from "../http/handler.ts";
+import type { CallNotes, Handler, HttpCall, Reply } from "../http/handler.ts";
+import type { Tunnel } from "../http/tunnel.ts";
 import type { ServingCertificate, TlsPair } from "../identity/serving-certificate.ts";
 import { createClientCount } from "./client-count.ts";
 import { createFurtherListeners } from "./further-listeners.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
-import { headersOf, upgradeOf } from "./incoming.ts";
+import { headersOf, type MayUpgrade, upgradeOf } from "./incoming.ts";
 import { hasBody, requestSource } from "./request-source.ts";
 import { sendReply } from "./send-reply.ts";
-import type { Tunnel } from "./tunnel.ts";
-import { dropStalledReader, STALLED_MS, watchDeadlineMs } from "./watch-care.ts";
-import { declineWebSocketWatch } from "./websocket-watch.ts";
+import { dropStalledReader, STALLED_MS } from "./stalled-reader.ts";
 
-export interface TrafficServerOptions {
+export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly listen: ListenAddress;
   /** Further addresses. */
   readonly alsoListen?: readonly ListenAddress[];
   readonly certificate: ServingCertificate;
-  readonly pipeline: RawHandler;
+  readonly stack: Handler<HttpCall<Notes>, Reply>;
+  /** Makes what the layers write their notes about one call into. */
+  readonly createRecord: () => Notes;
+  readonly mayUpgrade: MayUpgrade;
   readonly tunnel: Tunnel;
   readonly clock: Clock;
   readonly log: Logger;
@@ -59,10 +60,10 @@ const QUIET_MS = 100;
 const TLS_WARN_MS = 60_000;
 
 /** Makes the server. */
-export function createTrafficServer(options: TrafficServerOptions): TrafficServer {
+export function createTrafficServer<Notes extends CallNotes>(options: TrafficServerOptions<Notes>): TrafficServer {
   const { certificate, clock, log, drainMs = 8_000 } = options;
-  const inFlight = createInFlight(clock);
-  const server = createHttpsServer();
+  const inFlight = createInFlight(clock, options.createRecord);
+  const server = createHttpsServer(options.mayUpgrade);
   const listener = createListener(server, "secureConnection");
   const further = createFurtherListeners(server, options.alsoListen ?? []);
   const useCertificate = (now: TlsPair) => server.setSecureContext({ ...now, minVersion: "TLSv1.2" });
@@ -121,7 +122,7 @@ export function createTrafficServer(options: TrafficServerOptions): TrafficServe
   };
 }
 
-function createHttpsServer(): Server {
+function createHttpsServer(mayUpgrade: MayUpgrade): Server {
   return createServer({
     ALPNProtocols: ["http/1.1"],
     minVersion: "TLSv1.2",
@@ -130,16 +131,16 @@ function createHttpsServer(): Server {
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
-    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req) !== undefined,
+    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, mayUpgrade) !== undefined,
   });
 }
 
-async function serve(
+async function serve<Notes extends CallNotes>(
   req: IncomingMessage,
   res: ServerResponse,
   expectsContinue: boolean,
-  { pipeline, log, stalledMs = STALLED_MS }: TrafficServerOptions,
-  inFlight: InFlight,
+  { stack, log, stalledMs = STALLED_MS }: TrafficServerOptions<Notes>,
+  inFlight: InFlight<Notes>,
 ): Promise<void> {
   if (req.httpVersion !== "1.1") {
     // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
@@ -149,28 +150,35 @@ async function serve(
   const body = hasBody(req) ? requestSource(req, () => expectsContinue && res.writeContinue()) : null;
   const running = inFlight.begin({ method: req.method ?? "GET", target: req.url ?? "", headers: headersOf(req), body });
   res.once("close", () => running.end(!res.writableFinished));
-  const reply = declineWebSocketWatch(running.call, await pipeline(running.call));
+  const reply = await stack(running.call);
   if (inFlight.draining) res.shouldKeepAlive = false;
-  const { info } = running.call.record;
-  if (info !== undefined && isWatch(info)) running.endAfter(watchDeadlineMs(info));
+  const { endAfterMs } = running.call.record;
+  if (endAfterMs !== undefined) running.endAfter(endAfterMs);
   if (reply.body !== null && !(reply.body instanceof Uint8Array)) {
-    const warn = () => log.warn({ path: info?.path }, "a client does not read its answer; closing its connection");
+    const warn = () =>
+      log.warn({ path: running.call.target.split("?", 1)[0] }, "a client does not read its answer; closing its connection");
     dropStalledReader(res, stalledMs, warn);
   }
   sendReply(res, reply);
 }
 
-async function serveUpgrade(
+async function serveUpgrade<Notes extends CallNotes>(
   req: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { pipeline, tunnel }: TrafficServerOptions,
-  inFlight: InFlight,
+  { stack, tunnel, mayUpgrade }: TrafficServerOptions<Notes>,
+  inFlight: InFlight<Notes>,
 ): Promise<void> {
   const { method = "GET", url = "" } = req;
-  const running = inFlight.begin({ method, target: url, headers: headersOf(req), body: null, upgrade: upgradeOf(req) ?? "" });
+  const running = inFlight.begin({
+    method,
+    target: url,
+    headers: headersOf(req),
+    body: null,
+    upgrade: upgradeOf(req, mayUpgrade) ?? "",
+  });
   socket.once("close", () => running.end(true));
-  const reply = await pipeline(running.call);
+  const reply = await stack(running.call);
   if (reply.tunnel !== undefined) await tunnel(reply.tunnel, req, socket, head);
   else refuseUpgrade(req, socket as Socket, reply);
 }

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Layer } from "../../../src/proxy/http/handler.ts";
+import type { Layer } from "../../../src/proxy/call/call.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";

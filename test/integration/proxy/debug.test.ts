@@ -51,8 +51,11 @@ describe("debug pages", () => {
   });
 
   it("/debug/plans shows what the planner noted last", async () => {
-    const { page } = await start({ plans: { list: () => [{ resource: "pods", plan: "labels" }] } });
-    expect(JSON.parse((await page("/debug/plans")).text)).toEqual({ plans: [{ resource: "pods", plan: "labels" }] });
+    const { proxy, page } = await start();
+    const selectorChars = { label: 5, field: 0, shard: 0 };
+    const entry = { group: "", resource: "pods", verb: "list", selectorChars, namespaces: { own: 1, foreign: 2 }, notSent: [] };
+    proxy.plans.record({ ...entry, plan: "labels", status: 200 });
+    expect(JSON.parse((await page("/debug/plans")).text)).toMatchObject({ plans: [{ ...entry, plan: "labels", requests: 1 }] });
   });
 
   it("/debug/requests waits for the next requests and tells neither token nor query nor body", async () => {

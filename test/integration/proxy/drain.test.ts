@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Layer } from "../../../src/proxy/http/handler.ts";
+import type { Layer } from "../../../src/proxy/call/call.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";

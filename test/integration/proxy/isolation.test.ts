@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import { createRegistry } from "../../../src/base/metrics.ts";
 import { election } from "../../../src/proxy/layers/election/election.ts";
 import { createLockGate, lockGate } from "../../../src/proxy/layers/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/layers/isolate/isolate.ts";
@@ -11,6 +10,7 @@ import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { NO_KEEPER } from "../../support/election-setup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
+import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
 import { routes } from "../../support/test-routes.ts";
 
@@ -39,15 +39,9 @@ async function setup(script: Script) {
   const gate = createLockGate(systemClock, NO_KEEPER);
   const proxy = await startProxy({
     api,
-    lockGate: lockGate(gate),
     election: election({ session: sessionOfLayers, gate, clock: systemClock, log: silentLogger() }),
-    isolate: isolate({
-      session,
-      discovery: { scopeOf: async () => "namespaced" },
-      clock: systemClock,
-      random: () => 0,
-      registry: createRegistry("proxy", "test"),
-    }),
+    lockGate: lockGate(gate),
+    isolate: isolate(isolateDeps({ session, clock: systemClock })),
   });
   stops.push(() => proxy.stop());
   return { session, api, proxy, leader };

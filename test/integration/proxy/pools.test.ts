@@ -1,7 +1,7 @@
 // Nobody waits for what somebody else does slowly: locks, lists, gets and watches have connections of their own.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Layer } from "../../../src/proxy/http/handler.ts";
+import type { Layer } from "../../../src/proxy/call/call.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson } from "../../support/fake-api.ts";
 import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";

@@ -1,5 +1,6 @@
 // A namespace goes from a running pod to another subset, and the pod goes on showing it until it is restarted: two informers by
 // way of the real proxy, in front of localkube, which see no object deleted and need no list; and no write of theirs passes.
+
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
@@ -13,6 +14,7 @@ import { isolate } from "../../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { createReflector } from "../../../src/runtime/reflector.ts";
 import { eventually } from "../../support/eventually.ts";
+import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
 import { type Routes, routes } from "../../support/test-routes.ts";
 
@@ -48,7 +50,7 @@ async function startPod(userAgent: string, first: Routes) {
   enforce(first);
   const discovery = { scopeOf: async () => "namespaced" as const };
   const registry = createRegistry("proxy", "test");
-  const layer = isolate({ session, discovery, clock: systemClock, random: systemRandom, registry });
+  const layer = isolate(isolateDeps({ session, discovery, clock: systemClock, random: systemRandom, registry }));
   const api = { url: kube.url, ca: { certPem: kube.caPem }, open: 0 };
   const proxy = await startProxy({ api, isolate: layer });
   closing.push(() => proxy.stop());

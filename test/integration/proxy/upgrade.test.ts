@@ -4,8 +4,8 @@ import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../../src/kube/status.ts";
+import type { Layer } from "../../../src/proxy/call/call.ts";
 import { CallAbort, type CallSignal } from "../../../src/proxy/http/call-signal.ts";
-import type { Layer } from "../../../src/proxy/http/handler.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";
@@ -25,7 +25,7 @@ function bothOf(...signals: CallSignal[]): CallSignal {
 }
 
 const refuseForeign: Layer = (next) => async (call) => {
-  if (call.info.kind === "resource" && call.info.namespace === "other-subset")
+  if (call.info.kind === "resource" && call.info.namespace === "foreign")
     throw new StatusError("Forbidden", "ctrlmesh: not yours");
   const reply = await next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
   if (reply.tunnel === undefined) return reply;
@@ -92,7 +92,7 @@ describe("upgrades", () => {
       got += chunk.toString();
     });
     socket?.write("world");
-    await eventually(() => got === "registration world");
+    await eventually(() => got === "hello world");
     const [seen] = api.seen;
     expect([seen?.method, seen?.url, seen?.headers.upgrade, seen?.headers.host]).toEqual([
       method,

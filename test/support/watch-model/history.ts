@@ -1,7 +1,9 @@
 // An API server with one resource and all of its past, for the model test of watches: lists now or at an exact version, watches that
 // lag as far as the script wants, and answers that wait until it says so. It filters as kube-apiserver does (simulated-server.ts).
+
+import type { Call, Handler } from "../../../src/proxy/call/call.ts";
 import type { ByteSink } from "../../../src/proxy/http/byte-stream.ts";
-import type { Call, Handler, Reply } from "../../../src/proxy/http/handler.ts";
+import type { Reply } from "../../../src/proxy/http/handler.ts";
 import { jsonReply } from "../layer-call.ts";
 import { type ServedObject, select } from "../simulated-server.ts";
 

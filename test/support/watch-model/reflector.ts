@@ -1,7 +1,9 @@
 // A client as client-go's reflector is one: lists, or watches with initial events, goes on from the last version that it has read when a
 // watch ends, and begins anew upon a 410. It may lose its connection in the middle of what is sent.
+
+import type { Handler } from "../../../src/proxy/call/call.ts";
 import type { SourceControl } from "../../../src/proxy/http/byte-stream.ts";
-import type { Handler, Reply } from "../../../src/proxy/http/handler.ts";
+import type { Reply } from "../../../src/proxy/http/handler.ts";
 import { callOf, textOf } from "../layer-call.ts";
 
 export interface SeenEvent {

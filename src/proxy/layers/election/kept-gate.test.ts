@@ -1,7 +1,9 @@
 // The lock's gate over a restart of the proxy, and for writes that wait behind it.
+
 import { describe, expect, it } from "vitest";
 import { NO_KEEPER } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
 import { group, objectLimit, snapshot, table } from "../../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
@@ -38,7 +40,7 @@ function startProcess(lockBefore?: StoredLock) {
   const discovery = { scopeOf: async () => "namespaced" as const };
   const layers = [
     election({ session, gate, clock, log: silentLogger() }),
-    isolate({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery }),
+    isolate(isolateDeps({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })),
   ] as const;
   const handler = layers[0](layers[1](lockGate(gate)(upstream)));
   const body = (value: unknown) => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(value) });
@@ -199,7 +201,7 @@ describe("a write whose object is looked at first", () => {
     });
     const registry = createRegistry("proxy", "test");
     const discovery = { scopeOf: async () => "namespaced" as const };
-    const inner = isolate({ session, clock, random: () => 0, registry, discovery })(lockGate(gate)(upstream));
+    const inner = isolate(isolateDeps({ session, clock, random: () => 0, registry, discovery }))(lockGate(gate)(upstream));
     const handler = election({ session, gate, clock, log: silentLogger() })(inner);
     const of = table([objectLimit("app=x", group("", "pods"))], { a: [] });
     enforcer.enforce(snapshot(of, { version: 1, digest: "1", lockName: "old" }));

@@ -5,7 +5,7 @@ import { routes } from "../../../../test/support/test-routes.ts";
 import { encodeStatus } from "../../../kube/codec/status-bytes.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { createStatus } from "../../../kube/status.ts";
-import type { Call } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
 
 const RULE = "leases.coordination.k8s.io";
 const USER = 'User "operator" cannot use the lock';

@@ -1,14 +1,14 @@
 // Requests for one object where locks live: the subset's own lock, renamed in path and body and translated back, and creates,
 // whose name only the body tells. Called by the election layer.
-import { narrowAccept } from "../../../kube/codec/content-negotiation.ts";
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { readStatusMessage } from "../../../kube/codec/status-bytes.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
-import { withParameter, withTarget } from "../../http/query.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
-import { readableEncoding } from "../readable-encoding.ts";
+import type { Call, Handler } from "../../call/call.ts";
+import { withTarget } from "../../call/query.ts";
+import { askReadable, askUncompressed, readableEncoding } from "../../call/readable.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
+import type { Reply } from "../../http/handler.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";
 import type { LockAccess } from "./lock-access.ts";
 import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock-body.ts";
@@ -98,16 +98,9 @@ function recordInReply(reply: Reply, resource: string): LockRecord {
 
 /** The request line and the Accept header as the reply can be translated. */
 export function translatedPath(call: ResourceCall, rename: Rename | undefined): Call {
-  const asked: Call = {
-    ...call,
-    headers: { ...call.headers, accept: narrowAccept(call.headers.accept), "accept-encoding": "identity" },
-  };
-  if (rename !== undefined && call.info.nameInPath) {
-    const mark = call.target.indexOf("?");
-    return withTarget(asked, renamePath(call.info, rename.to) + (mark < 0 ? "" : call.target.slice(mark)));
-  }
-  // Without metadata nobody could say whose a Table's rows are.
-  return call.info.query.get("includeObject") === "None" ? withParameter(asked, "includeObject", "Metadata") : asked;
+  if (rename === undefined || !call.info.nameInPath) return askReadable(call);
+  const mark = call.target.indexOf("?");
+  return withTarget(askUncompressed(call), renamePath(call.info, rename.to) + (mark < 0 ? "" : call.target.slice(mark)));
 }
 
 /** The refusal of another subset's lock. */

@@ -2,16 +2,18 @@
 // waited for, bounded, unless the API server says that it does not exist. Invariant: a write that is let through is counted in
 // the same tick in which it was decided, so no snapshot can come in between. Called by the isolate layer.
 import type { ResourceInfo } from "../../../kube/request-info.ts";
+import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide, isAct, reachOf } from "../../../route/decide.ts";
 import type { Planner, QueryPlan, Scope } from "../../../route/plan-query.ts";
 import { planNothing } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, type ResourceView } from "../../../route/snapshot.ts";
+import type { Call } from "../../call/call.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Reply } from "../../http/handler.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
+import type { Reply } from "../../http/handler.ts";
 import type { Enforced, Session } from "../../session/session.ts";
-import { continuesFromList } from "./continues-from-list.ts";
+import { continuesFromList } from "./collection.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
 
 export type Admission =
@@ -19,7 +21,7 @@ export type Admission =
   | { readonly kind: "allow"; readonly done: (() => void) | undefined }
   /** Its namespace allows it; the labels of the object have to be looked at. `done` as above. */
   | { readonly kind: "judge"; readonly view: ResourceView; readonly done: (() => void) | undefined }
-  | { readonly kind: "narrow"; readonly plan: QueryPlan; readonly unknown: string | undefined }
+  | { readonly kind: "narrow"; readonly queryPlan: QueryPlan; readonly unknown: string | undefined }
   /** A watch that would go on from an old list while its namespace moves: it must list again. */
   | { readonly kind: "expired" }
   /** What it is about does not exist; the API server has said so. */
@@ -38,7 +40,7 @@ const AGAIN = `try again in ${RETRY_SECONDS} s`;
 export async function admit<T>(
   call: ResourceCall,
   scope: Scope,
-  deps: HoldDeps & { readonly plan?: Planner },
+  deps: HoldDeps & { readonly planner: Planner },
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
   const { info } = call;
@@ -49,13 +51,13 @@ export async function admit<T>(
     for (;;) {
       const enforced = enforcedNow(session);
       const view = enforced.view(group, resource);
-      const decision = decide(view, info, scope, deps.plan);
+      const decision = decide(view, info, scope, deps.planner);
       if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, scope) });
       if (decision.kind === "judge") return proceed({ kind: "judge", view, done: countWrite(session, info, scope) });
-      if (decision.kind === "narrow") return proceed({ kind: "narrow", plan: decision.plan, unknown: undefined });
+      if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.plan, unknown: undefined });
       if (decision.kind === "refuse") {
         const error = refusal(decision, enforced, call);
-        if (decision.why === "moving" && info.verb === "watch" && continuesFromList(info.query)) return proceed(EXPIRED);
+        if (decision.why === "moving" && continuesFromList(call)) return proceed(EXPIRED);
         throw error;
       }
       hold ??= beginHold(call, decision.namespace, deps);
@@ -102,7 +104,7 @@ function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: 
 
 // Nobody has said in time.
 function notKnown(namespace: string, info: ResourceInfo, call: Call): Admission {
-  if (isRead(info)) return nothingOf(namespace);
+  if (isListOrWatch(info)) return nothingOf(namespace);
   call.record.decision = "fenced";
   call.record.reason = "unknown";
   const message = `ctrlmesh: ${info.verb} in namespace "${namespace}": the manager has not said yet which subset owns it; ${AGAIN}`;
@@ -110,16 +112,12 @@ function notKnown(namespace: string, info: ResourceInfo, call: Call): Admission 
 }
 
 function isMissing(namespace: string, info: ResourceInfo, reply: Reply): Admission {
-  if (!isRead(info)) return { kind: "missing", reply };
+  if (!isListOrWatch(info)) return { kind: "missing", reply };
   discardBody(reply.body);
   return nothingOf(namespace);
 }
 
 // A read of the collection is answered with nothing; it lists again once the namespace is granted.
 function nothingOf(namespace: string): Admission {
-  return { kind: "narrow", plan: planNothing(namespace), unknown: namespace };
-}
-
-function isRead({ verb }: ResourceInfo): boolean {
-  return verb === "list" || verb === "watch";
+  return { kind: "narrow", queryPlan: planNothing(namespace), unknown: namespace };
 }

@@ -5,7 +5,8 @@
 import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import { encodeErrorFrame } from "../../../kube/codec/status-bytes.ts";
 import { createStatus } from "../../../kube/status.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 
 const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf;stream=watch" } as const;
 const EXPIRED = createStatus(

@@ -1,14 +1,17 @@
 // What a request is told while a handover runs, by its verb, and what a pod may do in a namespace that it only shows until it
 // is restarted.
+
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply, textOf, watchCode } from "../../../../test/support/layer-call.ts";
 import { fence, group, snapshot, subset, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, type ScriptedSource, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { isStatus, type Status } from "../../../kube/status.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { type IsolateDeps, isolate } from "./isolate.ts";
 
@@ -24,7 +27,7 @@ function setup(first: Routes, answer: (call: Call) => Reply | Promise<Reply> = (
   const upstream = fakeUpstream(answer);
   const discovery = { scopeOf: async () => "namespaced" as const };
   const registry = createRegistry("proxy", "test");
-  const handler = isolate({ session, clock, registry, random: () => 0, discovery, ...more })(upstream);
+  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0, discovery, ...more }))(upstream);
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string): Promise<Status> => {
     try {

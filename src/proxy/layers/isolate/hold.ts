@@ -4,10 +4,11 @@
 // there are places, and no longer than `holdMs`. Called by admission.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
+import type { Handler } from "../../call/call.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Handler, Reply } from "../../http/handler.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
+import type { Reply } from "../../http/handler.ts";
 import type { Session } from "../../session/session.ts";
 import { askMissing } from "./missing.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
 import {
   type CallOptions,
   callOf,
@@ -15,7 +16,9 @@ import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
 import type { Scope } from "../../../route/plan-query.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import { createDiscovery } from "../../api-server/discovery.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
 
@@ -33,7 +36,7 @@ function setup(first: Routes, answer: (call: Call) => Reply | Promise<Reply> = (
   enforce(first);
   const registry = createRegistry("proxy", "test");
   const upstream = fakeUpstream(answer);
-  const layer = isolate({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => scope } });
+  const layer = isolate(isolateDeps({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => scope } }));
   const handler = layer(upstream);
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {
@@ -540,4 +543,19 @@ it("lets lock traffic and requests for no resource pass", async () => {
   await handler(lock);
   await send("GET", "/version");
   expect(upstream.calls).toHaveLength(2);
+});
+
+it("counts the wait for discovery once", async () => {
+  const clock = createFakeClock();
+  const session = createEnforcer();
+  session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+  const send = async () => {
+    await clock.advance(40);
+    return jsonReply({ resources: [{ name: "pods", namespaced: true }] });
+  };
+  const discovery = createDiscovery({ send, clock });
+  const upstream = fakeUpstream(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: {}, items: [] }));
+  const call = callOf("GET", "/api/v1/pods");
+  await isolate(isolateDeps({ session, clock, discovery }))(upstream)(call);
+  expect(call.record.waitedMs).toBe(40);
 });

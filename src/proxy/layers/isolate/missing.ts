@@ -3,10 +3,11 @@
 // never an object, and a request that may create is answered so only if the namespace itself is missing. Called by admission.
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
+import type { Call, Handler } from "../../call/call.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
+import type { Reply } from "../../http/handler.ts";
 
 /** The API server's 404 for the object (or for its namespace, see above); undefined if it exists or nobody may say. */
 export async function askMissing(

@@ -1,61 +1,58 @@
 // Sends a list or watch with what the API server can filter by itself, and filters the reply by its own content type.
 // Invariant: fails closed. A successful reply that is not a readable list or watch is refused, never passed. Called by isolate.
 
-import { narrowAccept } from "../../../kube/codec/content-negotiation.ts";
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
-import { StatusError } from "../../../kube/status.ts";
+import type { StatusError } from "../../../kube/status.ts";
 import { RESOURCE_MOVES } from "../../../route/decide.ts";
-import { createPlanner, isHiddenBy, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
+import { isHiddenBy, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
-import { createServerFeatures, type ServerFeatures } from "../../api-server/server-features.ts";
+import type { ServerFeatures } from "../../api-server/server-features.ts";
+import type { Call, Handler } from "../../call/call.ts";
+import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
 import { type End, endWhen } from "../../filter/end-when.ts";
 import { failWhen } from "../../filter/fail-when.ts";
 import { listStream } from "../../filter/list-stream.ts";
-import { type Renew, renewingWatch } from "../../filter/renewing-watch.ts";
+import { renewingWatch } from "../../filter/renewing-watch.ts";
 import { ECHO_HEAD_BYTES, readEcho, withHead } from "../../filter/shard-echo.ts";
-import { hidesNamespaces, isTakenAway, NOTHING_PUSHED, type WatchScope } from "../../filter/watch-scope.ts";
+import {
+  type CollectionRequest,
+  hidesNamespaces,
+  isTakenAway,
+  NOTHING_PUSHED,
+  type WatchScope,
+} from "../../filter/watch-scope.ts";
 import { type WatchDeps, watchStream } from "../../filter/watch-stream.ts";
 import { asSource } from "../../http/byte-source.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
-import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
-import { withParameter } from "../../http/query.ts";
-import { readableEncoding } from "../readable-encoding.ts";
+import type { Reply } from "../../http/handler.ts";
 import { enforcedNow, handoverRunning } from "./admission.ts";
-import { createPages, type Pages } from "./pages.ts";
-import { createPlanLog, type PlanLog } from "./plan-log.ts";
+import type { Pages } from "./pages.ts";
+import type { PlanLog } from "./plan-log.ts";
 import { createPushDown } from "./push-down.ts";
 import { createRenew } from "./renew-watch.ts";
 import { createTurns } from "./turns.ts";
 
 export interface NarrowDeps extends WatchDeps {
-  /** What the API servers do not know; default: a memory of its own. */
-  readonly features?: ServerFeatures;
-  /** Where plans are noted for `/debug/plans`; default: nowhere that can be read. */
-  readonly plans?: PlanLog;
-  /** Remembers plans; default: one of its own. */
-  readonly planner?: Planner;
-  /** Shared with whatever continues lists that are not narrowed any more; default: of its own. */
-  readonly pages?: Pages;
+  readonly features: ServerFeatures;
+  /** Where `/debug/plans` reads the plans. */
+  readonly plans: PlanLog;
+  readonly planner: Planner;
+  /** Shared with the reads that continue a list which needs no narrowing any more. */
+  readonly pages: Pages;
 }
-
-/** What is asked, but for what is pushed down. */
-export type AskedScope = Pick<WatchScope, "collection" | "continues" | "version">;
 
 /** Watches that are renewed at a time. */
 const MAX_RENEWED = 2;
 
-export type Narrow = (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => Promise<Reply>;
+export type Narrow = (call: Call, scope: CollectionRequest, queryPlan: QueryPlan, next: Handler) => Promise<Reply>;
 
 export function createNarrow(deps: NarrowDeps): Narrow {
-  const { clock } = deps;
-  const features = deps.features ?? createServerFeatures(clock);
-  const [plans, pages] = [deps.plans ?? createPlanLog(clock), deps.pages ?? createPages(clock)];
-  const pushDown = createPushDown({ ...deps, features, plans, pages });
-  const [turns, planner] = [createTurns(MAX_RENEWED), deps.planner ?? createPlanner()];
-  const send = async (call: Call, scope: AskedScope, plan: QueryPlan, next: Handler) => {
-    const { reply, plan: name, pushed } = await pushDown(call, scope.collection, plan, next);
+  const { clock, features, planner } = deps;
+  const pushDown = createPushDown(deps);
+  const turns = createTurns(MAX_RENEWED);
+  const send = async (call: Call, scope: CollectionRequest, queryPlan: QueryPlan, next: Handler) => {
+    const { reply, plan: name, pushed } = await pushDown(call, scope.collection, queryPlan, next);
     // Labels are sent all the same where they are not heeded: not to send them would cost lists where they are, see judge-event.ts.
     const onIgnored = () => {
       if (pushed.ranges !== undefined) features.lacks(scope.collection, "shards", "ignored");
@@ -63,18 +60,28 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     };
     return { reply, scope: { ...scope, pushed, plan: name, onIgnored } };
   };
-  return async (asked, scope, plan, next) => {
-    const call = readable(asked);
-    const sent = await send(call, scope, plan, next);
+  return async (asked, scope, queryPlan, next) => {
+    const call = askReadableCollection(asked);
+    const sent = await send(call, scope, queryPlan, next);
     const renewing = {
       session: deps.session,
       planner,
       monotonicMs: () => clock.monotonicMs(),
-      watch: (again: Call, narrowed: AskedScope, newPlan: QueryPlan) => send(again, narrowed, newPlan, next),
+      watch: (again: Call, narrowed: CollectionRequest, newPlan: QueryPlan) => send(again, narrowed, newPlan, next),
       list: next,
       turns,
     };
-    return filterReply(sent.reply, call, sent.scope, deps, (encoding) => createRenew(call, scope, plan, encoding, renewing));
+    return filterReply(call, sent.reply, (body, encoding) => {
+      const { group, resource } = scope.collection;
+      if (enforcedNow(deps.session).view(group, resource).isMoving) {
+        body.cancel(movesMeanwhile());
+        call.record.decision = "fenced";
+        call.record.reason = "moving";
+        throw movesMeanwhile();
+      }
+      if (call.info.verb !== "watch") return filterList(body, encoding, sent.scope, deps);
+      return renewingWatch(body, encoding, sent.scope, deps, createRenew(call, scope, queryPlan, encoding, renewing));
+    });
   };
 }
 
@@ -82,7 +89,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
  * A reply to an allowed watch: passes untouched, and ends when the routes change for it. Where its frames cannot be told apart
  * it breaks, since there is no boundary at which an event could be put in; clients watch again and are decided upon anew.
  */
-export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): Reply {
+export function watchAllowed(reply: Reply, scope: CollectionRequest, deps: WatchDeps): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;
   const encoding = readableEncoding(reply);
   const full: WatchScope = { ...scope, pushed: NOTHING_PUSHED };
@@ -101,47 +108,6 @@ export function watchAllowed(reply: Reply, scope: AskedScope, deps: WatchDeps): 
       hasLost || isTakenAway(readViewOf(enforcedNow(deps.session).view(collection.group, collection.resource)), collection),
   };
   return { ...reply, headers, body: endWhen(body, end, "break") };
-}
-
-// The caller's request as its reply can be read. A body has no meaning here and could not be sent twice.
-function readable(call: Call): Call {
-  const accept = narrowAccept(call.headers.accept);
-  discardBody(call.body);
-  const { "content-length": _length, "transfer-encoding": _coding, "content-type": _type, ...headers } = call.headers;
-  const narrowed: Call = { ...call, headers: { ...headers, accept, "accept-encoding": "identity" }, body: null };
-  // Without metadata nobody could say whose a Table's rows are.
-  return call.info.query.get("includeObject") === "None" ? withParameter(narrowed, "includeObject", "Metadata") : narrowed;
-}
-
-function filterReply(
-  reply: Reply,
-  call: Call,
-  scope: WatchScope,
-  deps: NarrowDeps,
-  renewOf: (encoding: Encoding) => Renew,
-): Reply {
-  if (reply.status >= 300) return reply;
-  const { "content-length": _, etag: _tag, ...headers } = reply.headers;
-  if (call.method === "HEAD" && reply.body === null) return { ...reply, headers };
-  const encoding = readableEncoding(reply);
-  if (encoding === undefined || reply.status !== 200 || reply.body === null) {
-    discardBody(reply.body);
-    const what = `status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`;
-    throw notReadable(`the API server's reply cannot be filtered (${what})`);
-  }
-  if (enforcedNow(deps.session).view(scope.collection.group, scope.collection.resource).isMoving) {
-    discardBody(reply.body);
-    call.record.decision = "fenced";
-    call.record.reason = "moving";
-    throw movesMeanwhile();
-  }
-  const body = asSource(reply.body);
-  const isWatch = call.info.verb === "watch";
-  return {
-    ...reply,
-    headers,
-    body: isWatch ? renewingWatch(body, encoding, scope, deps, renewOf(encoding)) : filterList(body, encoding, scope, deps),
-  };
 }
 
 function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, deps: NarrowDeps): ByteSource {
@@ -188,8 +154,4 @@ function filterList(body: ByteSource, encoding: Encoding, scope: WatchScope, dep
 
 function movesMeanwhile(): StatusError {
   return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
-}
-
-function notReadable(message: string): StatusError {
-  return new StatusError("NotAcceptable", `ctrlmesh: ${message}`);
 }

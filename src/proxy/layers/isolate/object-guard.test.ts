@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
 import { fence, group, limit, objects, snapshot, subset, table, unreportedFence } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
 import type { RouteRule } from "../../../route/table.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
 
@@ -56,7 +58,9 @@ function setup({ stored = {}, result, subset = "gold", answer }: World = {}) {
     return jsonReply(foo(info.name, info.verb === "get" ? stored[info.name] : (result ?? stored[info.name])));
   });
   const registry = createRegistry("proxy", "test");
-  const layer = isolate({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => "namespaced" } });
+  const layer = isolate(
+    isolateDeps({ session, clock, registry, random: () => 0, discovery: { scopeOf: async () => "namespaced" } }),
+  );
   const handler = layer(upstream);
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {

@@ -2,19 +2,22 @@
 // the API server answers for one that is not there; a write needs the stored object and what it becomes to be ours. Both are asked
 // of the API server as the caller. Called by the isolate layer for single objects and deletecollection; lists and watches
 // are narrowed like others. docs/decisions/0008-object-selectors.md says which checks are atomic with their write.
-import { narrowAccept, preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
+import { preferredEncoding } from "../../../kube/codec/content-negotiation.ts";
 import type { ItemMeta } from "../../../kube/codec/types.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
+import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { refusedByLabels } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
+import type { Call, Handler } from "../../call/call.ts";
+import { withParameter } from "../../call/query.ts";
+import { askReadable } from "../../call/readable.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
-import { withParameter } from "../../http/query.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
+import type { Reply } from "../../http/handler.ts";
 import { objectPath } from "./missing.ts";
 import { labelsInRequest, mediaType, objectsInReply, requestBytes } from "./object-labels.ts";
 import { mayChangeLabels } from "./patch-labels.ts";
@@ -26,15 +29,12 @@ interface Judged {
   readonly next: Handler;
 }
 
-// Subresources that are written as the whole object; some kinds let its labels be changed so (pods/status, namespaces/finalize).
-const WHOLE_OBJECT = new Set(["status", "finalize", "approval", "ephemeralcontainers", "resize"]);
-
 /** Answers a call whose namespace is the subset's, by the labels of its object. */
 export function guardObject(call: ResourceCall, view: ResourceView, next: Handler): Promise<Reply> {
   const judged: Judged = { call, view, next };
   const { verb, subresource } = call.info;
   const isObject = subresource === "";
-  const hasObject = isObject || WHOLE_OBJECT.has(subresource);
+  const hasObject = writesWholeObject(call.info);
   switch (verb) {
     case "get":
       return isObject && call.method === "GET" ? readObject(judged) : behindStored(judged);
@@ -56,12 +56,7 @@ export function guardObject(call: ResourceCall, view: ResourceView, next: Handle
 }
 
 async function readObject({ call, view, next }: Judged): Promise<Reply> {
-  const headers = { ...call.headers, accept: narrowAccept(call.headers.accept), "accept-encoding": "identity" };
-  const asked: Call = { ...call, headers };
-  // Without metadata nobody could say whose a Table's row is.
-  const reply = await next(
-    call.info.query.get("includeObject") === "None" ? withParameter(asked, "includeObject", "Metadata") : asked,
-  );
+  const reply = await next(askReadable(call));
   if (reply.status !== 200) return reply;
   const { reply: read, objects } = await objectsInReply(reply);
   if (objects.every(({ labels }) => hasOwnLabels(view, labels))) return read;

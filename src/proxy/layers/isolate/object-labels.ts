@@ -7,11 +7,12 @@ import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../..
 import { readFrame } from "../../../kube/codec/watch-frames.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
+import type { Call } from "../../call/call.ts";
+import { readableEncoding } from "../../call/readable.ts";
+import type { ResourceCall } from "../../call/resource-call.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Reply } from "../../http/handler.ts";
 import { readBody } from "../../http/read-body.ts";
-import type { ResourceCall } from "../../http/resource-call.ts";
-import { readableEncoding } from "../readable-encoding.ts";
 
 /** The API server's own limit for the body of a request; no object is larger. */
 const MAX_OBJECT_BYTES = 3 * 1024 * 1024;

@@ -9,8 +9,8 @@ import type { Clock } from "../../../base/clock.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { QueryPlan } from "../../../route/plan-query.ts";
-import type { Call } from "../../http/handler.ts";
-import { inNamespace } from "../../http/query.ts";
+import type { Call } from "../../call/call.ts";
+import { inNamespace } from "../../call/query.ts";
 import type { Collection } from "../../relist/resync.ts";
 import type { GroupResource } from "../../session/session.ts";
 

@@ -1,6 +1,8 @@
 // The push-down as the isolate layer's caller and the API server see it.
+
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
 import { group, objects as labelRule, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
@@ -8,7 +10,8 @@ import { answerList, type Server, select } from "../../../../test/support/simula
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
 import { createPlanLog } from "./plan-log.ts";
@@ -30,7 +33,7 @@ function setup(of: Routes, answer: Partial<Server> | ((call: Call) => Reply | Pr
   const plans = createPlanLog(clock);
   const upstream = fakeUpstream(typeof answer === "function" ? answer : (call) => answerList({ objects, ...answer }, call));
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate({ session, clock, registry, plans, random: () => 0, discovery })(upstream);
+  const handler = isolate(isolateDeps({ session, clock, registry, plans, random: () => 0, discovery }))(upstream);
   const send = async (target: string, method = "GET") => {
     const call = callOf(method, target);
     const reply = await handler(call);

@@ -12,10 +12,11 @@ import {
 } from "../../../route/plan-query.ts";
 import { readViewOf } from "../../../route/snapshot.ts";
 import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
+import type { Call, Handler } from "../../call/call.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import type { PushedDown } from "../../filter/watch-scope.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
+import type { Reply } from "../../http/handler.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Collection, Resync } from "../../relist/resync.ts";
 import type { Session } from "../../session/session.ts";

@@ -9,9 +9,9 @@ import {
   type ShardPlan,
 } from "../../../route/plan-query.ts";
 import type { Feature, Lack } from "../../api-server/server-features.ts";
+import type { Call } from "../../call/call.ts";
+import { withTarget } from "../../call/query.ts";
 import { NOTHING_PUSHED, type PushedDown } from "../../filter/watch-scope.ts";
-import type { Call } from "../../http/handler.ts";
-import { withTarget } from "../../http/query.ts";
 
 /** What of a plan is sent. */
 export interface PushQuery {

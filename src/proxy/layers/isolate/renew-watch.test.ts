@@ -4,7 +4,8 @@ import { jsonReply } from "../../../../test/support/layer-call.ts";
 import { bookmark, event, LIST, MORE, ONE, pod, startRenewing as setup, unanswered } from "../../../../test/support/renewing.ts";
 import type { recordingSink } from "../../../../test/support/scripted-body.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { Call, Reply } from "../../http/handler.ts";
+import type { Call } from "../../call/call.ts";
+import type { Reply } from "../../http/handler.ts";
 
 describe("a watch whose subset gains a namespace", () => {
   it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {

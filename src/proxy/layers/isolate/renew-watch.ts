@@ -7,18 +7,18 @@ import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { decide } from "../../../route/decide.ts";
 import { joinSelectors, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import type { Call, Handler } from "../../call/call.ts";
+import { inNamespace, withQuery } from "../../call/query.ts";
+import { readableEncoding } from "../../call/readable.ts";
+import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
-import type { WatchScope } from "../../filter/watch-scope.ts";
+import type { CollectionRequest, WatchScope } from "../../filter/watch-scope.ts";
 import { asSource } from "../../http/byte-source.ts";
 import { discardBody } from "../../http/discard-body.ts";
-import type { Call, Handler, Reply } from "../../http/handler.ts";
-import { inNamespace, withQuery } from "../../http/query.ts";
+import type { Reply } from "../../http/handler.ts";
 import { readBody } from "../../http/read-body.ts";
-import { isResourceCall, type ResourceCall } from "../../http/resource-call.ts";
 import type { Session } from "../../session/session.ts";
-import { readableEncoding } from "../readable-encoding.ts";
 import { enforcedNow } from "./admission.ts";
-import type { AskedScope } from "./narrow.ts";
 import type { Turns } from "./turns.ts";
 
 export interface RenewDeps {
@@ -28,7 +28,7 @@ export interface RenewDeps {
   /** Sends the watch with what of a plan the API server can filter. */
   readonly watch: (
     call: Call,
-    scope: AskedScope,
+    scope: CollectionRequest,
     plan: QueryPlan,
   ) => Promise<{ readonly reply: Reply; readonly scope: WatchScope }>;
   readonly list: Handler;
@@ -42,7 +42,7 @@ const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 /** @param plan by which the watch was begun */
 export function createRenew(
   asked: Call,
-  { collection }: AskedScope,
+  { collection }: CollectionRequest,
   plan: QueryPlan,
   encoding: Encoding,
   deps: RenewDeps,

@@ -1,10 +1,10 @@
 // The proxy's metrics about requests. Invariants: the number of label sets is bounded (request-labels.ts); what every request
 // touches are plain numbers (metric-cells.ts), found by a few look-ups and made at their first use.
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { type CounterCell, createCounterCells, createHistogramCells } from "../base/metric-cells.ts";
-import { Gauge, type Registry } from "../base/metrics.ts";
-import type { CallRecord } from "./http/handler.ts";
-import { LAYERS, type LayerTiming } from "./http/layer-timing.ts";
+import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
+import { Gauge, type Registry } from "../../base/metrics.ts";
+import type { CallRecord } from "../call/call.ts";
+import type { LayerTiming } from "../http/layer-timing.ts";
 import { byResource, lazily, verbOf } from "./request-labels.ts";
 
 /** Resources with labels of their own; further ones share the label "other". */
@@ -58,7 +58,7 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
     buckets: LAYER_BUCKETS,
     registry,
   });
-  const layers = LAYERS.map((layer) => layerCells({ layer }));
+  const layers = lazily((layer: string) => layerCells({ layer }));
   const open = countStreams(registry);
   const delay = measureEventLoop(registry);
 
@@ -69,8 +69,8 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
       overhead.observe(Math.max(0, seconds - (record.waitedMs ?? 0) / 1000));
     },
     finished: (record, seconds) => durations(verbOf(record.info)).observe(seconds),
-    timed({ ms }) {
-      for (const [index, layer] of layers.entries()) layer.observe((ms[index] ?? 0) / 1000);
+    timed({ names, ms }) {
+      for (const [index, name] of names.entries()) layers(name).observe((ms[index] ?? 0) / 1000);
     },
     streamOpened(kind) {
       open[kind]++;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseRequestInfo } from "../kube/request-info.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
 import { byResource, verbOf } from "./request-labels.ts";
 
 const get = (resource: string, group = "example.io") => parseRequestInfo("GET", `/apis/${group}/v1/${resource}`);

@@ -1,6 +1,6 @@
 // Something for each resource that requests are about, bounded in number. A client chooses paths freely, so a resource gets
 // its own only after the API server has answered for it, and only so many do; all others share one. Used by the metrics.
-import type { RequestInfo } from "../kube/request-info.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 
 /**
  * Makes the function from requests to what `make` makes; it remembers which resources exist. `asked` is true for an answer of

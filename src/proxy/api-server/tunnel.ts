@@ -2,15 +2,16 @@
 // of exec, attach and port-forward). Invariant: target, method and headers are those that the pipeline let through, never
 // the client's own; both sockets end together, whenever one of them does and when the call's signal fires. Uses the package
 // http-proxy, loaded at the first upgrade, since most operators never make one.
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../base/log.ts";
-import type { TrustStore } from "../api-server/connector.ts";
-import { forwardedHeaders } from "../api-server/headers.ts";
-import { DEFAULT_LIVENESS, keepAliveOf } from "../api-server/liveness.ts";
 import type { CallSignal } from "../http/call-signal.ts";
-import type { Call } from "../http/handler.ts";
+import type { HttpCall } from "../http/handler.ts";
+import type { Tunnel } from "../http/tunnel.ts";
+import type { TrustStore } from "./connector.ts";
+import { forwardedHeaders } from "./headers.ts";
+import { DEFAULT_LIVENESS, keepAliveOf } from "./liveness.ts";
 
 export interface TunnelOptions {
   readonly origin: URL;
@@ -19,9 +20,6 @@ export interface TunnelOptions {
   /** Told of each connection to the API server; keepalive is on. */
   readonly onConnected?: (socket: Socket) => void;
 }
-
-/** Opens a tunnel; when it fails, the client's socket is closed. */
-export type Tunnel = (call: Call, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -82,7 +80,7 @@ function endTogether(
   signal.addEventListener("abort", cut, { once: true });
 }
 
-function tunnelHeaders(call: Call, origin: URL): Record<string, string | string[]> {
+function tunnelHeaders(call: HttpCall, origin: URL): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   const flat = forwardedHeaders(call.headers, true);
   for (let index = 0; index + 1 < flat.length; index += 2) {

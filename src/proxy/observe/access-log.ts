@@ -1,8 +1,8 @@
 // Which requests are written about, and where to. Invariants: off unless asked; nobody who sends a request can turn it on for
 // it; neither tokens nor bodies nor queries are ever written. Two askers: the setting `--access-log`, which takes a share of
 // all requests into the log, and the page /debug/requests, which takes the next few for whoever reads it from inside the pod.
-import type { Random } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
+import type { Random } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
 
 /** What is written of one request. */
 export type AccessFields = Readonly<Record<string, unknown>>;

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../../test/support/fake-clock.ts";
-import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
-import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
-import { routes } from "../../../../test/support/test-routes.ts";
-import { createRegistry } from "../../../base/metrics.ts";
-import { StatusError } from "../../../kube/status.ts";
-import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
-import { createStreamMetrics } from "../../filter/stream-metrics.ts";
-import type { ByteSource } from "../../http/byte-stream.ts";
-import type { Call, Reply } from "../../http/handler.ts";
-import { createEnforcer } from "../../session/enforcer.ts";
-import { caller } from "../caller.ts";
-import { type IsolateDeps, isolate } from "./isolate.ts";
-import { keepOut, ownsNothing } from "./keep-out.ts";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../test/support/isolate.ts";
+import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } from "../../../test/support/layer-call.ts";
+import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
+import { routes } from "../../../test/support/test-routes.ts";
+import { StatusError } from "../../kube/status.ts";
+import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import type { Call } from "../call/call.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import type { Reply } from "../http/handler.ts";
+import { createEnforcer } from "../session/enforcer.ts";
+import { caller } from "./caller.ts";
+import { excludedCallers } from "./excluded-callers.ts";
+import { isolate } from "./isolate/isolate.ts";
 
 const PODS = "/api/v1/pods";
 const AGENT = "foo-operator/v1.2 (linux/amd64)";
@@ -33,13 +33,9 @@ function setup(answer: (call: Call) => Reply | Promise<Reply> = list, subset = "
     const callers = { ...NO_CALLER_POLICY, defaultOnlyUserAgents };
     session.enforce(routes(version++, { blue: ["a"], rest: ["b"] }, { callers, subset }));
   };
-  const registry = createRegistry("proxy", "test");
-  const metrics = createStreamMetrics(registry);
-  const discovery = { scopeOf: async () => "namespaced" as const };
-  const deps: IsolateDeps = { session, clock, registry, random: () => 0, discovery, metrics };
+  const deps = isolateDeps({ session, clock });
   const upstream = fakeUpstream(answer);
-  const nothing = isolate({ ...deps, session: ownsNothing(session) });
-  const handler = caller({ session })(keepOut({ served: isolate(deps), nothing })(upstream));
+  const handler = caller({ session })(excludedCallers(deps)(isolate(deps)(upstream)));
   const send = (method: string, target: string, options: CallOptions = {}) =>
     handler(callOf(method, target, { ...options, headers: { "user-agent": AGENT, ...options.headers } }));
   return { clock, enforce, send, upstream, handler };

@@ -1,6 +1,6 @@
 // A call for objects of a resource, as most layers want it.
 import type { ResourceInfo } from "../../kube/request-info.ts";
-import type { Call } from "./handler.ts";
+import type { Call } from "./call.ts";
 
 export type ResourceCall = Call & { readonly info: ResourceInfo };
 

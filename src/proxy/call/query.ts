@@ -1,7 +1,7 @@
 // Changes query parameters of a request line and reads the line again, so that `info` always belongs to `target`. Used by
 // the layers that narrow or rename.
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import type { Call } from "./handler.ts";
+import type { Call } from "./call.ts";
 
 /** The call with a query parameter set; all values that it had before are replaced, other parameters stay. */
 export function withParameter(call: Call, name: string, value: string): Call {

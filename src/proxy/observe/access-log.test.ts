@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Logger } from "../base/log.ts";
+import type { Logger } from "../../base/log.ts";
 import { createAccessLog } from "./access-log.ts";
 
 function setup(share: number, chances: readonly number[] = []) {

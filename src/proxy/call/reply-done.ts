@@ -3,13 +3,14 @@
 //
 // The API server answers after its commit, so a write is over with the head of its answer: how long the client takes to read
 // the rest delays nobody. Only what is handed on to another server (the subresource `proxy`) may go on behind the head.
-import type { Call, Reply } from "../http/handler.ts";
-import { countedSource } from "./observe.ts";
+import { isProxied } from "../../kube/request-kind.ts";
+import { countedSource } from "../http/counted-source.ts";
+import type { Reply } from "../http/handler.ts";
+import type { Call } from "./call.ts";
 
 /** The reply; `done` is called once the write that it answers has been done, or can be done no more. */
 export function whenReplyDone({ info }: Call, reply: Reply, done: () => void): Reply {
-  const goesOn = info.kind === "resource" && info.subresource.split("/", 1)[0] === "proxy";
-  if (!goesOn || reply.body === null || reply.body instanceof Uint8Array) {
+  if (!isProxied(info) || reply.body === null || reply.body instanceof Uint8Array) {
     done();
     return reply;
   }

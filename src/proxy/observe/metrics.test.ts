@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createRegistry } from "../base/metrics.ts";
-import { parseRequestInfo } from "../kube/request-info.ts";
-import { LayerTiming } from "./http/layer-timing.ts";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createRegistry } from "../../base/metrics.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
+import { LayerTiming } from "../http/layer-timing.ts";
 import { createProxyMetrics } from "./metrics.ts";
 
 function setup() {
@@ -38,9 +38,9 @@ it("says what is open, by kind", async () => {
 it("shows the time of each layer of a measured call", async () => {
   const { registry, metrics } = setup();
   const clock = createFakeClock();
-  const timing = new LayerTiming(clock);
+  const timing = new LayerTiming(clock, ["request-info", "isolate", "upstream"]);
   await clock.advance(2);
-  timing.enter(4);
+  timing.enter(2);
   await clock.advance(30);
   timing.enter(0);
   metrics.timed(timing);

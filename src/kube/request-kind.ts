@@ -1,0 +1,69 @@
+// The kinds of requests that the proxy treats differently. Pure. Invariant: one list of subresources for each kind, all of them
+// here. Asked by the connection pools, the layers and the decision.
+import type { RequestInfo, ResourceInfo } from "./request-info.ts";
+
+/** Subresources whose requests become tunnels or go on to another server. */
+const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
+
+/** Subresources of which a GET only returns data, without an effect. "" is the object itself. */
+const READABLE: ReadonlySet<string> = new Set(["", "status", "scale", "log", "approval", "ephemeralcontainers", "resize"]);
+
+/** Subresources that clients write as the whole object. Some kinds let its labels change this way (pods/status, namespaces/finalize). */
+const WHOLE_OBJECT: ReadonlySet<string> = new Set(["status", "finalize", "approval", "ephemeralcontainers", "resize"]);
+
+/** True for watches. The API server ends them after a while. */
+export function isWatch(info: RequestInfo): boolean {
+  return info.kind === "resource" && info.verb === "watch";
+}
+
+/** True for requests without an end of their own: watches, followed logs, proxies and streams. As in kube-apiserver. */
+export function isLongRunning(info: RequestInfo): boolean {
+  return isWatch(info) || isEndless(info);
+}
+
+/** True for long-running requests other than watches: followed logs, proxies and streams. Only their client or the proxy ends them. */
+export function isEndless(info: RequestInfo): boolean {
+  if (info.kind !== "resource" || info.verb === "watch") return false;
+  const subresource = firstSubresource(info);
+  return STREAMING.has(subresource) || (subresource === "log" && info.query.has("follow"));
+}
+
+/** True if the request may become a tunnel. */
+export function mayUpgrade(info: RequestInfo): boolean {
+  return info.kind === "resource" && STREAMING.has(firstSubresource(info));
+}
+
+/** True for requests that another server than the API server answers. */
+export function isProxied(info: RequestInfo): boolean {
+  return info.kind === "resource" && firstSubresource(info) === "proxy";
+}
+
+/** True for requests whose answers are objects of Kubernetes. */
+export function answersObjects(info: ResourceInfo): boolean {
+  const subresource = firstSubresource(info);
+  return subresource !== "log" && !STREAMING.has(subresource);
+}
+
+/** True for a GET that only returns data. */
+export function isPlainGet({ verb, subresource }: ResourceInfo): boolean {
+  return verb === "get" && READABLE.has(subresource);
+}
+
+/** True if the body of a write is the whole object. */
+export function writesWholeObject({ subresource }: ResourceInfo): boolean {
+  return subresource === "" || WHOLE_OBJECT.has(subresource);
+}
+
+/** True for requests that read or delete many objects at once. */
+export function isCollection(info: RequestInfo): boolean {
+  return info.kind === "resource" && (info.verb === "list" || info.verb === "deletecollection");
+}
+
+/** True for lists and watches. */
+export function isListOrWatch({ verb }: ResourceInfo): boolean {
+  return verb === "list" || verb === "watch";
+}
+
+function firstSubresource({ subresource }: ResourceInfo): string {
+  return subresource.split("/", 1)[0] ?? "";
+}

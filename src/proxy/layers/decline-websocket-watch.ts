@@ -1,0 +1,18 @@
+// Declines a watch over WebSocket, which the Java client fabric8 tries first: nothing here filters its text frames. fabric8
+// watches over plain HTTP after an empty 200 that ends at once. It retries a 5xx ten times and waits for ever on an HTTP stream.
+// Browsers have no second way. A refusal stays as it is.
+import { MeshError } from "../../base/errors.ts";
+import { isWatch } from "../../kube/request-kind.ts";
+import type { Layer } from "../call/call.ts";
+import { discardBody } from "../http/discard-body.ts";
+import type { Reply } from "../http/handler.ts";
+
+/** The layer. */
+export const declineWebSocketWatch: Layer = (next) => (call) =>
+  call.headers.upgrade?.toLowerCase() === "websocket" && isWatch(call.info) ? next(call).then(decline) : next(call);
+
+function decline(reply: Reply): Reply {
+  if (reply.status !== 200) return reply;
+  discardBody(reply.body, new MeshError("ABORTED", "watching over WebSocket: declined"));
+  return { status: 200, headers: { "content-length": "0", connection: "close" }, body: null };
+}

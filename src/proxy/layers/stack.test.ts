@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { silentLogger } from "../../base/log.ts";
+import { createRegistry } from "../../base/metrics.ts";
+import { createServerFeatures } from "../api-server/server-features.ts";
+import { createStreamMetrics } from "../filter/stream-metrics.ts";
+import { createAccessLog } from "../observe/access-log.ts";
+import { createProxyMetrics } from "../observe/metrics.ts";
+import { createEnforcer } from "../session/enforcer.ts";
+import { createPlanLog } from "./isolate/plan-log.ts";
+import { outboundLayers } from "./stack.ts";
+
+function layerNames(): string[] {
+  const [clock, random, log, registry] = [createFakeClock(), () => 0, silentLogger(), createRegistry("proxy", "test")];
+  const metrics = createProxyMetrics(registry);
+  metrics.stop();
+  const session = Object.assign(createEnforcer(), {
+    setLeader: () => undefined,
+    setLockReview: () => undefined,
+    lockBefore: undefined,
+    keepGate: () => undefined,
+    keepLease: () => undefined,
+  });
+  const apiServer = {
+    send: () => Promise.reject(new Error("nothing is sent")),
+    discovery: { scopeOf: async () => "unknown" as const },
+    features: createServerFeatures(clock),
+  };
+  const accessLog = createAccessLog({ share: 0, random, log });
+  const [streamMetrics, plans] = [createStreamMetrics(registry), createPlanLog(clock)];
+  return outboundLayers({ session, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log }).map(
+    ({ name }) => name,
+  );
+}
+
+it("has one name for each layer, since the names are labels", () => {
+  const names = layerNames();
+  expect(new Set(names).size).toBe(names.length);
+});
+
+it("puts only layers that need no request line before request-info", () => {
+  expect(layerNames().slice(0, 3)).toEqual(["rescue", "observe", "request-info"]);
+});
+
+it("marks lock traffic and excludes callers before it isolates, and asks the gate last", () => {
+  const names = layerNames();
+  const order = ["caller", "election", "excluded-callers", "isolate", "lock-gate", "upstream"];
+  expect(names.filter((name) => order.includes(name))).toEqual(order);
+  expect(names.at(-1)).toBe("upstream");
+});

@@ -53,7 +53,7 @@ export function createProxyMetrics(registry: Registry): ProxyMetrics {
   })({});
   const layerCells = createHistogramCells({
     name: "ctrlmesh_proxy_layer_seconds",
-    help: "Time until the head of the answer by the layer that held the call, of one call in 64; isolate and upstream wait for others.",
+    help: "Time until the head of the answer by the layer that held the call, of one call in 64. isolate and upstream wait for others.",
     labelNames: ["layer"],
     buckets: LAYER_BUCKETS,
     registry,

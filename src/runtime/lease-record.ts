@@ -48,6 +48,11 @@ export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): Leas
   };
 }
 
+/** The number of the leadership term, from 1: it grows with every change of the holder. */
+export function epochOf(spec: LeaseSpec | undefined): number {
+  return (spec?.leaseTransitions ?? 0) + 1;
+}
+
 /** metav1.MicroTime of a wall time in milliseconds. */
 export function formatMicroTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");

@@ -1,0 +1,136 @@
+// Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is written only over the version
+// that was read, and only where lease-record.ts allows it; an epoch never goes back, also if the Lease is deleted and created again.
+// Called by leader-election.ts.
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import { LEASES, type LeaseSpec } from "../kube/client/resources.ts";
+import type { KubeClient } from "../kube/client/types.ts";
+import { isStatus } from "../kube/status.ts";
+import { epochOf, heldSpec, mayTake, type Observation, observe, releasedSpec } from "./lease-record.ts";
+
+export interface LeaseClientOptions {
+  readonly client: Pick<KubeClient, "get" | "create" | "update">;
+  readonly namespace: string;
+  readonly name: string;
+  readonly identity: string;
+  readonly leaseDurationMs: number;
+  /** Bound of one request. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Another holder was seen; not called for a lease without a holder. */
+  readonly onHolder: (identity: string) => void;
+}
+
+/** A write that put the lease in this process's name. */
+export interface HeldLease {
+  /** When the request was sent, on the monotonic clock. */
+  readonly sentMs: number;
+  readonly epoch: number;
+}
+
+export interface LeaseClient {
+  /** The lease as last seen. */
+  readonly observation: Observation | undefined;
+  /** The holder as last seen; "" if there is none. */
+  readonly holder: string;
+  /**
+   * Tries once to take or renew the lease. Undefined if that failed. Never throws.
+   * @param isRenewal this process leads, so it knows what it wrote last and need not read
+   */
+  hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
+  /** Gives the lease up, if this process holds it. Never throws: a lease that is not released expires. */
+  release(timeoutMs: number): Promise<void>;
+  /** Another process has seen this epoch: the next write goes beyond it. */
+  raiseEpoch(seen: number): void;
+}
+
+// leaseTransitions is an int32, and a registration may name any number: half of the range stays free for later leaders. Without
+// a free number the API server would refuse every later leader.
+const MAX_EPOCH = 2 ** 30;
+
+export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
+  const { client, namespace, name, identity, leaseDurationMs, timeoutMs, clock, log } = options;
+  let observation: Observation | undefined;
+  let holder = "";
+  /** The highest epoch in a lease that this process has seen. */
+  let seenEpoch = 0;
+  let epochFloor = 0;
+
+  function seen(next: Observation): void {
+    observation = next;
+    seenEpoch = Math.max(seenEpoch, epochOf(next.lease.spec));
+    const now = next.lease.spec?.holderIdentity ?? "";
+    if (now === holder) return;
+    holder = now;
+    if (holder !== "") options.onHolder(holder);
+  }
+
+  const ownSpec = (before: LeaseSpec | undefined): LeaseSpec => {
+    const spec = heldSpec(before, identity, leaseDurationMs, clock.now());
+    return { ...spec, leaseTransitions: Math.max(spec.leaseTransitions ?? 0, epochFloor) };
+  };
+
+  /** True if there is a lease. */
+  async function read(signal: AbortSignal): Promise<boolean> {
+    try {
+      seen(observe(observation, await client.get(LEASES, { namespace, name }, { signal, timeoutMs }), clock.monotonicMs()));
+      return true;
+    } catch (error) {
+      if (!isStatus(error, "NotFound")) throw error;
+      return false;
+    }
+  }
+
+  /** Writes the lease in this process's name. Undefined if another process holds it. */
+  async function write(isRenewal: boolean, signal: AbortSignal): Promise<LeaseSpec | undefined> {
+    const isKnown = isRenewal && observation !== undefined;
+    if (!isKnown && !(await read(signal))) {
+      epochFloor = Math.max(epochFloor, seenEpoch);
+      const fresh = { metadata: { namespace, name }, spec: ownSpec(undefined) };
+      seen({ lease: await client.create(LEASES, fresh, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
+      return fresh.spec;
+    }
+    if (observation === undefined || !mayTake(observation, identity, clock.monotonicMs())) return undefined;
+    const { lease } = observation;
+    const spec = ownSpec(lease.spec);
+    seen({ lease: await client.update(LEASES, { ...lease, spec }, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
+    return spec;
+  }
+
+  return {
+    get observation() {
+      return observation;
+    },
+    get holder() {
+      return holder;
+    },
+    async hold(isRenewal, signal) {
+      const sentMs = clock.monotonicMs();
+      try {
+        const spec = await write(isRenewal, signal);
+        return spec === undefined ? undefined : { sentMs, epoch: epochOf(spec) };
+      } catch (error) {
+        // Whether the failed write took effect is not known: read before the next one.
+        if (isRenewal) observation = undefined;
+        if (isStatus(error, "Conflict", "AlreadyExists")) log.debug({ err: error }, "another process has written the lease");
+        else if (!signal.aborted) log.warn({ err: error }, "lease could not be acquired or renewed");
+        return undefined;
+      }
+    },
+    async release(releaseTimeoutMs) {
+      const call = { timeoutMs: releaseTimeoutMs };
+      try {
+        const lease = observation?.lease ?? (await client.get(LEASES, { namespace, name }, call));
+        if (lease.spec?.holderIdentity !== identity) return;
+        const spec = releasedSpec(lease.spec, clock.now());
+        seen({ lease: await client.update(LEASES, { ...lease, spec }, call), sinceMs: clock.monotonicMs() });
+      } catch (error) {
+        log.warn({ err: error }, "lease could not be released");
+      }
+    },
+    raiseEpoch(epoch) {
+      if (epoch <= MAX_EPOCH) epochFloor = Math.max(epochFloor, epoch);
+    },
+  };
+}

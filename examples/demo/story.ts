@@ -64,7 +64,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
   step(2, `The VirtualApp gives subset ${CANARY} the namespaces labelled ${LABEL_TEXT} or named canary*`);
   note(`${APP_FILE}; everything else stays with the default subset. Each namespace gets a Foo to reconcile.`);
   const namespaces = [...OWNERS.keys()].filter((name) => name !== LATE);
-  for (const namespace of namespaces) await world.createFoo(namespace, `registration ${namespace}`);
+  for (const namespace of namespaces) await world.createFoo(namespace, `hello ${namespace}`);
   const { locks } = await watcher.until((facts) => {
     const wrong = namespaces.map((name) => wrongReconciler(facts, name, podsOf(world, firstOwner(name))));
     return wrong.find((problem) => problem !== undefined) ?? wrongApp(facts);
@@ -83,7 +83,7 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
 async function addNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
   step(3, `Namespace ${LATE} is new: its name matches ^canary, so it is ${CANARY}'s from its first moment`);
   await world.createNamespace(LATE);
-  await world.createFoo(LATE, `registration ${LATE}`);
+  await world.createFoo(LATE, `hello ${LATE}`);
   await watcher.until((facts) => wrongReconciler(facts, LATE, podsOf(world, CANARY)));
   const writers = await writersIn(world, LATE);
   check(writers.join() === CANARY, `only ${CANARY} should have written in ${LATE}, not ${writers.join(" and ")}`);
@@ -98,7 +98,7 @@ async function moveNamespace({ world, watcher }: StoryContext, { step, note }: T
   await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 1) ?? wrongApp(facts));
   note(`Fenced at default, acknowledged by both of its pods, granted to ${CANARY}, reconciled there: ${since(startedAt)}.`);
   note("Its Foo gets a new message: only the new owner works on it.");
-  const { metadata } = await world.sayFoo(MOVED, `registration again ${MOVED}`);
+  const { metadata } = await world.sayFoo(MOVED, `hello again ${MOVED}`);
   await watcher.until((facts) => wrongReconciler(facts, MOVED, podsOf(world, CANARY), before + 2));
   const { status } = await world.foo(MOVED);
   check(status?.observedGeneration === metadata.generation, `the Foo of ${MOVED} should be reconciled at its new generation`);

@@ -28,7 +28,7 @@ export const GREETINGS: Resource<Greeting> = {
 /** The label of all ConfigMaps that the operator makes for Greetings, so that it watches those and no others. */
 export const CHILD_LABEL = { name: "app.kubernetes.io/managed-by", value: "greeting-operator" };
 
-const WORDS: Readonly<Record<string, string>> = { en: "Registration", de: "Hallo" };
+const WORDS: Readonly<Record<string, string>> = { en: "Hello", de: "Hallo" };
 
 /** The text of a greeting; undefined if the language is unknown. @param more words by language, beside those built in */
 export function textOf({ spec }: Greeting, more: Readonly<Record<string, string>>): string | undefined {

@@ -83,7 +83,9 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
   it("leads, moves a namespace, evicts the pods that lost it, and lets a VirtualApp go", async () => {
     for (const name of ["team-a", "team-b"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
-    runner = startPodRunner({ kube, client: mesh.client, namespace: NAMESPACE, manager: String(mesh.manager.ready.grpc) });
+    const lockName = APP.name; // a restart waits for the leader, and 30 s if there is none
+    const manager = String(mesh.manager.ready.grpc);
+    runner = startPodRunner({ kube, client: mesh.client, namespace: NAMESPACE, lockName, manager });
     await mesh.apply(injectedWorkload({ name: "foo", replicas: 2, version: "v1" }));
     await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
     await eventually(async () => {

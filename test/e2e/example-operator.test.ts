@@ -5,7 +5,9 @@ import { type ExampleServer, writeOf } from "../support/greeting-operator.ts";
 import { type AuditEvent, startKube } from "../support/kube.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
-describeWithKube("the example operator on the real control plane", () => exampleOperatorSuite(startControlPlane));
+describeWithKube("the example operator on the real control plane", () =>
+  exampleOperatorSuite(startControlPlane, { many: 25, replicas: false }),
+);
 
 async function startControlPlane(): Promise<ExampleServer> {
   const kube = await startKube({ controllerManager: true });

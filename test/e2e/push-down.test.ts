@@ -16,8 +16,8 @@ const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const PARTIAL = `${PROTOBUF};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io`;
 const CONFIG_MAP_LIST = "/api/v1/configmaps";
 const FOO_LIST = "/apis/demo.ctrlmesh.io/v1/foos";
-const OWN = Array.from({ length: 40 }, (_, index) => `blue-${String(index).padStart(2, "0")}`);
-const FOREIGN = Array.from({ length: 40 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
+const OWN = Array.from({ length: 20 }, (_, index) => `blue-${String(index).padStart(2, "0")}`);
+const FOREIGN = Array.from({ length: 20 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
 
 const APP = `
 apiVersion: ctrlmesh.kruise.io/v1alpha1
@@ -93,11 +93,12 @@ describeWithKube("the push-down", () => {
   beforeAll(async () => {
     kube = await startKube({ featureGates: "ShardedListAndWatch=true" });
     mesh = await startMesh({ kube });
-    for (const name of [...OWN, ...FOREIGN, "single"]) {
+    const fill = async (name: string) => {
       await mesh.createNamespace(name);
       for (const one of ["a", "b", "c"]) await createConfigMap(name, one);
       await mesh.createFoo(name, "foo", mark(name));
-    }
+    };
+    await Promise.all([...OWN, ...FOREIGN, "single"].map(fill));
     await mesh.apply(APP);
     blue = await mesh.addPod({ name: "foo-blue-0", labels: { slice: "blue" } });
     single = await mesh.addPod({ name: "foo-single-0", labels: { slice: "single" } });

@@ -150,6 +150,7 @@ describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () =
           CTRLMESH_KUBECONFIG: "/etc/ctrlmesh/kubeconfig",
           CTRLMESH_GRPC_LISTEN: "127.0.0.1:0",
           CTRLMESH_HEALTH_LISTEN: "127.0.0.1:0",
+          CTRLMESH_API_SERVER_TOKEN_CACHE_MS: "1000",
         },
         files: { "/etc/ctrlmesh/kubeconfig": kubeconfig },
       });

@@ -10,7 +10,7 @@ const PROXIES = 100;
 describe("managers that come and go", () => {
   let world: FleetWorld;
   beforeAll(async () => {
-    world = await startFleetWorld({ proxies: PROXIES, namespaces: 200, apps: 2, leaseMs: 4_000 });
+    world = await startFleetWorld({ proxies: PROXIES, namespaces: 200, apps: 2, leaseMs: 4_000, identity: "none" });
     await world.fleet.served();
   });
   afterAll(() => world?.stop());

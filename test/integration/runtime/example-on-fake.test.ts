@@ -39,9 +39,9 @@ test("a Greeting becomes a ConfigMap, a line and a status", async () => {
   const { client, clock, greeting, child } = await setUp();
   client.put(GREETINGS, ada(1, { to: "Ada" }));
   await clock.advance(1_000);
-  expect(child()?.data).toEqual({ text: "Registration, Ada!" });
-  expect(client.read(CONFIG_MAPS, { namespace: "ops", name: "greetings" })?.data).toEqual({ "a.ada": "Registration, Ada!" });
-  expect(greeting()?.status).toMatchObject({ text: "Registration, Ada!", conditions: [{ type: "Ready", status: "True" }] });
+  expect(child()?.data).toEqual({ text: "Hello, Ada!" });
+  expect(client.read(CONFIG_MAPS, { namespace: "ops", name: "greetings" })?.data).toEqual({ "a.ada": "Hello, Ada!" });
+  expect(greeting()?.status).toMatchObject({ text: "Hello, Ada!", conditions: [{ type: "Ready", status: "True" }] });
 });
 
 test("a write that fails is tried again until it works", async () => {
@@ -52,7 +52,7 @@ test("a write that fails is tried again until it works", async () => {
   };
   client.put(GREETINGS, ada(1, { to: "Ada" }));
   await clock.advance(10_000);
-  expect(child()?.data).toEqual({ text: "Registration, Ada!" });
+  expect(child()?.data).toEqual({ text: "Hello, Ada!" });
 });
 
 test("a Greeting that is deleted is gone once its line is", async () => {

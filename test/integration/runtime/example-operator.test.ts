@@ -8,7 +8,7 @@ import { createLocalKube } from "../../../src/localkube/localkube.ts";
 import { exampleOperatorSuite } from "../../support/example-operator-suite.ts";
 import { type ExampleServer, writeOf } from "../../support/greeting-operator.ts";
 
-describe("the example operator on localkube", () => exampleOperatorSuite(startLocalKube));
+describe("the example operator on localkube", () => exampleOperatorSuite(startLocalKube, { many: 100, replicas: true }));
 
 async function startLocalKube(): Promise<ExampleServer> {
   const kube = createLocalKube();

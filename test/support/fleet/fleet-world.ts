@@ -31,7 +31,7 @@ export interface FleetWorldOptions {
   readonly processes?: number;
   /** Run the real control plane; default localkube. */
   readonly real?: boolean;
-  /** "mesh" (default): TLS, and a token for each pod. "none": plain text. */
+  /** "mesh" (default): TLS, and a token for each pod. "none": plain text, and removed pods count for 3 s instead of 12 s. */
   readonly identity?: "mesh" | "none";
   /** Default: the manager's own. */
   readonly leaseMs?: number;
@@ -101,7 +101,9 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
         "127.0.0.1:0",
         "--health-listen",
         "127.0.0.1:0",
-        ...(identity === "mesh" ? ["--identity", "mesh", "--server-names", "127.0.0.1"] : []),
+        ...(identity === "mesh"
+          ? ["--identity", "mesh", "--server-names", "127.0.0.1"]
+          : ["--api-server-token-cache-ms", "1000"]),
         ...(options.leaseMs === undefined ? [] : ["--lease-duration-ms", String(options.leaseMs)]),
       ],
     });

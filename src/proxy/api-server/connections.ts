@@ -1,6 +1,6 @@
-// Every connection to the API server, whoever made it: counted by pool, and broken once its peer acknowledges nothing any
-// more. Invariant: the kernel's table, which is everybody's, is read only while a connection may have something unacknowledged: an idle
-// or a busy proxy never reads it. Made by the upstream client; tunnels hand theirs over.
+// Counts the connections to the API server by pool, and breaks each one whose peer acknowledges nothing any more. Invariant: the kernel's
+// table, which is dear to read, is read only while a connection may have unacknowledged data. The client to the API server makes it;
+// tunnels add their connections.
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -20,7 +20,7 @@ export interface Connections {
   /** Counts the connection until it closes. */
   add(pool: PoolName, socket: Socket): void;
   openIn(pool: PoolName): number;
-  /** Ends the looking; the sockets are their makers' to close. */
+  /** Ends the checks. The sockets stay open. */
   stop(): void;
 }
 
@@ -51,7 +51,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
         timer = undefined;
         arm();
       };
-      look().then(next, next); // a table that cannot be read now is looked at the next time
+      look().then(next, next); // a table that cannot be read is read the next time
     });
   };
 

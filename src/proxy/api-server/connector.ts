@@ -1,6 +1,5 @@
-// How TCP and TLS connections to the API server are made. Invariant: no byte is sent to a server whose certificate does
-// not verify against the CA file as it is now; the file is looked at before every new connection, so a rotated CA needs
-// neither a restart nor a timer. Used by the pools and by tunnels.
+// Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does not verify against the
+// present CA file. The file is checked before each new connection, so that a rotated CA needs no restart. The pools and tunnels use it.
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
@@ -72,13 +71,13 @@ function createTrust(caPem: string): Trust {
 export interface ConnectorOptions {
   readonly trust: TrustStore;
   readonly liveness: Liveness;
-  /** Offer HTTP/2 first; which protocol it became is the socket's `alpnProtocol`. */
+  /** Offer HTTP/2 first. The socket's `alpnProtocol` is the protocol that was agreed. */
   readonly http2?: boolean;
   readonly onConnected: (socket: TLSSocket) => void;
   readonly onFailed: (error: Error) => void;
 }
 
-/** A connector as undici wants it: looks the trust up, connects, and turns TCP keepalive on. */
+/** A connector for undici: takes the present trust, connects, and turns TCP keepalive on. */
 export function createConnector({ trust, liveness, http2 = false, onConnected, onFailed }: ConnectorOptions): Connect {
   const keepAlive = keepAliveOf(liveness);
   return (options, callback) => {

@@ -1,7 +1,8 @@
-// Whether a resource lives in namespaces, asked of the API server on a miss, so that a CRD installed later is known from
-// its first request. Invariant: never fails and never waits longer than two seconds; what cannot be found out is
-// "unknown", so one broken aggregated API stops nothing. Asked by the isolate layer, with the caller's own identity.
+// Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed later is known from its first
+// request. Invariant: it never fails and never waits longer than two seconds; without an answer the scope is "unknown", so that one
+// broken aggregated API stops nothing. The isolate layer asks.
 import { z } from "zod";
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { Scope } from "../../route/plan-query.ts";
@@ -21,11 +22,12 @@ export interface DiscoveryOptions {
 }
 
 const ASK_TIMEOUT_MS = 2_000;
-/** A resource changes its scope only by being deleted and made anew. */
+/** A resource changes its scope only if it is deleted and created again. */
 const FRESH_MS = 10 * 60_000;
 /** After a failure or a miss: not asked again within. */
 const RETRY_MS = 5_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Clients may invent groups. */
 const MAX_GROUP_VERSIONS = 500;
 
 // The part of metav1.APIResourceList that is read.
@@ -40,16 +42,15 @@ interface Known {
 
 /** Makes the cache. */
 export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
-  const known = new Map<string, Known>();
-  // By path and caller: what one may not see says nothing to another.
+  const known = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
+  // By path and caller, since callers have different rights.
   const asking = new Map<string, Promise<ReadonlyMap<string, Scope>>>();
 
   const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, Scope>> => {
     const answer = await fetchScopes(path, call, send, clock);
     const before = known.get(path)?.scopes ?? NONE;
-    if (answer === "refused") return before; // not remembered: the next one may be allowed
+    if (answer === "refused") return before; // not remembered, since the next caller may be allowed
     const scopes = answer ?? before;
-    if (known.size >= MAX_GROUP_VERSIONS) known.clear(); // only a client that makes groups up comes here
     known.set(path, { scopes, askedAt: clock.monotonicMs() });
     return scopes;
   };

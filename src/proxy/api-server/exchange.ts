@@ -1,8 +1,7 @@
-// One request to the API server and its response, on undici's dispatch API without a stream object in between: chunks go
-// from the HTTP parser straight into the sink, and a full sink pauses the parser. Invariants: after `cancel` or the call's
-// signal nothing more is written and the socket is destroyed; at once, but for a write that was sent and not answered. The API
-// server may still carry that out, so it is in flight until its answer begins (bounded), and only then has failed. A body that
-// breaks off half way ends it at once: of that the API server makes nothing. Made by the upstream handler.
+// One HTTP/1.1 request to the API server and its response, on undici's dispatch API: chunks go from the HTTP parser into the sink, and a
+// full sink pauses the parser. Invariants: after `cancel` or the call's signal nothing is written to the sink; a write that was sent and
+// not answered stays in flight until its answer begins (bounded), since the API server may still do it. The client to the API server
+// makes it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -13,22 +12,22 @@ import type { Reply } from "../http/handler.ts";
 import { repliedHeaders } from "./headers.ts";
 import { upstreamError } from "./upstream-error.ts";
 
-/** What may arrive before somebody opens the body; beyond it the parser is paused. */
+/** The bytes that may arrive before the body is opened. With more the parser is paused. */
 const UNOPENED_BYTES = 64 * 1024;
 
-/** For what must run in a later microtask: cheaper than `queueMicrotask`, which makes an AsyncResource each time. */
+/** For later microtasks: cheaper than `queueMicrotask`, which makes an AsyncResource each time. */
 const LATER = Promise.resolve();
 
-/** What changes nothing, so that nobody has to wait for it. */
+/** These change nothing, so that an abandoned one ends at once. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 export interface ExchangeOptions {
-  /** The client's: fires when it is gone. */
+  /** Fires when the client is gone. */
   readonly signal: CallSignal;
   readonly clock: Clock;
-  /** How long a write that was sent is waited for once its client is gone. */
+  /** How long a write that was sent stays in flight without its client. */
   readonly abandonedMs: number;
-  /** Called once, when nobody has to wait for the request any more: it no longer takes up its connection, or it is abandoned. */
+  /** Called once, when the request has freed its connection or is abandoned. */
   readonly onOver?: (() => void) | undefined;
 }
 
@@ -47,12 +46,12 @@ export function exchange(
   });
 }
 
-/** How far the answer has come. It only moves down this list. */
+/** The progress of the answer. It only moves down this list. */
 type Progress =
   | { readonly is: "waiting" }
-  /** The client is gone and the answer is waited for, to be dropped. */
+  /** The client is gone. The answer will be dropped. */
   | { readonly is: "abandoned"; readonly error: MeshError }
-  /** Its head is there. */
+  /** The head has come. */
   | { readonly is: "answered" }
   | { readonly is: "complete" }
   | { readonly is: "failed"; readonly error: Error };
@@ -112,7 +111,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     void LATER.then(() => this.#resolve({ ...head, body: empty ? null : this.#body() }));
   }
 
-  // A small body has come whole with its head: then it is handed out as bytes, which costs no stream.
+  // A small body that came with its head is handed out as bytes, which costs no stream.
   #body(): Uint8Array | ByteSource {
     if (this.#progress.is !== "complete" || this.#closed) return this;
     this.#closed = true;
@@ -150,7 +149,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     return this;
   }
 
-  // Through a microtask, since undici's parser must not be resumed from inside of another response's callback.
+  // In a microtask, since undici's parser must not be resumed inside another response's callback.
   resume(): void {
     if (this.#closed) return;
     void LATER.then(() => {
@@ -187,7 +186,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     }
     const { clock, abandonedMs } = this.#patience;
     this.#progress = { is: "abandoned", error };
-    this.#leave(); // it goes on on its connection alone: nobody waits for its turn behind an answer that nobody wants
+    this.#leave(); // no other request waits for an answer that will be dropped
     this.#patienceTimer = clock.after(abandonedMs, () => this.#fail(error));
   }
 
@@ -198,7 +197,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   #fail(error: Error): void {
     if (this.#progress.is === "complete" || this.#progress.is === "failed") return;
-    this.#failed(error); // before undici is told: it tells no handler of a request that still waits for its connection
+    this.#failed(error); // before the abort: undici calls no handler of a request that still waits for its connection
     this.#controller?.abort(error);
   }
 

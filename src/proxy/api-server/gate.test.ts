@@ -4,9 +4,9 @@ import { createGate } from "./gate.ts";
 
 const NEVER = new AbortController().signal;
 
-function setup(growOn: "wait" | "standstill" = "wait") {
+function setup() {
   const clock = createFakeClock();
-  const gate = createGate({ base: 2, max: 4, patienceMs: 100, growOn }, clock, (run) => run());
+  const gate = createGate({ limit: 2, patienceMs: 100, max: 4 }, clock, (run) => run());
   const entered: string[] = [];
   const enter = (name: string, signal = NEVER) => {
     const turn = gate.enter(signal);
@@ -20,7 +20,7 @@ function setup(growOn: "wait" | "standstill" = "wait") {
   return { clock, gate, entered, enter };
 }
 
-it("lets the first ones in at once, the next when one leaves, in their order", async () => {
+it("lets the first requests in at once, and one more when one leaves, in their order", async () => {
   const { clock, gate, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
   expect([entered, gate.waiting]).toEqual([["a", "b"], 2]);
@@ -35,69 +35,46 @@ it("lets the first ones in at once, the next when one leaves, in their order", a
   expect(clock.pending).toBe(0);
 });
 
-it("lets one more in for each time that the first one waits in vain, up to the most", async () => {
-  const { clock, entered, enter } = setup();
-  for (const name of ["a", "b", "c", "d", "e"]) enter(name);
-  await clock.advance(99);
-  expect(entered).toHaveLength(2);
+it("lets a request in that has waited for long, up to the maximum", async () => {
+  const { clock, gate, entered, enter } = setup();
+  for (const name of ["a", "b", "c"]) enter(name);
+  await clock.advance(50);
+  for (const name of ["d", "e"]) enter(name);
+  await clock.advance(49);
+  expect(entered).toEqual(["a", "b"]);
   await clock.advance(1);
-  expect(entered).toHaveLength(3);
-  await clock.advance(99);
-  expect(entered).toHaveLength(3);
-  await clock.advance(1);
+  expect(entered).toEqual(["a", "b", "c"]);
+  await clock.advance(50);
   expect(entered).toEqual(["a", "b", "c", "d"]);
   await clock.advance(60_000);
   expect([entered.length, clock.pending]).toEqual([4, 0]);
-});
-
-it("as long as the queue moves lets nobody else in, if that is desired", async () => {
-  const { clock, gate, entered, enter } = setup("standstill");
-  for (let index = 0; index < 12; index++) enter(`${index}`);
-  for (let index = 0; index < 5; index++) {
-    await clock.advance(90);
-    gate.leave();
-  }
-  await clock.advance(99);
-  expect(entered).toHaveLength(7);
-  await clock.advance(1);
-  expect(entered).toHaveLength(8);
-  await clock.advance(100);
-  expect(entered).toHaveLength(9);
-});
-
-it("but not when the first one has waited for a second, though another slot moves all the time", async () => {
-  const { clock, gate, entered, enter } = setup("standstill");
-  for (let index = 0; index < 40; index++) enter(`${index}`);
-  for (let index = 0; index < 11; index++) {
-    await clock.advance(50);
-    gate.leave();
-  }
+  gate.leave();
   await clock.flush();
-  expect(entered).toHaveLength(2 + 11);
-  // The head came with the others, so a second after that it has waited for long.
-  for (let index = 0; index < 10; index++) {
-    await clock.advance(50);
-    gate.leave();
-  }
-  await clock.flush();
-  expect(entered).toHaveLength(2 + 21 + 1);
+  expect(entered.at(-1)).toBe("e");
 });
 
-it("goes back to few once there is no need", async () => {
+it("lets no further request in while the queue moves quickly", async () => {
+  const { clock, gate, entered, enter } = setup();
+  for (const name of ["a", "b", "c", "d", "e", "f"]) enter(name);
+  for (let index = 0; index < 4; index++) {
+    await clock.advance(24);
+    gate.leave();
+  }
+  await clock.advance(1_000);
+  expect([entered.length, gate.waiting]).toEqual([6, 0]);
+});
+
+it("has the same limit again once the late requests have left", async () => {
   const { clock, gate, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
-  await clock.advance(200);
+  await clock.advance(100);
   expect(entered).toHaveLength(4);
   for (let index = 0; index < 4; index++) gate.leave();
   for (const name of ["e", "f", "g"]) enter(name);
-  expect(entered).toHaveLength(7);
-  for (let index = 0; index < 3; index++) gate.leave();
-  await clock.advance(60_000);
-  for (const name of ["h", "i", "j"]) enter(name);
-  expect([entered.length, gate.waiting]).toEqual([9, 1]);
+  expect([entered.length, gate.waiting]).toEqual([6, 1]);
 });
 
-it("forgets who is gone, before and while waiting", async () => {
+it("forgets a request whose client goes, before or while it waits", async () => {
   const { clock, gate, entered, enter } = setup();
   enter("a");
   enter("b");
@@ -113,7 +90,7 @@ it("forgets who is gone, before and while waiting", async () => {
   expect(entered.at(-1)).toBe("e");
 });
 
-it("tells all who wait that it is of no use", async () => {
+it("fails all who wait when waiting is of no use", async () => {
   const { clock, gate, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
   gate.refuseWaiting(new Error("unreachable"));

@@ -1,113 +1,91 @@
-// The queue before a pool's connections: first come, first served. Invariant: never more run than the growth policy allows, and
-// who waits is let in, refused or gone, once. So an operator that starts fifty informers costs the API server a handful of
-// connections, and slow requests still do not starve quick ones. Used by the upstream client.
-import type { Clock, Timer } from "../../base/clock.ts";
+// The queue before a pool's connections: first come, first served. Invariants: at most `limit` requests run while nobody waits for
+// longer than `patienceMs`, and never more than `max`; each waiter enters, fails or goes away, once. The API server client uses it.
+import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
-import { Growth, type GrowthOptions } from "./growth.ts";
 
 export interface Gate {
   /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`. */
   enter(signal: CallSignal): Promise<void> | undefined;
-  /** Once for each that went ahead. */
+  /** Call this once for each request that went ahead. */
   leave(): void;
-  /** Those that wait now fail with this error: what they wait for cannot be had. */
+  /** All waiters fail with this error. */
   refuseWaiting(error: Error): void;
   readonly waiting: number;
 }
 
+export interface GateOptions {
+  /** How many requests run at once, so that an operator with fifty informers costs the API server a few connections. */
+  readonly limit: number;
+  /** A request that has waited for so long goes ahead beyond the limit, so that slow requests do not starve quick ones. */
+  readonly patienceMs: number;
+  /** How many requests run at once at most. */
+  readonly max: number;
+}
+
 interface Waiter {
-  readonly sinceMs: number;
-  readonly enter: () => void;
-  readonly refuse: (error: Error) => void;
+  isLate: boolean;
+  /** Without an error the waiter enters. */
+  readonly end: (error?: Error) => void;
 }
 
 /**
  * Makes an open gate.
  * @param whenFree calls back when the connection of a request that has just ended can be used again
  */
-export function createGate(options: GrowthOptions, clock: Clock, whenFree = afterUndici): Gate {
-  const growth = new Growth(options);
+export function createGate({ limit, patienceMs, max }: GateOptions, clock: Clock, whenFree = afterUndici): Gate {
+  // In the order in which they came, so that a late one is always the first.
   const queue = new Set<Waiter>();
   let running = 0;
-  let timer: Timer | undefined;
 
-  const first = () => queue.values().next().value;
   const letIn = () => {
-    for (let head = first(); head !== undefined && running < growth.limit; head = first()) {
-      queue.delete(head);
+    for (const waiter of queue) {
+      if (running >= (waiter.isLate ? max : limit)) return;
       running++;
-      head.enter();
+      waiter.end();
     }
-    arm();
   };
-  const arm = () => {
-    const head = first();
-    const growAtMs = head === undefined ? undefined : growth.growAt(head.sinceMs);
-    if (growAtMs === undefined) {
-      timer?.cancel();
-      timer = undefined;
-      return;
-    }
-    timer ??= clock.after(Math.max(0, growAtMs - clock.monotonicMs()), () => {
-      timer = undefined;
-      grow();
-      letIn();
+  const wait = (signal: CallSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const timer = clock.after(patienceMs, () => {
+        waiter.isLate = true;
+        letIn();
+      });
+      const waiter: Waiter = {
+        isLate: false,
+        end(error) {
+          queue.delete(waiter);
+          timer.cancel();
+          signal.removeEventListener("abort", onAbort);
+          if (error === undefined) resolve();
+          else reject(error);
+        },
+      };
+      const onAbort = () =>
+        waiter.end(new MeshError("ABORTED", "waiting for a connection to the API server: aborted", { cause: signal.reason }));
+      queue.add(waiter);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
     });
-  };
-  const grow = () => {
-    const head = first();
-    const growAtMs = head === undefined ? undefined : growth.growAt(head.sinceMs);
-    const nowMs = clock.monotonicMs();
-    if (growAtMs !== undefined && nowMs >= growAtMs) growth.onGrow(nowMs);
-  };
 
   return {
     enter(signal) {
-      if (growth.isGrown) growth.onEnter(running, clock.monotonicMs());
-      if (running < growth.limit && queue.size === 0) {
-        running++;
-        return undefined;
-      }
-      return new Promise((resolve, reject) => {
-        const gone = () => {
-          queue.delete(waiter);
-          arm();
-          reject(new MeshError("ABORTED", "waiting for a connection to the API server: aborted", { cause: signal.reason }));
-        };
-        const waiter: Waiter = {
-          sinceMs: clock.monotonicMs(),
-          enter() {
-            signal.removeEventListener("abort", gone);
-            resolve();
-          },
-          refuse(error) {
-            signal.removeEventListener("abort", gone);
-            reject(error);
-          },
-        };
-        queue.add(waiter);
-        if (signal.aborted) gone();
-        else signal.addEventListener("abort", gone, { once: true });
-        arm();
-      });
+      if (running >= limit || queue.size > 0) return wait(signal);
+      running++;
+      return undefined;
     },
     leave() {
       if (queue.size === 0) {
         running--;
         return;
       }
-      growth.onLeave(clock.monotonicMs());
       whenFree(() => {
         running--;
         letIn();
       });
     },
     refuseWaiting(error) {
-      const refused = [...queue];
-      queue.clear();
-      arm();
-      for (const waiter of refused) waiter.refuse(error);
+      for (const waiter of queue) waiter.end(error);
     },
     get waiting() {
       return queue.size;
@@ -115,8 +93,7 @@ export function createGate(options: GrowthOptions, clock: Clock, whenFree = afte
   };
 }
 
-// undici takes a connection back in an immediate that it asks for after it has told of the response's end: who is let in
-// before that gets a new connection.
+// After a response's end undici frees its connection in an immediate. A request that enters earlier gets a new connection.
 function afterUndici(run: () => void): void {
   queueMicrotask(() => setImmediate(run));
 }

@@ -1,6 +1,6 @@
-// Which headers travel. Invariant: what belongs to one connection (RFC 9110 section 7.6.1) and what the client names in
-// `Connection` stops here, and so does every X-Remote-* header, which only a front proxy with its own client certificate
-// may send. The caller's Authorization goes through as it is; none is ever added. Called by the upstream handler.
+// Selects the headers that are forwarded. Invariants: hop-by-hop headers (RFC 9110 section 7.6.1), those named in `Connection`, and every
+// X-Remote-* header, which only a front proxy may send, stop here; the caller's Authorization passes unchanged, and none is added. The
+// client to the API server calls it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ReplyHeaders } from "../http/handler.ts";
 
@@ -17,7 +17,7 @@ const HOP_BY_HOP = new Set([
   "http2-settings",
 ]);
 
-// Set by the client that speaks to the API server (us), never copied: the server's own name, and a wish that Node has answered.
+// The proxy's own connection sets the host, and Node has already answered `Expect`.
 const NEVER_FORWARDED = new Set([...HOP_BY_HOP, "host", "expect"]);
 
 /** The request's headers as name, value, name, value, ...: what undici takes without a further copy. */
@@ -46,7 +46,7 @@ export function repliedHeaders(headers: IncomingHttpHeaders): ReplyHeaders {
   return out;
 }
 
-// Headers that would change who is asking or how long the body is cannot be taken away by naming them.
+// A client cannot remove the headers that say who asks or how long the body is.
 const NOT_REMOVABLE = new Set(["authorization", "content-length", "content-type", "host"]);
 
 function namedInConnection(connection: string | readonly string[] | undefined): Set<string> | undefined {
@@ -59,7 +59,7 @@ function namedInConnection(connection: string | readonly string[] | undefined): 
 }
 
 /**
- * The headers by which the API server knows the caller, for a question of our own that is asked in its name.
+ * The headers by which the API server knows the caller, for a request that the proxy makes in the caller's name.
  * @param more further headers to take along
  */
 export function identityHeaders(headers: IncomingHttpHeaders, ...more: readonly string[]): IncomingHttpHeaders {

@@ -1,18 +1,18 @@
-// How soon a vanished API server is noticed. Three means, since none sees everything: TCP keepalive sees idle connections and
-// those that only receive, but is silent while something sent is not acknowledged; for that there is `unacknowledged.ts`;
-// HTTP/2 PING sees the whole path, also a peer whose kernel still answers. Invariant: each acts within 45 seconds by default.
+// How soon a vanished API server is noticed, by three means (docs/decisions/0009): TCP keepalive for connections that only receive,
+// unacknowledged.ts for data that the peer does not acknowledge, and HTTP/2 PING for the whole path. Invariant: each acts within 45
+// seconds by default. The connector and the connections use it.
 
 /** Times in milliseconds. */
 export interface Liveness {
-  /** A connection without traffic for so long is asked by TCP keepalive ... */
+  /** TCP keepalive probes a connection after this time without traffic, */
   readonly keepAliveIdleMs: number;
-  /** ... again and again after this time ... */
+  /** again after this time, */
   readonly keepAliveIntervalMs: number;
-  /** ... and lost after so many questions without an answer. */
+  /** and closes the connection after so many probes without an answer. */
   readonly keepAliveProbes: number;
-  /** An HTTP/2 connection is asked so often, and lost if nothing at all came until the next question. */
+  /** The time between two HTTP/2 PINGs. A connection without any bytes in that time is lost. */
   readonly pingEveryMs: number;
-  /** A connection is lost when what was sent stays unacknowledged for so long; looked at every `unackedCheckMs`. */
+  /** A connection is lost if data stays unacknowledged for so long. It is checked every `unackedCheckMs`. */
   readonly unackedMs: number;
   readonly unackedCheckMs: number;
 }
@@ -31,14 +31,14 @@ export function keepAliveOf({ keepAliveIdleMs, keepAliveIntervalMs, keepAlivePro
   return { enable: true, initialDelay: keepAliveIdleMs, interval: keepAliveIntervalMs, count: keepAliveProbes } as const;
 }
 
-/** The longest that a vanished peer stays unnoticed, whatever its connections were doing. */
+/** The longest time for which a vanished peer stays unnoticed. */
 export function noticedWithinMs(liveness: Liveness): number {
   const { keepAliveIdleMs, keepAliveIntervalMs, keepAliveProbes, pingEveryMs, unackedMs, unackedCheckMs } = liveness;
   return Math.max(
     keepAliveIdleMs + keepAliveProbes * keepAliveIntervalMs,
-    // It vanishes right after an answer: the next question goes unanswered until the one after it.
+    // The peer vanishes right after an answer: the next PING has no answer until the one after it.
     2 * pingEveryMs,
-    // Seen as unacknowledged by the second look after it was sent: for the first one the answer before it may hide it.
+    // Unacknowledged data is seen by the second check: an earlier answer may hide it from the first one.
     2 * unackedCheckMs + unackedMs + unackedCheckMs,
   );
 }

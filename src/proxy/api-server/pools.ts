@@ -1,6 +1,6 @@
-// The connections to the API server, in pools that never wait for each other: a list of 100,000 objects or fifty watches
-// must not delay the renewal of a lease, nor a list a get. Watches share HTTP/2 connections (docs/decisions/0009); the rest
-// is HTTP/1.1, where one connection carries one request at a time, and a gate keeps the connections few.
+// The connections to the API server, in pools that never wait for each other: no list delays the renewal of a lease, and none a get.
+// Watches share HTTP/2 connections (docs/decisions/0009); all others use HTTP/1.1, where a connection carries one request at a time and a
+// gate keeps the connections few. The client to the API server makes the pools.
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
@@ -8,24 +8,23 @@ import { isCollection, isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord } from "../call/call.ts";
 import type { Connections } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
-import { createGate, type Gate } from "./gate.ts";
-import type { GrowthOptions } from "./growth.ts";
+import { createGate, type Gate, type GateOptions } from "./gate.ts";
 import type { Liveness } from "./liveness.ts";
 import { connectFailureOf, type LostBy, type PoolName, type UpstreamMetrics } from "./upstream-metrics.ts";
 import { createWatchConnections, type WatchConnections } from "./watch-connections.ts";
 
 /**
- * Quick requests: a get takes a millisecond or two, so who waits ten has slow neighbours. The most is far off, since writes may
- * hang for ten seconds each behind an admission webhook, and a get must not wait for them.
+ * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a webhook may delay a write
+ * for ten seconds, and a get must not wait for it. Most operators have fewer than sixteen workers and never wait here.
  */
-const SHORT: GrowthOptions = { base: 4, max: 256, patienceMs: 10, growOn: "wait" };
-/** Lists and deletions of collections, which take up to many seconds: more at once only help who waits behind slow ones. */
-const LIST: GrowthOptions = { base: 3, max: 16, patienceMs: 250, growOn: "standstill" };
-/** Below the API server's own idle timeout of 90 s, so that we close first and no request meets a closing connection. */
+const SHORT: GateOptions = { limit: 16, patienceMs: 10, max: 256 };
+/** Lists and deletions of collections, which take up to many seconds: more of them at once rarely end sooner. */
+const LIST: GateOptions = { limit: 3, patienceMs: 1_000, max: 16 };
+/** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** Then a connection is made anew, so that a busy one finds an API server that was added behind the same address. */
+/** Then a connection is replaced, so that a busy one finds an API server that was added behind the same address. */
 const MAX_REQUESTS = 10_000;
 
 /** Times in milliseconds; 0 turns a bound off. */
@@ -34,23 +33,23 @@ export interface Timeouts {
   readonly headersMs: number;
   /** Between two chunks of a body, except of watches and other long-running requests. */
   readonly bodyMs: number;
-  /** How long a write that was sent is waited for once its client is gone; default 60,000. */
+  /** How long a write that was sent stays in flight without its client; default 60,000. */
   readonly abandonedMs?: number;
 }
 
 export const DEFAULT_TIMEOUTS: Timeouts = { headersMs: 120_000, bodyMs: 120_000 };
 
-/** Where HTTP/1.1 requests of one kind go. */
+/** The connections for HTTP/1.1 requests of one kind. */
 export interface Pool1 {
   readonly name: PoolName;
   readonly dispatcher: Dispatcher;
-  /** Undefined: as many at once as clients ask for. */
+  /** Undefined: no request waits. */
   readonly gate: Gate | undefined;
 }
 
 export interface Pools {
   for(record: CallRecord): Pool1;
-  /** For watches; where the API server speaks no HTTP/2, they go to the pool that `for` says. */
+  /** For watches. If the API server speaks no HTTP/2, they use the pool of `for`. */
   readonly watches: WatchConnections;
   waitingIn(pool: PoolName): number;
   /** Ends every connection. */
@@ -81,12 +80,12 @@ export function createPools(options: PoolsOptions): Pools {
       },
       onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
     });
-  const createPool = (name: PoolName, gate?: GrowthOptions): Pool1 => ({
+  const createPool = (name: PoolName, gate?: GateOptions): Pool1 => ({
     name,
     gate: gate === undefined ? undefined : createGate(gate, clock),
     dispatcher: new Pool(origin.origin, {
       connect: connectFor(name),
-      connections: null, // the gate is the bound; undici takes the first free connection, so the others idle out
+      connections: null, // the gate is the bound; undici takes the first free connection, so that the others become idle and close
       allowH2: false,
       pipelining: 1,
       keepAliveTimeout: IDLE_MS,

@@ -1,5 +1,5 @@
-// A request's ByteSource as the Readable that undici sends. Invariant: at most one stream buffer (16 KB and a chunk) is
-// held; the source is resumed only when undici asks for more, so a slow upstream slows the client down.
+// A request's ByteSource as the Readable that undici sends. Invariant: at most one stream buffer (16 KB and a chunk) is held, and a slow
+// API server slows the client down. The client to the API server uses it.
 import { Readable } from "node:stream";
 import type { ByteSource, SourceControl } from "../http/byte-stream.ts";
 

@@ -1,33 +1,31 @@
-// What the API servers behind the one address have shown not to know, of the ways to push a rule down. Invariant: a hint for
-// speed, never for what is shown, since the residual filter checks every object: so nobody is asked beforehand. Each way is
-// tried until an answer disproves it, which counts for one resource (aggregated API servers differ) and for some minutes (API
-// servers are upgraded and restarted with other gates, and several of different versions may stand behind one address).
-// Called by the push-down.
+// Remembers which kinds of server-side filtering the API server has refused or ignored, for each resource, since aggregated API servers
+// differ, and for minutes, since servers are upgraded. Invariant: it decides about speed, never about what is shown, since proxy-side
+// filtering checks every object. Plans of lists and watches ask it.
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { GroupResource } from "../session/session.ts";
 
-/** A way to push down. */
+/** A kind of server-side filtering. */
 export type Feature = "labels" | "fields" | "shards";
 
 /** `refused`: the request failed because of it. `ignored`: the answer held what it excludes. */
 export type Lack = "refused" | "ignored";
 
 export interface ServerFeatures {
-  /** Why the resource's server is not asked in this way for now; undefined if it is. */
+  /** Why this kind is not used for the resource now; undefined if it is used. */
   lackOf(target: GroupResource, feature: Feature): Lack | undefined;
   lacks(target: GroupResource, feature: Feature, why: Lack): void;
 }
 
-/** One request more each time, so rarely; but an odd 400 must not turn the push-down off for long. */
+/** Each trial costs one more request. But one odd 400 must not turn server-side filtering off for long. */
 const REFUSED_MS = 10 * 60_000;
-/** To try in vain costs nothing but the bytes of the URL. */
+/** A trial costs only bytes. */
 const IGNORED_MS = 5 * 60_000;
-/** Clients may make resources up. */
+/** Clients may invent resources. */
 const MAX_KNOWN = 1_000;
 
 export function createServerFeatures(clock: Clock): ServerFeatures {
-  // Oldest first, as Map keeps them.
-  const known = new Map<string, { readonly why: Lack; readonly untilMs: number }>();
+  const known = new BoundedMap<string, { readonly why: Lack; readonly untilMs: number }>(MAX_KNOWN);
   return {
     lackOf(target, feature) {
       if (known.size === 0) return undefined;
@@ -39,10 +37,7 @@ export function createServerFeatures(clock: Clock): ServerFeatures {
     },
     lacks(target, feature, why) {
       const key = keyOf(target, feature);
-      known.delete(key);
       known.set(key, { why, untilMs: clock.monotonicMs() + (why === "refused" ? REFUSED_MS : IGNORED_MS) });
-      const [oldest] = known.keys();
-      if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
     },
   };
 }

@@ -1,10 +1,9 @@
-// Finds connections whose peer no longer acknowledges what was sent. Linux sends no keepalive while something is unacknowledged
-// and goes on repeating it for a quarter of an hour; Node cannot set TCP_USER_TIMEOUT. The kernel's own table says which
-// connections repeat: /proc/self/net/tcp, the same file for every user. Invariant: a slow answer is never mistaken for a dead
-// peer, since the peer's kernel acknowledges the request at once. Where the table is missing (not Linux) nothing is found.
+// Finds connections whose peer acknowledges nothing any more, in the kernel's table /proc/self/net/tcp. Linux sends no keepalive while data
+// is unacknowledged and repeats the data for a quarter of an hour, and Node cannot set TCP_USER_TIMEOUT. Invariant: a slow answer is no
+// dead peer, since the peer's kernel acknowledges a request at once. connections.ts uses it; without the table nothing is found.
 import { readFile } from "node:fs/promises";
 
-/** A connection by its two ports. That another one of this pod has the same pair, and hangs as well, does no harm. */
+/** A connection by its two ports. Another one with the same pair, which hangs as well, does no harm. */
 export interface Ports {
   readonly localPort?: number | undefined;
   readonly remotePort?: number | undefined;
@@ -18,8 +17,8 @@ const TIMER6_AT = TIMER_AT + 48;
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
 /**
- * The connections in which the kernel repeats unacknowledged bytes, with how often it did in a row. The table holds the sockets
- * of everybody in this network namespace, so only the lines with the timer in question are taken apart.
+ * The connections in which the kernel repeats unacknowledged bytes, with the number of repetitions in a row. The table has all sockets of
+ * the network namespace, so that only the lines with this timer are split.
  */
 export function parseRetransmits(table: string): Map<string, number> {
   const found = new Map<string, number>();
@@ -43,15 +42,15 @@ export async function readRetransmits(): Promise<Map<string, number>> {
   return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
 }
 
-/** What a connection has carried. */
+/** The traffic of a connection so far. */
 export interface Traffic {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * Says whether a connection may have something unacknowledged, so that the table must be looked at. Invariant: "no" only if
- * something was read since the last look, or if a look has shown that all that was written is acknowledged.
+ * Whether one connection may have unacknowledged data, so that the table must be read. Invariant: "no" only if bytes were read since the
+ * last check, or if a check has shown that all written bytes are acknowledged.
  */
 export class Doubt {
   #bytesRead = -1;
@@ -62,9 +61,9 @@ export class Doubt {
     return bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged;
   }
 
-  /** After each look. `clear`: the table was read, and the connection repeats nothing. */
+  /** To be called after each check. `clear`: the table was read, and the connection repeats nothing. */
   looked({ bytesRead, bytesWritten }: Traffic, clear: boolean): void {
-    // What was written since the last look may not even have been sent a second time yet.
+    // Bytes that were written since the last check may not have been repeated yet.
     if (clear && bytesWritten === this.#bytesWritten) this.#acknowledged = bytesWritten;
     this.#bytesRead = bytesRead;
     this.#bytesWritten = bytesWritten;
@@ -76,7 +75,7 @@ interface Suspicion {
   readonly retransmits: number;
 }
 
-/** Remembers since when connections repeat, from one look to the next. */
+/** Remembers since when connections repeat, from one check to the next. */
 export class UnacknowledgedWatch<Connection extends Ports> {
   readonly #limitMs: number;
   #suspects = new Map<Connection, Suspicion>();
@@ -90,7 +89,7 @@ export class UnacknowledgedWatch<Connection extends Ports> {
     return this.#suspects.size > 0;
   }
 
-  /** Takes what a look at the table found, and returns those that have repeated for too long without an acknowledgement. */
+  /** Takes the retransmits of a check, and returns the connections that have repeated for too long. */
   look(connections: Iterable<Connection>, retransmits: ReadonlyMap<string, number>, nowMs: number): Connection[] {
     const suspects = new Map<Connection, Suspicion>();
     const lost: Connection[] = [];
@@ -108,7 +107,7 @@ export class UnacknowledgedWatch<Connection extends Ports> {
   }
 }
 
-/** How a connection is called in what `parseRetransmits` found. */
+/** The key of a connection in the result of `parseRetransmits`. */
 export function portsOf({ localPort, remotePort }: Ports): string {
   return `${localPort}-${remotePort}`;
 }

@@ -1,5 +1,5 @@
-// What went wrong between the proxy and the API server, from what undici and the sockets say. Pure. Invariant: "unreachable"
-// is said only of a request of which no byte was sent, since clients repeat a write upon it. Called by the exchange.
+// Translates an error of undici or of a socket. Pure. Invariant: a request is "unreachable" only if no byte of it was sent, since clients
+// repeat a write upon that. The exchanges call it.
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 
 const TIMEOUTS = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);

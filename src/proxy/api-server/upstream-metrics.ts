@@ -1,14 +1,14 @@
-// Metrics about the connections to the API server. Invariant: labels are bounded, pools and reasons being closed lists.
+// Metrics of the connections to the API server. Invariant: the labels are bounded, since pools and reasons are closed lists.
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 
-/** What a connection is for; none of them waits for another. */
+/** The uses of connections. No pool waits for another. */
 const POOL_NAMES = ["watch", "stream", "lock", "list", "short"] as const;
 export type PoolName = (typeof POOL_NAMES)[number];
 
 /** Why no connection could be made. */
 export type ConnectFailure = "refused" | "timeout" | "unreachable" | "dns" | "tls" | "reset" | "other";
 
-/** By what a vanished peer was noticed. */
+/** The means by which a vanished peer was noticed. */
 export type LostBy = "keepalive" | "ping" | "unacknowledged";
 
 export interface UpstreamMetrics {

@@ -1,6 +1,6 @@
-// The client to the API server as a part of the process: trust, pools, and the one way to send a call. Invariant: the
-// destination is the configured server, whatever the request's Host header or target says, and the credentials are the
-// caller's own or none. Made in app.ts; the pipeline's upstream handler and discovery call `send`.
+// The client to the API server: trust, pools, and the one way to send a call. Invariant: the destination is the configured server, whatever
+// the request's Host header or target, and the credentials are the caller's own or none. The last handler of the stack and discovery call
+// `send`.
 import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../base/clock.ts";
@@ -39,13 +39,13 @@ export interface Upstream extends Runnable {
   readonly origin: URL;
   readonly trust: TrustStore;
   /**
-   * Sends a call and resolves with the response's head. Of a write that was sent it settles only with that head, a failure, or
-   * after a minute, though its client be gone: until then it is in flight.
+   * Sends a call and resolves with the response's head. A write that was sent is in flight until that head, a failure, or a minute after
+   * its client has gone.
    * @throws MeshError `UPSTREAM_UNREACHABLE` if nothing was sent, `UPSTREAM_BROKEN` if the connection broke under the
    * request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
    */
   send(call: Call): Promise<Reply>;
-  /** Takes a connection that somebody else made (a tunnel's) into care: it is counted, and broken once its peer has vanished. */
+  /** Adds a tunnel's connection: it is counted, and broken if its peer vanishes. */
   adopt(socket: Socket): void;
 }
 
@@ -126,14 +126,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             return reply;
           } catch (error) {
             if (!(error instanceof MeshError)) throw error;
-            // An idle connection that the server closed just now: reading twice does no harm.
+            // The server has just closed an idle connection. Reading twice does no harm.
             if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
               metrics.retried(isWatch(call.info) ? "watch" : pool.name);
               continue;
             }
             if (error.code === "UPSTREAM_UNREACHABLE") {
               noteReachable(false, error);
-              // Those that wait behind it would fare no better, one after the other.
+              // The waiting requests would fail one after the other.
               if (connections.openIn(pool.name) === 0) pool.gate?.refuseWaiting(error);
             }
             throw error;
@@ -166,7 +166,7 @@ function isRead(call: Call): boolean {
   return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
 }
 
-// What can go on a shared connection: a watch as clients send it.
+// A watch without a body can use a shared connection.
 function isPlainWatch({ method, body, info }: Call): boolean {
   return method === "GET" && body === null && isWatch(info);
 }

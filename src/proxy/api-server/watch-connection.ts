@@ -1,17 +1,15 @@
-// One HTTP/2 connection to the API server that carries many watches. Invariants: it takes no new stream once the API server
-// has said GOAWAY, while those that run go on; a peer that answers no PING takes all its streams with it, at once. A paused
-// stream never stops its neighbours: Node gives the connection's window back as bytes arrive, and only the stream's own as they
-// are read. It holds at most STREAM_WINDOW_BYTES, what its Readable takes before that counts as unread (64 KB and a frame of 16
-// KB), and what else lies in the chunks that those bytes came in. Made by WatchConnections.
+// One HTTP/2 connection to the API server that carries many watches. Invariants: after GOAWAY it takes no new stream, and running ones go
+// on; if the peer answers no PING, all streams end at once; a paused stream never stops its neighbours, and holds at most
+// STREAM_WINDOW_BYTES beside its Readable's buffer. watch-connections.ts makes it.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
-/** Bounds what a watch whose client does not read may hold. At 2 ms to the API server it is still worth 64 MB/s. */
+/** The bytes that a watch may hold while its client does not read. At 2 ms to the API server it allows 64 MB/s. */
 const STREAM_WINDOW_BYTES = 128 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
-/** Our own bound; the API server's (100 by default in Go since 2023) counts if it is lower. */
+/** The API server's bound (100 by default in Go since 2023) counts if it is lower. */
 const MAX_STREAMS = 250;
 /** Until its settings are known. */
 const ASSUMED_STREAMS = 100;
@@ -19,8 +17,8 @@ const ASSUMED_STREAMS = 100;
 const MAX_HEADER_BYTES = 256 * 1024;
 const IDLE_MS = 60_000;
 /**
- * A stream that we have given up counts for so long: its handler may still run. Go's server ends the connection (ENHANCE_YOUR_CALM)
- * when over four times its maximum of streams wait for handlers to end; so many are never under way.
+ * An abandoned stream counts for so long, since its handler may still run. Go's server ends the connection (ENHANCE_YOUR_CALM) if over
+ * four times its maximum of streams wait for handlers.
  */
 const LINGER_MS = 1_000;
 const MAX_UNDER_WAY = 4;
@@ -43,7 +41,7 @@ export interface WatchConnectionOptions {
 export class WatchConnection {
   readonly #session: ClientHttp2Session;
   readonly #options: WatchConnectionOptions;
-  /** When streams were given up, the oldest first. */
+  /** The times at which streams were abandoned, the oldest first. */
   readonly #givenUpMs: number[] = [];
   #streams = 0;
   #maxStreams = ASSUMED_STREAMS;
@@ -137,20 +135,20 @@ export class WatchConnection {
     this.#idleTimer = this.#options.clock.after(IDLE_MS, () => this.#session.close());
   }
 
-  // Bytes count as an answer: behind a slow link a PING's answer waits for what was sent before it.
+  // Any bytes count as an answer: on a slow link the answer to a PING comes behind other data.
   #armPing(): void {
     const { clock, pingEveryMs, socket } = this.#options;
     const dueMs = clock.monotonicMs() + pingEveryMs;
     this.#pingTimer = clock.after(pingEveryMs, () => {
-      const isLate = clock.monotonicMs() - dueMs > pingEveryMs / 2; // we were stopped ourselves: the answer may lie unread
+      const isLate = clock.monotonicMs() - dueMs > pingEveryMs / 2; // this process was stopped, so that the answer may be unread
       const isAlive = () => this.#session.closed || this.#answered || isLate || socket.bytesRead !== this.#bytesRead;
       if (isAlive()) this.#ping();
-      // Timers run before sockets are read: what came meanwhile is seen in an immediate.
+      // Timers run before sockets are read, so that bytes which came meanwhile are seen in an immediate.
       else setImmediate(() => (isAlive() ? this.#ping() : this.#lost()));
     });
   }
 
-  // Node sends none once GOAWAY has closed the session. Then nothing is sent any more, and TCP keepalive sees a dead peer.
+  // After GOAWAY has closed the session, Node sends no PING. TCP keepalive then notices a vanished peer.
   #ping(): void {
     if (this.#session.closed || this.#session.destroyed) return;
     this.#answered = false;

@@ -1,6 +1,5 @@
-// The HTTP/2 connections for watches: mostly one, a second one where the first is full or has said GOAWAY. Invariant: one
-// attempt to connect at a time, whose failure is everybody's who waits for it: fifty informers that lose their watches
-// together do not knock fifty times. Used by the upstream client.
+// The HTTP/2 connections for watches: mostly one, and another one if the first is full or got GOAWAY. Invariant: one attempt to connect
+// at a time, and all waiting watches share its failure, so that fifty informers do not connect fifty times. pools.ts makes it.
 import type { ClientHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
@@ -29,10 +28,10 @@ export interface WatchConnections {
   destroy(): void;
 }
 
-/** A server (or what stands before it) without HTTP/2 is asked again after this time. */
+/** A server without HTTP/2 is tried again after this time. */
 const ASK_AGAIN_MS = 10 * 60_000;
 const STALE_CODES = new Set(["ERR_HTTP2_GOAWAY_SESSION", "ERR_HTTP2_INVALID_SESSION"]);
-/** Of Node's codes those about the headers, which are the client's. */
+/** Node's error codes about headers, which come from the client. */
 const HEADER_CODE = /HEADER|HTTP_TOKEN|INVALID_CHAR|INVALID_ARG/;
 
 /** Makes the set; nothing is connected before the first watch. */

@@ -1,6 +1,6 @@
-// One watch on an HTTP/2 stream: its head as a Reply, its body pushed chunk by chunk. Invariants: a full sink pauses this
-// stream alone; after `cancel` or the call's signal the stream is reset (CANCEL) at once and nothing more is written; only a
-// body that the API server ended itself ends cleanly. The same contract as exchange.ts, which does HTTP/1.1.
+// One watch on an HTTP/2 stream, with the same contract as exchange.ts. Invariants: a full sink pauses this stream alone; after `cancel` or
+// the call's signal the stream is reset (CANCEL) and nothing is written to the sink; only a body that the API server ended ends cleanly.
+// The client to the API server uses it.
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -105,7 +105,7 @@ class WatchExchange implements ByteSource, SourceControl {
     this.#finish();
   }
 
-  // Tells how it went, once: to who waits for the head, and to the sink.
+  // Ends the head's promise and the sink, once.
   #finish(): void {
     const clean = this.#ended && this.#error === undefined && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
     const error = this.#error ?? upstreamError(new Error(`stream closed with code ${this.#stream.rstCode}`), true);

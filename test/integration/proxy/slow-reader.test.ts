@@ -136,7 +136,7 @@ describe("dropStalledReader", () => {
   });
 
   it("lets a quiet one be, and one that reads slowly", async () => {
-    const quiet = await serve((out) => void out.write("registration"));
+    const quiet = await serve((out) => void out.write("hello"));
     const slow = await serve((out) => {
       const more = () =>
         void (out.destroyed || (out.write(Buffer.alloc(64 * 1024)) ? setImmediate(more) : out.once("drain", more)));

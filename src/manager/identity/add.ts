@@ -1,5 +1,5 @@
-// The mesh's identity as one part of the manager: where the CA comes from, the leaf of this replica, who calls, who gets a certificate,
-// and what the metrics say of it. Put together here, so that app.ts says only when what starts.
+// Makes the mesh's identity: the source of the CA, the certificate of this replica, the check of callers, and the certifier of proxies.
+// app.ts calls it and starts the parts.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -74,7 +74,7 @@ export function addIdentity(options: IdentityOptions): Identity {
     random,
     log,
   });
-  // It tells that something has changed, and nothing of the keys.
+  // The watch carries no keys: it only says that something has changed.
   const secrets = options.informers.store(metadataOnly(SECRETS), { namespace, fieldSelector: `metadata.name=${ref.name}` });
   secrets.onChange(() => void identity.refresh());
   const facts = createClusterFacts({ client, clock, log });

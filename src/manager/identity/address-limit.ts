@@ -1,43 +1,30 @@
-// How many token reviews one address may cause that fail: whoever makes tokens up must not keep the reviews from others. A bucket an
-// address; full buckets are forgotten. Invariant: a review takes a place when it begins and gives it back unless the token was refused,
-// so that no more than a burst of one address runs or waits at a time.
+// Bounds the refused token reviews of one address, so that invented tokens do not keep others from being reviewed. Invariant: a review
+// takes a place when it begins and gives it back unless the token is refused, so that no address has more than a burst of reviews under
+// way. identify.ts uses it.
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 
 export interface AddressLimit {
-  /** True if there is a place, which is taken. */
+  /** Takes a place. False if there is none. */
   take(address: string): boolean;
-  /** The token was good, or nobody could tell. */
+  /** The token was good, or there was no answer about it. */
   giveBack(address: string): void;
 }
 
-// Some clusters show a thousand proxies under one address. Four such addresses would fill what waits for reviews, once; then each has
-// what is refilled.
+// Some clusters show a thousand proxies under one address.
 const BURST = 1_024;
 const REFILL_MS = 100;
-const SWEEP_AT = 4_096;
+const MAX_ADDRESSES = 4_096;
 
 export function createAddressLimit(clock: Clock): AddressLimit {
-  const buckets = new Map<string, { left: number; atMs: number }>();
-  let sweepAt = SWEEP_AT;
-  const now = (address: string) => {
-    const nowMs = clock.monotonicMs();
-    const bucket = buckets.get(address) ?? { left: BURST, atMs: nowMs };
-    bucket.left = Math.min(BURST, bucket.left + (nowMs - bucket.atMs) / REFILL_MS);
-    bucket.atMs = nowMs;
-    return bucket;
-  };
-  const sweep = () => {
-    for (const address of buckets.keys()) if (now(address).left >= BURST) buckets.delete(address);
-    sweepAt = Math.max(SWEEP_AT, 2 * buckets.size);
-  };
+  const buckets = new BoundedMap<string, { left: number; atMs: number }>(MAX_ADDRESSES);
   return {
     take(address) {
-      if (buckets.size >= sweepAt) sweep();
-      const bucket = now(address);
-      buckets.set(address, bucket);
-      if (bucket.left < 1) return false;
-      bucket.left--;
-      return true;
+      const nowMs = clock.monotonicMs();
+      const { left, atMs } = buckets.get(address) ?? { left: BURST, atMs: nowMs };
+      const places = Math.min(BURST, left + (nowMs - atMs) / REFILL_MS);
+      buckets.set(address, { left: places < 1 ? places : places - 1, atMs: nowMs });
+      return places >= 1;
     },
     giveBack(address) {
       const bucket = buckets.get(address);

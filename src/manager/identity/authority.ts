@@ -1,25 +1,26 @@
-// What signs in this replica and what everybody trusts, wherever it is kept. Sources are managed-ca.ts and provided-ca.ts; read by
-// mesh-identity.ts and certifier.ts. Pure.
-import { X509Certificate } from "node:crypto";
-import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
-import { splitPem } from "../../base/pem.ts";
+// The CA that signs in this replica and the CAs that are trusted, wherever they are kept. managed-ca.ts and provided-ca.ts are the
+// sources; mesh-identity.ts and certifier.ts sign with it. Pure.
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { canSign, type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
+import { MeshError } from "../../base/errors.ts";
+import { readCertificates, splitPem } from "../../base/pem.ts";
 
 export interface Authority {
   readonly signer: KeyCertificate;
-  /** PEM: what stands behind each leaf, so that those who loaded an older CA only can follow. */
+  /** PEM: the certificates behind each leaf. They lead to older CAs, for processes that loaded only those. */
   readonly chainPem: string;
-  /** PEM: all CAs that are trusted now, those that sign soon included. */
+  /** PEM: all CAs that are trusted now, also those that sign soon. */
   readonly trustPem: string;
-  /** The CA that is trusted already and will sign, if there is one. */
+  /** The CA that is already trusted and will sign. */
   readonly nextPem?: string;
-  /** When it will, in milliseconds since the epoch. */
+  /** When that CA begins to sign, in milliseconds since the epoch. */
   readonly nextSignsAtMs?: number;
 }
 
 export interface AuthoritySource {
   /**
-   * Reads it anew, and as the leader does what is due. Called by mesh-identity.ts alone, never twice at a time.
-   * @throws MeshError `CERTIFICATE_INVALID` if it cannot be used, `CA_MISSING` if it is not there yet, or what the client throws
+   * Reads the CA again; the leader also takes the next step of a rotation. mesh-identity.ts calls it, never twice at a time.
+   * @throws MeshError `CERTIFICATE_INVALID` if the CA cannot be used, `CA_MISSING` if there is none yet, or the client's error
    */
   refresh(signal: AbortSignal): Promise<Authority>;
 }
@@ -39,4 +40,31 @@ export function signLeaf(
 /** When the first certificate of a bundle expires, in milliseconds since the epoch. */
 export function expiryOf(pem: string): number {
   return new X509Certificate(splitPem(pem)[0] ?? "").validToDate.getTime();
+}
+
+/**
+ * Checks that the first certificate of a bundle is a CA's, that the key belongs to it, and that it can sign leaves. An error names the
+ * place of the text, and never shows the text.
+ * @throws MeshError `CERTIFICATE_INVALID`
+ */
+export function checkCa(pems: KeyCertificate, whereCert: string, whereKey: string): void {
+  const [certificate] = readCertificates(pems.certPem, whereCert);
+  if (!certificate.ca) throw new MeshError("CERTIFICATE_INVALID", `reading ${whereCert}: not the certificate of a CA`);
+  const key = readKey(pems.keyPem, whereKey);
+  if (!canSign(key)) {
+    const what = `a key of type ${key.asymmetricKeyType} cannot be used, only EC, RSA and Ed25519`;
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${whereKey}: ${what}`);
+  }
+  if (!certificate.checkPrivateKey(key)) {
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${whereKey}: not the key of the certificate beside it`);
+  }
+}
+
+function readKey(keyPem: string, where: string): KeyObject {
+  try {
+    return createPrivateKey(keyPem);
+  } catch {
+    // Without the cause, since OpenSSL may repeat its input.
+    throw new MeshError("CERTIFICATE_INVALID", `reading ${where}: not a PEM private key`);
+  }
 }

@@ -1,6 +1,6 @@
-// When the mesh's CA changes, step by step. Pure: (state, now) -> state. Invariants: what signs was trusted by everybody for a while
-// before; what has signed is trusted for as long as a leaf of it may be in use; and a chain leads from each leaf to every CA that a
-// pod may have loaded and that is still valid, so that nobody has to load anything anew.
+// The steps of a CA rotation. Pure: (state, now) -> state. managed-ca.ts takes them. Invariants: a CA is trusted everywhere before it
+// signs, and stays trusted while one of its leaves may be in use; a chain leads from each leaf to every valid CA that a pod may have
+// loaded, so that no process has to load another one.
 //
 //     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or somebody asks; A signs B's name and key
 //     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten
@@ -22,7 +22,7 @@ export interface RotationOptions {
 export type CaStep = "a new CA is trusted" | "the new CA signs" | "older CAs are forgotten" | "nothing to rotate";
 
 const LIFETIME_DAYS = 3_650;
-// So many rotations may lie between what a pod has loaded and what signs.
+// The number of rotations between the CA that a pod has loaded and the one that signs.
 const MAX_INTERMEDIATES = 16;
 const KEEP_OLD_MS = 14 * 86_400_000;
 
@@ -70,7 +70,7 @@ export function authorityOf({ signing, next, old, cross }: CaState, settleMs: nu
 }
 
 function newCa(now: number): KeyCertificate {
-  // Each has a name of its own: who builds a chain then never has to try keys.
+  // Each CA has a name of its own, so that no verifier has to try keys.
   const commonName = `ctrlmesh CA ${randomBytes(4).toString("hex")}`;
   return createCa({ commonName, now, days: LIFETIME_DAYS, maxIntermediates: MAX_INTERMEDIATES });
 }

@@ -1,28 +1,28 @@
-// The Secret that holds the mesh's own CA, as a value: reading it with every doubt told, and writing it. Pure. Invariant: what is half
-// written, damaged or somebody else's is an error that names the key; a new CA in its place would cut every running proxy off.
+// Reads and writes the Secret of the mesh's own CA. Pure; managed-ca.ts calls it. Invariant: a Secret that is incomplete, damaged or not
+// the mesh's is an error that names the key, since a new CA in its place would cut off every running proxy.
 import type { KeyCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { joinPem, readCertificates, splitPem } from "../../base/pem.ts";
 import type { Secret } from "../../kube/client/resources.ts";
-import { readCa } from "./read-ca.ts";
+import { checkCa } from "./authority.ts";
 
 /** The mesh's CAs. */
 export interface CaState {
   /** Signs now. */
   readonly signing: KeyCertificate;
-  /** Is trusted, and will sign. `crossPem`: the same name and key signed by the CA that signs now. */
+  /** Is trusted and will sign. `crossPem` is the same name and key, signed by the CA that signs now. */
   readonly next?: KeyCertificate & { readonly crossPem: string };
-  /** PEM: has signed, and is trusted still. The keys are gone. */
+  /** PEM: CAs that have signed and are still trusted. Their keys are gone. */
   readonly old: readonly string[];
-  /** PEM, newest first: lead from CAs that have signed to older ones, as long as those are valid. */
+  /** PEM, newest first: certificates that lead from newer CAs to older valid ones. */
   readonly cross: readonly string[];
-  /** When `signing` began to sign after another one, in milliseconds since the epoch. */
+  /** When `signing` took over from another CA, in milliseconds since the epoch. */
   readonly promotedAtMs?: number;
-  /** Somebody wants a new CA before its time. */
+  /** A user asked for a new CA. */
   readonly rotationWanted: boolean;
 }
 
-/** Set by users, with any value, for a new CA now. */
+/** Users set it, with any value, for a new CA now. */
 export const ROTATE_ANNOTATION = "ctrlmesh.kruise.io/rotate";
 const PROMOTED_ANNOTATION = "ctrlmesh.kruise.io/promoted-at";
 const MANAGED_BY = "app.kubernetes.io/managed-by";
@@ -44,7 +44,7 @@ export function parseCaSecret(secret: Secret): CaState {
   const text = (key: Key) => Buffer.from(secret.data?.[key] ?? "", "base64").toString();
   const pair = (certKey: Key, keyKey: Key): KeyCertificate => {
     const found = { certPem: joinPem(text(certKey)), keyPem: text(keyKey) };
-    readCa({ ...found, certPem: text(certKey) }, where(certKey), where(keyKey));
+    checkCa({ ...found, certPem: text(certKey) }, where(certKey), where(keyKey));
     return found;
   };
   const bundle = (key: Key): string[] => {
@@ -67,7 +67,7 @@ export function parseCaSecret(secret: Secret): CaState {
   };
 }
 
-/** The Secret with this state in it; what others have put beside it stays. */
+/** The Secret with this state in it. Other keys, labels and annotations stay. */
 export function formatCaSecret(state: CaState, secret: Pick<Secret, "metadata" | "type" | "data">): Secret {
   const { signing, next, old, cross, promotedAtMs } = state;
   const texts: Record<Key, string> = {

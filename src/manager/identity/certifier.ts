@@ -1,5 +1,5 @@
-// Signs a proxy's key, for the pod that its token named. Only pods that carry the proxy get a certificate, and only for P-256 keys.
-// That the app exists is not asked for: a proxy goes on serving its operator after the VirtualApp is gone.
+// Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy get a certificate, and only for P-256
+// keys. The app need not exist, since a proxy serves its operator after the VirtualApp is gone. The server of certificates calls it.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -23,7 +23,7 @@ export type Certification =
 
 export interface CertifierOptions {
   readonly identity: Pick<SigningIdentity, "authority">;
-  /** Those that are watched anyway. */
+  /** The pods that the manager watches. */
   readonly pods: readonly PodLists[];
   readonly client: Pick<KubeClient, "get">;
   /** The addresses of the Service `default/kubernetes`; undefined until they are known. */
@@ -46,7 +46,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  // The API server is asked about pods that no store has: of a namespace whose VirtualApp is gone, or made a moment ago.
+  // A pod may be in no store: its namespace has no VirtualApp any more, or the pod is new. Then the API server is asked.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
       const pod = lists.get(name, namespace);

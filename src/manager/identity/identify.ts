@@ -1,4 +1,5 @@
-// Who calls: the token in a call's metadata, and the pod that it is bound to. What is refused here is counted and logged here.
+// Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The servers of streams and of
+// certificates call it.
 import type { Metadata } from "@grpc/grpc-js";
 import type { AddressLimit } from "./address-limit.ts";
 import type { Rejections } from "./rejections.ts";
@@ -20,7 +21,7 @@ const BEARER = /^bearer +(\S+)$/i;
 export function createIdentify({ reviewer, rejections, limit }: IdentifyOptions): Identify {
   return async (metadata, peer) => {
     const address = hostOf(peer);
-    // An honest proxy behind the same address comes back, and gets its turn.
+    // An honest proxy behind the same address comes back and gets its turn.
     if (!limit.take(address)) return { kind: "wait", message: "too many tokens from this address were refused" };
     const verdict = await verdictOf(metadata, reviewer);
     if (verdict.kind === "refuse") rejections.reject(verdict.reason, address, verdict.message);
@@ -36,7 +37,7 @@ async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<V
   return reviewer.review(token);
 }
 
-/** The address of a peer without its port: a port says nothing, and there are many. */
+/** The address of a peer without its port. */
 export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/, "");
 }

@@ -1,5 +1,5 @@
-// Whether somebody leads, for a replica that does not contend yet: it reads the lease itself. Invariant: a lease that is held counts until
-// this process has seen it unchanged for as long as it says, as for whoever wants to take it.
+// Whether a replica leads, for one that does not contend yet. Invariant: a held lease counts until this process has seen it unchanged for
+// its whole duration, as in leader election itself. managed-ca.ts asks.
 import type { Clock } from "../../base/clock.ts";
 import { LEASES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -13,7 +13,7 @@ export interface LeaseHolderOptions {
   readonly clock: Clock;
 }
 
-/** True while the lease has a holder that may be alive. Throws what the client throws. */
+/** True while the lease has a holder that may be alive. It throws the client's error. */
 export function createIsLed({ client, namespace, name, clock }: LeaseHolderOptions): (signal: AbortSignal) => Promise<boolean> {
   let observation: Observation | undefined;
   return async (signal) => {

@@ -1,8 +1,9 @@
-// So many at a time, so many behind them, and nobody else. Used for what a thousand proxies may ask for at once.
+// Runs a bounded number of tasks at a time and keeps a bounded number waiting, for requests that a thousand proxies may make at once.
+// token-reviewer.ts and certifier.ts use it.
 import { MeshError } from "../../base/errors.ts";
 
 export interface Limiter {
-  /** Runs it when there is room. @throws MeshError `BUSY` if too many wait already, or what `run` throws */
+  /** Runs the task when there is room. @throws MeshError `BUSY` if too many wait, or the error of `run` */
   run<T>(run: () => Promise<T>): Promise<T>;
 }
 

@@ -1,5 +1,5 @@
-// The mesh's own CA in its Secret: made by whichever replica is first, read again by all, rotated by the leader. Invariant: a CA is
-// made only where no Secret is, this replica holds none and no other replica leads; a Secret that vanished is put back by the leader as it was.
+// The mesh's own CA in its Secret. The first replica makes it, all replicas read it again, and the leader rotates it. Invariants: a CA is
+// made only if there is no Secret, this replica holds no CA and no other replica leads; the leader restores a deleted Secret.
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -17,7 +17,7 @@ export interface ManagedCaOptions {
   readonly namespace: string;
   readonly name: string;
   readonly isLeader: () => boolean;
-  /** A leader's lease is alive, this replica's own included. @throws what the client throws */
+  /** A leader's lease is alive, this replica's own included. @throws the client's error */
   readonly isLed: (signal: AbortSignal) => Promise<boolean>;
   /** How long a new CA is trusted before it signs, in milliseconds. */
   readonly settleMs: number;
@@ -62,7 +62,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
     try {
       await client.update(SECRETS, formatCaSecret(next.state, secret), { signal, fieldManager: FIELD_MANAGER });
     } catch (error) {
-      if (isStatus(error, "Conflict")) return state; // somebody else has written: it is read again soon
+      if (isStatus(error, "Conflict")) return state; // another writer was faster: the Secret is read again soon
       throw error;
     }
     log.info({ secret: `${namespace}/${name}` }, `rotating the mesh CA: ${next.step}`);
@@ -74,7 +74,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
       let secret = await find(signal);
       if (secret === undefined) {
         if (held !== undefined && !isLeader()) return authorityOf(held, settleMs);
-        // Whoever leads holds the CA that everybody trusts, and is about to put it back.
+        // The leader holds the trusted CA and is about to restore it.
         if (held === undefined && !isLeader() && (await options.isLed(signal)))
           throw new MeshError("CA_MISSING", `reading Secret ${namespace}/${name}: it is gone, and the leader has to put it back`);
         secret = await create(held ?? createCaState(clock.now()), signal);
@@ -90,7 +90,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
   };
 }
 
-// Somebody may have replaced the Secret; the proxies that run trust nothing in it.
+// A user may have replaced the Secret by one that no running proxy trusts.
 function isSuccessor(state: CaState, held: CaState): boolean {
   const known = [state.signing.certPem, ...state.old, ...(state.next === undefined ? [] : [state.next.certPem])];
   const { publicKey } = new X509Certificate(held.signing.certPem);

@@ -1,7 +1,6 @@
-// What this replica proves itself with: a leaf in memory for its servers, signed by the mesh's CA, and the bundle that everybody trusts.
-// The CA is read again each minute, and whenever somebody says that it has changed; the leaf is renewed at half its life, or as soon as
-// another CA signs. Invariant: what was read last and was good goes on being used, whatever the Secret says now; a start
-// waits for a CA, or fails with what is wrong with it.
+// The certificate of this replica's servers, in memory, and the bundle of trusted CAs. The CA is read again each minute and after each
+// change; the certificate is renewed at half its life, or when another CA signs. Invariants: the last good CA stays in use, whatever
+// the Secret says; the start waits for a CA, or fails with its error.
 import { generateKeyPairSync } from "node:crypto";
 import { backoffMs } from "../../base/backoff.ts";
 import type { KeyCertificate } from "../../base/certificates.ts";
@@ -12,9 +11,9 @@ import type { Logger } from "../../base/log.ts";
 import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
 import type { ServerNames } from "./server-names.ts";
 
-/** What the servers of this replica prove themselves with, and what everybody trusts. */
+/** The certificate of this replica's servers, and the trusted CAs. */
 export interface MeshIdentity extends Runnable {
-  /** The leaf with what leads to older CAs behind it; undefined until there is a CA. Renewed by itself. */
+  /** The certificate with its chain; undefined until there is a CA. It is renewed without a call. */
   readonly serving: KeyCertificate | undefined;
   /** PEM: all CAs of the mesh that are trusted now; "" until there is one. */
   readonly trustPem: string;
@@ -22,14 +21,14 @@ export interface MeshIdentity extends Runnable {
   onChange(listener: () => void): () => void;
 }
 
-/** With what signs for others. */
+/** The identity with the CA, for signing. */
 export interface SigningIdentity extends MeshIdentity {
   readonly authority: Authority | undefined;
   /** Why there is no CA yet, or why the last reading failed. */
   readonly problem: string | undefined;
   /** When certificates expire, in milliseconds since the epoch, by name: `ca`, `next-ca`, `serving`. */
   readonly expiries: Readonly<Record<string, number>>;
-  /** Reads the CA now: for who has begun to lead, or heard of a change. Never throws. */
+  /** Reads the CA now, after the start of a leadership or a change. Never throws. */
   refresh(): Promise<void>;
 }
 
@@ -90,7 +89,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     }
   }
 
-  // What changes during a reading may have been read before it changed.
+  // A reading may miss a change that comes meanwhile.
   async function readAll(): Promise<void> {
     do {
       isStale = false;
@@ -111,7 +110,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
     timer?.cancel();
     if (!isStarted || ending.signal.aborted) return;
     const untilNextMs = (authority?.nextSignsAtMs ?? 0) - clock.now();
-    // Once it is overdue, the leader's write is waited for.
+    // After that time the leader's write is awaited.
     const delayMs = untilNextMs > 0 ? Math.min(READ_MS, untilNextMs) : READ_MS;
     timer = clock.after(delayMs, () => void refresh().catch(() => undefined));
   }

@@ -1,6 +1,6 @@
-// A CA that somebody else keeps, cert-manager or the user: the keys tls.crt and tls.key of a Secret, and ca.crt if it has an issuer.
-// Read again and again, never written. Invariants: a CA that comes in place of another is trusted for a while before it signs, if this
-// replica was there when it came; what it saw before stays trusted for as long as it runs and the certificate is valid.
+// A CA that cert-manager or a user keeps: tls.crt and tls.key of a Secret, and ca.crt if the CA has an issuer. Invariants: the Secret is
+// never written; a successor that comes while this replica runs is trusted for a while before it signs; a CA that this replica has seen
+// stays trusted while it is valid.
 import { X509Certificate } from "node:crypto";
 import type { KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -10,21 +10,20 @@ import { joinPem, MAX_PEM_CHARS, readCertificates, splitPem } from "../../base/p
 import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
-import { type Authority, type AuthoritySource, expiryOf } from "./authority.ts";
-import { readCa } from "./read-ca.ts";
+import { type Authority, type AuthoritySource, checkCa, expiryOf } from "./authority.ts";
 
 export interface ProvidedCaOptions {
   readonly client: Pick<KubeClient, "get">;
   /** Of the Secret. */
   readonly namespace: string;
   readonly name: string;
-  /** How long a CA that is new is trusted before it signs, in milliseconds. */
+  /** How long a new CA is trusted before it signs, in milliseconds. */
   readonly settleMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** While one CA gives way to another both are trusted, in one bundle that proxies read. */
+/** During a change both CAs are in the one bundle that proxies read. */
 const MAX_TRUST_CHARS = MAX_PEM_CHARS / 2;
 
 export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
@@ -47,7 +46,7 @@ export function createProvidedCa(options: ProvidedCaOptions): AuthoritySource {
       const given = await read(signal);
       const now = clock.now();
       if (isSameSigner(given, coming?.given ?? signing)) {
-        // The same name and key under a renewed certificate: whoever trusts the one verifies the other's leafs.
+        // The certificate was renewed for the same name and key, so that either verifies the other's leaves.
         if (coming === undefined) signing = given;
         else coming = { ...coming, given };
       } else if (signing === undefined) {
@@ -75,7 +74,7 @@ interface Given {
   readonly trustPem: string;
 }
 
-// By another name it is another CA, whatever its key: a leaf's issuer is looked for by name.
+// Verifiers look for a leaf's issuer by name, so that another name is another CA, whatever its key.
 function isSameSigner({ signer }: Given, before: Given | undefined): boolean {
   if (signer.keyPem !== before?.signer.keyPem) return false;
   return new X509Certificate(signer.certPem).subject === new X509Certificate(before.signer.certPem).subject;
@@ -84,11 +83,11 @@ function isSameSigner({ signer }: Given, before: Given | undefined): boolean {
 function parse(data: Readonly<Record<string, string>>, secret: string): Given {
   const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
   const signer = { certPem: text("tls.crt"), keyPem: text("tls.key") };
-  readCa(signer, `${secret}, key tls.crt`, `${secret}, key tls.key`);
+  checkCa(signer, `${secret}, key tls.crt`, `${secret}, key tls.key`);
   if (text("ca.crt").trim() !== "") readCertificates(text("ca.crt"), `${secret}, key ca.crt`);
   const [own = "", ...above] = splitPem(signer.certPem);
   const isRoot = (pem: string) => readCertificates(pem, secret).every((certificate) => certificate.checkIssued(certificate));
-  // An intermediate CA is trusted itself too: some verifiers stop there, others want the root.
+  // An intermediate CA is trusted itself, since some verifiers stop there and others want the root.
   const trustPem = joinPem(own, ...above, text("ca.crt"));
   if (trustPem.length > MAX_TRUST_CHARS) {
     const what = `tls.crt and ca.crt together over ${MAX_TRUST_CHARS} characters, which every webhook entry and every sidecar would carry`;

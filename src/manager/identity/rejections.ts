@@ -1,5 +1,5 @@
-// Those who were turned away: counted each time, logged rarely. Invariant: a flood writes a line a minute for each place that it comes
-// from, and no more than so many places a minute; no token is in any line.
+// Counts every refused caller and logs few of them. Invariants: a flood writes one line a minute for each reason and caller, about a
+// bounded number of callers; no line has a token. identify.ts and the servers of proxies use it.
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
@@ -20,7 +20,7 @@ export interface RejectionsOptions {
 }
 
 const QUIET_MS = 60_000;
-const MAX_PLACES = 256;
+const MAX_CALLERS = 256;
 const REASONS: readonly Rejection[] = ["no-token", "bad-token", "not-bound", "other-pod", "no-proxy", "bad-request", "handshake"];
 
 export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
@@ -31,7 +31,7 @@ export function createRejections({ registry, clock, log }: RejectionsOptions): R
     registers: [registry],
   });
   for (const reason of REASONS) counter.inc({ reason }, 0);
-  /** What was kept quiet since the last line of each. */
+  /** By reason and caller: the time of the last line, and the refusals since then. */
   const quiet = new Map<string, { sinceMs: number; count: number }>();
   let unlogged = 0;
   return {
@@ -49,7 +49,7 @@ export function createRejections({ registry, clock, log }: RejectionsOptions): R
         quiet.delete(old);
         unlogged += count;
       }
-      if (last === undefined && quiet.size >= MAX_PLACES) {
+      if (last === undefined && quiet.size >= MAX_CALLERS) {
         unlogged++;
         return;
       }

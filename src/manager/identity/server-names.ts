@@ -1,4 +1,5 @@
-// Which names certificates carry. Pure. Invariant: no manager's certificate is good for the API server, and no proxy's for the manager.
+// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: no manager's certificate is valid for the API server, and
+// no proxy's for the manager.
 import { isIP } from "node:net";
 
 export interface ServerNames {
@@ -12,11 +13,11 @@ export interface ManagerNames {
   /** Of the Service. */
   readonly serviceName: string;
   readonly clusterDomain: string;
-  /** Names and addresses by which it is reached otherwise: from a load balancer, or without a Service. */
+  /** Further names and addresses of the manager: of a load balancer, or without a Service. */
   readonly more: readonly string[];
 }
 
-/** Those of the manager's servers. */
+/** The names of the manager's servers. */
 export function managerNames({ namespace, serviceName, clusterDomain, more }: ManagerNames): ServerNames {
   const service = `${serviceName}.${namespace}.svc`;
   return {
@@ -27,12 +28,12 @@ export function managerNames({ namespace, serviceName, clusterDomain, more }: Ma
 }
 
 /**
- * Those of a proxy: all by which an operator in its pod may know the API server.
- * @param clusterIPs of the Service `default/kubernetes`: what interception by iptables redirects
+ * The names of a proxy: all by which an operator in its pod may know the API server.
+ * @param clusterIPs of the Service `default/kubernetes`, from which iptables redirects
  */
 export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
   const api = "kubernetes.default.svc";
-  // Operators may have the usual domain built in, whatever the cluster's is.
+  // Operators may have the usual domain built in, in any cluster.
   const domains = [...new Set(["cluster.local", clusterDomain])];
   return {
     commonName: "ctrlmesh-proxy",

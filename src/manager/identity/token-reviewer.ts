@@ -1,12 +1,15 @@
-// Asks the API server whose token it is (TokenReview): only pod-bound tokens of service accounts, made for the mesh, name a pod.
-// Invariants: a token is neither kept nor logged, only its hash, for seconds; a review that failed is remembered by nobody; and however
-// many ask, a bounded number of reviews runs at a time.
+// Asks the API server which pod a token belongs to (TokenReview). Only a service account token that is bound to a pod and made for the
+// mesh names a pod. Invariants: only a token's hash is kept, for seconds, and a failed review is not; a bounded number of reviews runs at
+// a time. identify.ts calls it.
 import { createHash } from "node:crypto";
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { createLimiter } from "./limiter.ts";
-import { TOKEN_AUDIENCE, whyHopeless } from "./token-claims.ts";
+
+/** Audience of the token by which a proxy proves which pod it is in. */
+export const TOKEN_AUDIENCE = "ctrlmesh";
 
 /** The pod that a token is bound to. */
 export interface PodIdentity {
@@ -15,12 +18,12 @@ export interface PodIdentity {
   readonly uid: string;
 }
 
-/** Why somebody is turned away, for the metric. */
+/** Why a caller is refused, for the metric. */
 export type Rejection = "no-token" | "bad-token" | "not-bound" | "other-pod" | "no-proxy" | "bad-request" | "handshake";
 
 export type Verdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }
-  /** Nobody could be asked: the caller shall come back. */
+  /** There was no answer: the caller comes back. */
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
 
@@ -39,9 +42,11 @@ export interface TokenReviewerOptions {
   readonly goodMs: number;
 }
 
+/** Clocks differ: the API server decides about a token that expired less long ago. */
+const SKEW_MS = 300_000;
 const BAD_MS = 2_000;
 const MAX_KNOWN = 4_096;
-// A thousand proxies that come back at once are through in a few seconds, and the API server hardly notices.
+// With this a thousand proxies that come back at once are reviewed in a few seconds, and the API server hardly notices.
 const CONCURRENCY = 16;
 const MAX_WAITING = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -51,7 +56,7 @@ const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
 export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
-  const known = new Map<string, { readonly verdict: Promise<Verdict>; untilMs: number }>();
+  const known = new BoundedMap<string, { readonly verdict: Promise<Verdict>; untilMs: number }>(MAX_KNOWN);
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
   async function ask(token: string): Promise<Verdict> {
@@ -59,15 +64,6 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
       return await limiter.run(async () => verdictOn(await reviewOf(client, token)));
     } catch (error) {
       return { kind: "wait", message: `the token cannot be verified now: ${errorMessage(error)}` };
-    }
-  }
-
-  function makeRoom(nowMs: number): void {
-    if (known.size < MAX_KNOWN) return;
-    for (const [key, { untilMs }] of known) if (untilMs <= nowMs) known.delete(key);
-    for (const key of known.keys()) {
-      if (known.size < MAX_KNOWN) return;
-      known.delete(key); // the oldest; who waits for it keeps its promise
     }
   }
 
@@ -82,7 +78,6 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
       const key = createHash("sha256").update(token).digest("base64");
       const found = known.get(key);
       if (found !== undefined && found.untilMs > nowMs) return found.verdict;
-      makeRoom(nowMs);
       const entry = { verdict: ask(token), untilMs: Number.POSITIVE_INFINITY };
       known.set(key, entry);
       void entry.verdict.then(({ kind }) => {
@@ -120,7 +115,7 @@ async function reviewOf(client: Pick<KubeClient, "request">, token: string): Pro
 }
 
 function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewStatus): Verdict {
-  // A server that knows no audiences names none, and would take any token.
+  // A server that does not know audiences names none, and accepts any token.
   if (authenticated !== true || !audiences.includes(TOKEN_AUDIENCE)) {
     const why = error === "" ? "" : `: ${error.slice(0, 300)}`;
     return refusal("bad-token", `the token is not valid for the audience ${TOKEN_AUDIENCE}${why}`);
@@ -134,4 +129,21 @@ function verdictOn({ authenticated, audiences = [], user, error = "" }: ReviewSt
 
 function refusal(reason: Rejection, message: string): Verdict {
   return { kind: "refuse", reason, message };
+}
+
+/** Why an unverified token cannot be good; undefined if only the API server can tell. Nothing else is believed of it. */
+function whyHopeless(token: string, nowMs: number): string | undefined {
+  const { aud, exp } = claimsOf(token);
+  if (aud !== TOKEN_AUDIENCE && !(Array.isArray(aud) && aud.includes(TOKEN_AUDIENCE)))
+    return `the token is not valid for the audience ${TOKEN_AUDIENCE}`;
+  if (typeof exp !== "number" || exp * 1_000 + SKEW_MS < nowMs) return "the token is expired";
+  return undefined;
+}
+
+function claimsOf(token: string): { readonly aud?: unknown; readonly exp?: unknown } {
+  try {
+    return Object(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()));
+  } catch {
+    return {};
+  }
 }

@@ -1,7 +1,7 @@
 // The volumes of the proxy and of kubeconfig mode. What the API server would default is written out, so that a pod which comes back from
 // it is still equal to what would be injected.
 import type { InterceptMode } from "../../api/annotations.ts";
-import { TOKEN_AUDIENCE } from "../identity/token-claims.ts";
+import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import {
   CA_CONFIG_MAP,
   CLUSTER_CA_CONFIG_MAP,

@@ -1,11 +1,11 @@
-// What is said of a certificate that cannot be had or renewed: at /readyz, and in the log, where it is said when it begins or becomes
-// worse (less than a quarter of the life is left, or nothing), and then again every ten minutes. Used by mesh-certificate.
+// Reports a certificate that the manager does not issue or renew, at /readyz and in the log. The log has a line when the trouble begins
+// or gets worse (less than a quarter of the life is left, or nothing), and then every ten minutes. mesh-certificate.ts uses it.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 
 export interface CertificateTrouble {
-  /** Takes the one in use, and why the last request for another failed; undefined if it did not. To be called now and then. */
+  /** Takes the certificate in use, and why the last request for another one failed. To be called every few seconds. */
   look(certificate: X509Certificate | undefined, reason: string | undefined): void;
   readonly reason: string | undefined;
   readonly notReady: string | undefined;
@@ -19,12 +19,12 @@ export interface CertificateTroubleOptions {
   readonly log: Logger;
 }
 
-/** In the order in which it gets worse. */
+/** From good to bad. */
 const STATES = ["fine", "not renewed", "ends soon", "none yet", "over"] as const;
 type State = (typeof STATES)[number];
 
 const SAY_AGAIN_MS = 600_000;
-/** From so much of its life on it is said more loudly that it is not renewed. */
+/** With less than this part of its life left, a certificate that is not renewed is logged as an error. */
 const SOON = 0.25;
 
 export function createCertificateTrouble({ manager, clock, log }: CertificateTroubleOptions): CertificateTrouble {

@@ -1,5 +1,6 @@
-// Asks any replica of the manager for a certificate: one call on a connection of its own, each few days. Invariant: it ends, with an
-// answer or an error, within a bound. Called by mesh-certificate.
+// Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a connection of its own, every few
+// days. Invariants: a private key never leaves the process, and the call ends within a bound. mesh-certificate.ts calls it.
+import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -24,7 +25,7 @@ export interface CertifyDeps {
   readonly connect?: typeof openManagerChannel;
 }
 
-/** A manager asks the API server about the token. */
+/** Long enough for the manager to ask the API server about the token. */
 const PATIENCE_MS = 10_000;
 
 export function createCertify({ manager, access, service, clock, connect = openManagerChannel }: CertifyDeps): Certify {
@@ -61,4 +62,26 @@ export function createCertify({ manager, access, service, clock, connect = openM
       channel.close();
     }
   };
+}
+
+export interface NewKey {
+  readonly privateKey: KeyObject;
+  /** PKCS #8. */
+  readonly pem: string;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Uint8Array;
+}
+
+export function newKey(): Promise<NewKey> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      namedCurve: "P-256",
+      publicKeyEncoding: { type: "spki", format: "der" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    } as const;
+    generateKeyPair("ec", options, (error, publicKey, pem) => {
+      if (error === null) resolve({ privateKey: createPrivateKey(pem), pem, publicKey });
+      else reject(error);
+    });
+  });
 }

@@ -1,5 +1,5 @@
-// Whether a certificate for the operator is one: what the manager has issued is looked at before it is used, and what was stored as
-// well. Invariant: what passes is taken by every client that trusts the CAs of the mesh's file, on the names that operators use. Pure.
+// Checks an issued or a stored certificate before its use. Invariant: every client that trusts the CAs of the mesh accepts a checked
+// certificate, on every name that operators use. Pure; mesh-certificate.ts calls it.
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { readCertificates } from "../../base/pem.ts";
@@ -7,7 +7,7 @@ import { SERVING_NAMES } from "./serving-certificate.ts";
 
 export interface CheckOptions {
   readonly privateKey: KeyObject;
-  /** It has to lead to one of each. */
+  /** The chain must lead to one CA of each set. */
   readonly trusts: readonly (readonly X509Certificate[])[];
   /** Wall time in milliseconds since the epoch. */
   readonly now: number;
@@ -41,7 +41,7 @@ function readChain(chainPem: string): [X509Certificate, ...X509Certificate[]] {
   }
 }
 
-// A CA that is trusted no more, or not yet by everybody, has signed for another: any way to a trusted one will do.
+// CAs sign for each other during a rotation. Any path to a trusted one is enough.
 function leadsTo(
   certificate: X509Certificate,
   between: readonly X509Certificate[],

@@ -1,19 +1,17 @@
-// Which identity the proxy has, by its settings: how the manager is trusted and told who we are, and what is served with. Called by
-// app.ts for the one and by assemble.ts for the other.
+// Chooses the proxy's identity by its settings: how it trusts the manager and proves itself, and which certificate it serves with.
+// app.ts calls it.
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
-import { createCertificateFromFiles } from "./certificate-files.ts";
-import { createCertificateHolder } from "./certificate-holder.ts";
 import { createCertify } from "./certify.ts";
-import { createIdentityMetrics } from "./identity-metrics.ts";
 import { createMeshAccess, createPlainAccess, type ManagerAccess } from "./manager-access.ts";
 import type { openManagerChannel } from "./manager-channel.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
 import { createMeshTrustStore } from "./mesh-trust.ts";
 import { createOwnCertificate } from "./own-certificate.ts";
-import type { ServingCertificate } from "./serving-certificate.ts";
+import { createCertificateHolder, type ServingCertificate } from "./serving-certificate.ts";
+import { createWatchedCertificate, readPair } from "./watched-certificate.ts";
 
 export interface IdentityConfig {
   /** host:port of the manager's service. */
@@ -45,22 +43,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
   const { config, registry, clock, log } = deps;
   const { manager, identity, tls, dataDir } = config;
   const holder = createCertificateHolder(registry);
-  if (identity === undefined) {
-    const certificate =
-      tls === undefined
-        ? createOwnCertificate({ dataDir, holder, clock, log })
-        : createCertificateFromFiles({ files: tls, holder, clock, log });
-    return { access: createPlainAccess(), certificate };
-  }
-  const trust = createMeshTrustStore(identity.managerCa, log);
-  const access = createMeshAccess({ manager, trust, tokenFile: identity.token });
-  if (tls !== undefined) return { access, certificate: createCertificateFromFiles({ files: tls, holder, clock, log }) };
+  const mesh = identity && { ...identity, trust: createMeshTrustStore(identity.managerCa, log) };
+  const access = mesh ? createMeshAccess({ manager, trust: mesh.trust, tokenFile: mesh.token }) : createPlainAccess();
+  const watched = { holder, clock, log };
+  if (tls !== undefined)
+    return { access, certificate: createWatchedCertificate({ ...watched, next: () => readPair(tls.cert, tls.key) }) };
+  if (mesh === undefined) return { access, certificate: createOwnCertificate({ ...watched, dataDir }) };
   const certify = createCertify({ ...deps, manager, access });
-  const metrics = createIdentityMetrics(registry);
-  const certificate = createMeshCertificate({
-    ...deps,
-    ...{ manager, trust, certify, metrics, dataDir, holder },
-    caFile: identity.managerCa,
-  });
-  return { access, certificate };
+  const { trust, managerCa: caFile } = mesh;
+  return { access, certificate: createMeshCertificate({ ...deps, manager, trust, certify, dataDir, holder, caFile }) };
 }

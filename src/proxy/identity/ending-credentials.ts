@@ -1,7 +1,6 @@
-// Credentials of one channel that end with it. gRPC leaves a connection open whose channel is closed in the middle of the TLS handshake:
-// it is never used, and holds a place of the manager's for as long as that waits for a first call; when a thousand proxies give a busy
-// manager up, nobody else is let in. Invariant: after `end` no connection of the channel is in a handshake, TLS' or HTTP/2's: nobody here
-// sees that one end, but a channel that is not up has no connection that is worth anything. Used by manager-channel.ts.
+// Credentials of one channel that end with the channel. gRPC leaves a connection open if its channel is closed during the TLS handshake,
+// and that connection holds one of the manager's places: when a thousand proxies give a busy manager up, nobody else gets in.
+// Invariant: after `end` no connection of the channel is in a handshake. manager-channel.ts uses it.
 import type { Socket } from "node:net";
 import { ChannelCredentials, type experimental } from "@grpc/grpc-js";
 
@@ -18,7 +17,7 @@ export class EndingCredentials extends ChannelCredentials {
     this.#inner = inner;
   }
 
-  /** @param isUp one of the connections may have something to say still: gRPC ends it */
+  /** @param isUp gRPC itself ends a connection that is up, after its last message */
   end(isUp: boolean): void {
     this.#isOver = true;
     for (const socket of isUp ? this.#handshakes : this.#sockets) socket.destroy();
@@ -42,7 +41,7 @@ export class EndingCredentials extends ChannelCredentials {
     };
   }
 
-  // Once it is over there is no answer: after an error gRPC would try again for some seconds.
+  // After the end the promise stays pending: upon an error gRPC would try again for some seconds.
   #connect(inner: Connector, socket: Socket): ReturnType<Connector["connect"]> {
     if (this.#isOver) socket.destroy();
     else this.#keep(socket);

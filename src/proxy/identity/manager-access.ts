@@ -1,7 +1,6 @@
-// How the proxy trusts the manager and says who it is. Invariants: with the mesh's identity the token goes only to a server that
-// proves, by TLS 1.3 and a CA of the mesh, to be the manager: by the name that the proxy was configured with, also where a redirect
-// leads to an address, since other pods have certificates of the same CA; without identity there is no token at all. Used by the
-// session's stream and for certificates.
+// How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves by TLS 1.3 and a CA of the
+// mesh that it has the manager's configured name, also after a redirect to an address, since other pods have certificates of the same
+// CA. The session's stream and certify.ts use it.
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { type ChannelCredentials, type ChannelOptions, credentials as grpcCredentials, Metadata } from "@grpc/grpc-js";
@@ -10,7 +9,7 @@ import { parseAddress } from "../../base/settings.ts";
 import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
 import { readToken } from "./token-file.ts";
 
-/** What one connection and the first call on it need. */
+/** The credentials of one connection, and the metadata of the first call on it. */
 export interface ManagerPass {
   readonly credentials: ChannelCredentials;
   readonly channelOptions: ChannelOptions;
@@ -19,8 +18,8 @@ export interface ManagerPass {
 
 export interface ManagerAccess {
   /**
-   * To be asked for each call: what it gives out is rotated.
-   * @throws MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`: to be tried again
+   * To be asked before each call, since token and CAs are rotated.
+   * @throws MeshError `TOKEN_UNREADABLE`, `MANAGER_CA_UNREADABLE`; try again
    */
   pass(): Promise<ManagerPass>;
 }
@@ -45,7 +44,7 @@ export interface MeshAccessOptions {
 export function createMeshAccess({ manager, trust, tokenFile }: MeshAccessOptions): ManagerAccess {
   const name = parseAddress(manager)?.host;
   if (name === undefined) throw new MeshError("CONFIG_INVALID", `reading the manager's address: ${manager} is not host:port`);
-  // An address is no server name in TLS; which name is asked for then does not matter, the certificate is judged by the address.
+  // An address is no server name in TLS. Then any name will do, since the certificate is checked against the address.
   const channelOptions = { "grpc.ssl_target_name_override": isIP(name) === 0 ? name : "ctrlmesh-manager" };
   let made: { readonly by: MeshTrust; readonly credentials: ChannelCredentials } | undefined;
 

@@ -1,4 +1,4 @@
-// One gRPC connection to one manager replica. Used by the session's stream and for certificates.
+// One gRPC connection to one manager replica. The session's stream and certify.ts use it.
 import { type ChannelOptions, Client, connectivityState, type Deadline } from "@grpc/grpc-js";
 import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import { EndingCredentials } from "./ending-credentials.ts";
@@ -17,11 +17,11 @@ const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.keepalive_permit_without_calls": 1,
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // Whoever opens a connection anew wants another one: the service may lead to another replica.
+  // A new channel gets a new connection, which may lead to another replica of the service.
   "grpc.use_local_subchannel_pool": 1,
-  // Retries are the client's own, so that it can follow redirects.
+  // The session retries by itself, since it follows redirects.
   "grpc.enable_retries": 0,
-  // Never through HTTP_PROXY: the manager is inside of the cluster.
+  // Never through HTTP_PROXY: the manager is in the cluster.
   "grpc.enable_http_proxy": 0,
 };
 
@@ -32,7 +32,7 @@ export function openManagerChannel(endpoint: string, { credentials, channelOptio
   return new ManagerClient(endpoint, new EndingCredentials(credentials), { ...CHANNEL_OPTIONS, ...channelOptions });
 }
 
-/** What gRPC's own leaves when it is closed while it connects: a connection that is being made, and the beginning of another one. */
+/** A client whose close also ends a connection that is still being made, which gRPC's own client leaves open. */
 class ManagerClient extends Client {
   readonly #credentials: EndingCredentials;
   #isClosed = false;
@@ -42,7 +42,7 @@ class ManagerClient extends Client {
     this.#credentials = credentials;
   }
 
-  // As gRPC's, but that a closed channel is not asked any more: it would connect again, and for good.
+  // As in gRPC, except that a closed channel is not asked again: it would connect once more, for ever.
   override waitForReady(deadline: Deadline, callback: (error?: Error) => void): void {
     const channel = this.getChannel();
     const look = (error?: Error) => {

@@ -9,11 +9,10 @@ import { issue, newMeshCa } from "../../../test/support/mesh-identity.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
-import { CERTIFICATE_FILE_NAME } from "./certificate-file.ts";
-import { createCertificateHolder } from "./certificate-holder.ts";
 import type { Certify } from "./certify.ts";
-import { createIdentityMetrics } from "./identity-metrics.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
+import { createCertificateHolder } from "./serving-certificate.ts";
+import { CERTIFICATE_FILE_NAME } from "./stored-certificate.ts";
 
 const HOUR_MS = 3_600_000;
 const ca = newMeshCa();
@@ -46,7 +45,7 @@ function setup({ chance = 0, dir = dataDir } = {}) {
     },
     dataDir: dir,
     holder: createCertificateHolder(registry),
-    metrics: createIdentityMetrics(registry),
+    registry,
     clock,
     random: () => chance,
     log: silentLogger(),

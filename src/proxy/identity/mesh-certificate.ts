@@ -1,24 +1,21 @@
-// The certificate that the manager issues to this pod, for a key that is made here. Invariants: nothing is served with that has not
-// been checked; a renewal that fails leaves the old one in use, and be it over: connections that are open do not look at it again,
-// and new ones would fare no better without it. Its start waits until there is one. Renewed at half its life, and at once when the
-// mesh has other CAs.
+// The certificate that the manager issues to this pod. It is renewed at half its life, and at once when the mesh has other CAs.
+// Invariants: every certificate is checked before its use; while a renewal fails the old one stays in use, even after its end, since
+// open connections never look at it again. The start waits for the first one.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { Counter, type Registry } from "../../base/metrics.ts";
 import { readCertificates } from "../../base/pem.ts";
-import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./certificate-file.ts";
-import type { CertificateHolder } from "./certificate-holder.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
-import type { Certify } from "./certify.ts";
+import { type Certify, newKey } from "./certify.ts";
 import { checkCertificate } from "./check-certificate.ts";
-import type { IdentityMetrics } from "./identity-metrics.ts";
+import { isRefusal, reasonOf } from "./manager-error.ts";
 import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
-import { newKey } from "./new-key.ts";
-import { isRefusal, reasonOf } from "./refusal.ts";
 import { CHECK_MS, renewalTime, retryBackoff } from "./renewal.ts";
-import type { ServingCertificate } from "./serving-certificate.ts";
+import type { CertificateHolder, ServingCertificate } from "./serving-certificate.ts";
+import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./stored-certificate.ts";
 
 export interface MeshCertificateOptions {
   /** host:port of the manager's service, for the words. */
@@ -29,7 +26,7 @@ export interface MeshCertificateOptions {
   readonly certify: Certify;
   readonly dataDir: string;
   readonly holder: CertificateHolder;
-  readonly metrics: IdentityMetrics;
+  readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -45,9 +42,15 @@ interface Held {
 }
 
 export function createMeshCertificate(options: MeshCertificateOptions): ServingCertificate {
-  const { caFile, certify, clock, holder, log, manager, metrics, random, trust } = options;
+  const { caFile, certify, clock, holder, log, manager, random, registry, trust } = options;
   const path = join(options.dataDir, CERTIFICATE_FILE_NAME);
   const trouble = createCertificateTrouble({ manager, clock, log });
+  const requests = new Counter({
+    name: "ctrlmesh_proxy_certificate_requests_total",
+    help: "Requests to the manager for a serving certificate: issued, refused (who we are is not believed), or failed.",
+    labelNames: ["result"],
+    registers: [registry],
+  });
   const stopping = new AbortController();
   const first = Promise.withResolvers<void>();
   let held: Held | undefined;
@@ -105,11 +108,11 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
       if (clock.monotonicMs() >= retryAtMs && (await isDue())) {
         try {
           await renew();
-          metrics.asked("issued");
+          requests.inc({ result: "issued" });
           failures = 0;
         } catch (error) {
           if (stopping.signal.aborted) return;
-          metrics.asked(isRefusal(error) ? "refused" : "failed");
+          requests.inc({ result: isRefusal(error) ? "refused" : "failed" });
           trouble.look(held?.leaf, reasonOf(error, manager));
           retryAtMs = clock.monotonicMs() + backoffMs(failures++, retryBackoff(held !== undefined, isRefusal(error)), random);
         }

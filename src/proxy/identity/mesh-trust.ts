@@ -1,6 +1,6 @@
-// The CAs of the mesh, as the kubelet projects them from the ConfigMap `ctrlmesh-ca`. Invariant: the file is read anew each time, so
-// that a rotated CA needs no restart; while it cannot be read, the last good one counts. Used for connections to the manager, and to
-// judge what the manager issues.
+// The CAs of the mesh, which the kubelet projects from the ConfigMap `ctrlmesh-ca`. Invariant: the file is read each time, so that a
+// rotated CA needs no restart, and the last good one counts while the file cannot be read. Connections to the manager and the check of
+// issued certificates use it.
 import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "../../base/errors.ts";

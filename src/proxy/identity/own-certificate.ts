@@ -1,22 +1,20 @@
-// A certificate that the proxy makes by itself, with a CA that it keeps in its data folder, so that a restarted proxy is trusted by the
-// operator that already runs. Invariant: the CA certificate that operators read is written before a port is bound; the key is readable
-// by us alone. For the loopback and for tests: in a cluster the mesh's identity takes its place (mesh-certificate.ts).
+// A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder, so that an operator trusts
+// a restarted proxy. Invariant: the CA certificate is written before a port is bound, and only the proxy can read the key.
 import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import type { Clock } from "../../base/clock.ts";
 import { replaceFile } from "../../base/durable-file.ts";
-import { readPair } from "./certificate-files.ts";
 import { SERVING_NAMES, type ServingCertificate } from "./serving-certificate.ts";
-import { createWatchedCertificate, type WatchedCertificateOptions } from "./watched-certificate.ts";
+import { createWatchedCertificate, readPair, type WatchedCertificateOptions } from "./watched-certificate.ts";
 
 export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };
 
 const DAY_MS = 86_400_000;
 const LEAF_DAYS = 90;
 const CA_DAYS = 3650;
-/** Renewed when this little is left: far longer than any restart takes. */
+/** A certificate is renewed when less time is left. Any restart takes far less. */
 const RENEW_LEAF_MS = 30 * DAY_MS;
 const RENEW_CA_MS = 180 * DAY_MS;
 
@@ -33,7 +31,7 @@ export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOpti
   });
 }
 
-// The CA of the data folder, or a new one. The key is written first: a certificate without its key would be of no use.
+// The CA of the data folder, or a new one. The key is written first, since a certificate without its key is of no use.
 async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
   const certFile = join(dataDir, "ca.crt");
   const keyFile = join(dataDir, "ca.key");
@@ -41,7 +39,7 @@ async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
     const { cert, key } = await readPair(certFile, keyFile);
     if (remainingMs(cert, clock) > RENEW_CA_MS) return { certPem: cert, keyPem: key };
   } catch {
-    // none yet, or half written: made anew below
+    // There is none, or it is half written.
   }
   const ca = createCa({ commonName: "ctrlmesh-proxy", now: clock.now(), days: CA_DAYS });
   await mkdir(dataDir, { recursive: true }); // the operator may run as somebody else

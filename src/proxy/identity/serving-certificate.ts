@@ -1,8 +1,11 @@
-// The certificate that the proxy serves its operator with, in one of three ways: from files, by the mesh's identity, or made by
-// itself. Invariant: who uses it need not know which. Made in assemble.ts; used by the traffic server.
+// The certificate with which the proxy serves its operator. Files, the mesh's identity or the proxy itself provide it, and its users
+// need not know which. create-identity.ts chooses; the traffic server uses it.
+import { X509Certificate } from "node:crypto";
+import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
+import { Gauge, type Registry } from "../../base/metrics.ts";
 
-/** Certificate (with what leads to its CA behind it) and key as node:tls takes them. */
+/** A certificate, with the chain to its CA behind it, and its key, as node:tls takes them. */
 export interface TlsPair {
   readonly cert: string;
   readonly key: string;
@@ -15,14 +18,53 @@ export interface ServingCertificate extends Runnable {
   readonly caFile: string | undefined;
   /** Calls the listener with each new pair. Returns the unsubscription. */
   onChange(listener: (now: TlsPair) => void): () => void;
-  /** Why no operator could use it, in words for the reader of /readyz. */
+  /** Why no operator can use the certificate, in words for the reader of /readyz. */
   readonly notReady: string | undefined;
-  /** What will become a trouble if nobody does anything, likewise. */
+  /** Why the certificate will soon be of no use, in the same words. */
   readonly warning: string | undefined;
 }
 
-/** What operators call the API server, and where we listen. */
+/** The names by which operators call the API server, and the addresses on which the proxy listens. */
 export const SERVING_NAMES = {
   dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"],
   ipAddresses: ["127.0.0.1", "::1"],
 } as const;
+
+/** The pair that is in use, with its listeners and its metric. Each kind of serving certificate has one. */
+export interface CertificateHolder extends Pick<ServingCertificate, "current" | "onChange"> {
+  /** Takes the pair into use. False if it is in use already. */
+  use(pair: TlsPair): boolean;
+  /** Undefined before the first. */
+  readonly pair: TlsPair | undefined;
+}
+
+export function createCertificateHolder(registry: Registry): CertificateHolder {
+  const listeners = new Set<(now: TlsPair) => void>();
+  let pair: TlsPair | undefined;
+  const expiry = new Gauge({
+    name: "ctrlmesh_certificate_expiry_timestamp_seconds",
+    help: "When the certificate ends, in seconds since the epoch.",
+    labelNames: ["name"],
+    registers: [registry],
+  });
+  return {
+    get pair() {
+      return pair;
+    },
+    use(now) {
+      if (now.cert === pair?.cert && now.key === pair.key) return false;
+      pair = now;
+      expiry.set({ name: "serving" }, new X509Certificate(now.cert).validToDate.getTime() / 1000);
+      for (const listener of listeners) listener(now);
+      return true;
+    },
+    current() {
+      if (pair === undefined) throw new MeshError("NOT_STARTED", "reading the serving certificate: not started");
+      return pair;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}

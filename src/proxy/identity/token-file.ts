@@ -1,5 +1,5 @@
-// The pod's service account token, with which the proxy says who it is. Invariants: read anew for each call, since the kubelet rotates
-// it; it is in no error and no log, and kept nowhere. Used by manager-access.
+// The pod's service account token, by which the manager knows the proxy. Invariants: the token is read for each call, since the kubelet
+// rotates it; no error, log or variable keeps it. manager-access.ts uses it.
 import { readFile } from "node:fs/promises";
 import { isMissing } from "../../base/durable-file.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
@@ -11,7 +11,7 @@ const MAX_TOKEN_CHARS = 16 * 1024;
 export async function readToken(file: string): Promise<string> {
   const token = (await readText(file)).trim();
   if (token === "") throw unreadable(file, "it is empty");
-  // What gRPC would refuse as a header, it would refuse with the token in its error.
+  // gRPC would refuse such a header with the token in its error.
   if (token.length > MAX_TOKEN_CHARS || !/^[\x21-\x7e]+$/.test(token)) throw unreadable(file, "there is no token in it");
   return token;
 }

@@ -1,14 +1,16 @@
-// A serving certificate that nobody needs to be asked for: it is there at the start, and looked at again every minute. Invariant: one
-// that cannot be had any more leaves the old one in use. Used for a certificate from files and for one of our own.
+// A serving certificate that is there at the start, and that is looked at again every minute: one from files, as cert-manager renews
+// them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { Clock, Timer } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { CertificateHolder } from "./certificate-holder.ts";
-import type { ServingCertificate, TlsPair } from "./serving-certificate.ts";
+import type { CertificateHolder, ServingCertificate, TlsPair } from "./serving-certificate.ts";
 
 export interface WatchedCertificateOptions {
-  /** The pair to use from now on, given the one in use. */
+  /** The pair to use from now on. `before` is the one in use. */
   readonly next: (before: TlsPair | undefined) => Promise<TlsPair>;
-  readonly caFile: string | undefined;
+  readonly caFile?: string;
   readonly holder: CertificateHolder;
   readonly clock: Clock;
   readonly log: Logger;
@@ -44,4 +46,20 @@ export function createWatchedCertificate({ next, caFile, holder, clock, log }: W
       timer = undefined;
     },
   };
+}
+
+/**
+ * Reads a certificate and its key. Somebody may be replacing the two files, so that a pair that does not match is an error.
+ * @throws MeshError `CERTIFICATE_UNREADABLE`
+ */
+export async function readPair(certFile: string, keyFile: string): Promise<TlsPair> {
+  try {
+    const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
+    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+      throw new Error("the key does not belong to the certificate");
+    }
+    return { cert, key };
+  } catch (cause) {
+    throw new MeshError("CERTIFICATE_UNREADABLE", `reading the serving certificate ${certFile} and its key`, { cause });
+  }
 }

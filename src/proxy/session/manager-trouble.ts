@@ -2,7 +2,7 @@
 // user can mend (who we are is not believed, a file of the identity is missing), is said once, and not with every try. Used by mesh-client.
 import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { isRefusal, reasonOf } from "../identity/refusal.ts";
+import { isRefusal, reasonOf } from "../identity/manager-error.ts";
 import type { Outcome } from "./leader-finder.ts";
 import type { ManagerContact } from "./session.ts";
 

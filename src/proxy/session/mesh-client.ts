@@ -10,7 +10,7 @@ import type { Logger } from "../../base/log.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
-import { isRefusal, isUnbelieved } from "../identity/refusal.ts";
+import { isRefusal, isUnbelieved } from "../identity/manager-error.ts";
 import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";

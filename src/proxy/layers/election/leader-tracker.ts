@@ -1,64 +1,61 @@
-// Whether this pod leads, told from the lock traffic that passes. Invariants: it leads from its own successful renewal until a
-// release, the sight of another holder, the loss of the lock, or the end of the lease, whichever comes first; a renewal that
-// failed for another reason only lets the lease run on. A write that changes neither the holder nor the time of the renewal is
-// none: whoever labels a lock does not hold it. With client-go's multilocks, which are two objects, it leads while it holds
-// both; another object of the lock's name, which has never had a holder, is no lock. Made by the election layer, one for each
-// name that the lock has upstream.
+// Follows from the lock traffic whether this pod leads. Invariant: the pod leads from its own successful renewal until it releases the
+// lock, another holder is seen, the lock is lost, or the lease ends, whichever comes first. With client-go's multilocks, which are two
+// objects, it leads while it holds both. The election layer makes one for each name that the lock has upstream.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { LeaderSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
 
 export interface LeaderTracker {
-  /** A write of the lock succeeded: what was in the request, and what in the answer. */
+  /** A write of the lock succeeded, with the records in the request and in the answer. */
   written(resource: string, sent: LockRecord, got: LockRecord): void;
   /** The lock is not there. */
   gone(resource: string): void;
-  /** A write of the lock met a conflict: somebody else has written to it. */
+  /** A write of the lock met a conflict: another writer was faster. */
   conflict(resource: string, sent: LockRecord): void;
   /** The lock was read. */
   seen(resource: string, got: LockRecord): void;
-  /** The pod has another lock now. Nobody leads, and whatever is still under way changes nothing. */
+  /** The pod has another lock now. Answers that are still under way change nothing. */
   end(): void;
 }
 
-/** client-go's and controller-runtime's default, for locks that do not say how long a renewal holds. */
+/** The default of client-go and controller-runtime, for locks without a duration. */
 export const DEFAULT_LEASE_MS = 15_000;
-/** What a lock may say: a timer takes no more than 24 days. */
+/** The longest duration that is believed: a timer takes no more than 24 days. */
 const MAX_LEASE_MS = 3_600_000;
 
-/** What was last seen of one lock object, believed for as long as a lease. */
+/** The last sight of one lock object. It counts for as long as a lease. */
 interface Sight {
   readonly mine: boolean;
   readonly timer: Timer;
 }
 
-/** Whom a tracker tells. */
+/** The receiver of the tracker's findings. */
 export interface LeadSink extends Pick<LeaderSink, "setLeader"> {
-  /** For how long a renewal of the lock was said to hold, by whomever. */
+  /** A record of the lock, by any holder, has this duration. */
   sawLease?(leaseMs: number): void;
 }
 
 export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker {
   const sights = new Map<string, Sight>();
-  /** What was last read or written of each lock object. */
+  /** The last record of each lock object. */
   const last = new Map<string, LockRecord>();
   let own = "";
   let over = false;
 
-  const tell = () => sink.setLeader(sights.size > 0 && [...sights.values()].every(({ mine }) => mine));
+  const report = () => sink.setLeader(sights.size > 0 && [...sights.values()].every(({ mine }) => mine));
   const note = (resource: string, mine: boolean, durationMs = DEFAULT_LEASE_MS) => {
     if (over) return;
     sights.get(resource)?.timer.cancel();
     const leaseMs = bounded(durationMs);
     sights.set(resource, { mine, timer: clock.after(leaseMs, () => expire(resource, mine, leaseMs)) });
-    tell();
+    report();
   };
-  // mine => not mine  when the lease is over without a renewal: a leader that is silent counts as lost
-  // not mine => forgotten  when nobody has touched the lock for as long: the operator has another kind of lock now
+  // mine => not mine        when the lease ends without a renewal
+  // not mine => forgotten   after another lease without a record: the operator has another kind of lock now
   const expire = (resource: string, mine: boolean, leaseMs: number) => {
     if (mine) note(resource, false, leaseMs);
     else sights.delete(resource);
-    tell();
+    report();
   };
   const noteRecord = (resource: string, record: LockRecord) => {
     const { holder, durationMs } = record;
@@ -68,10 +65,11 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
   const seen = (resource: string, record: LockRecord) => {
     const { holder, durationMs } = record;
     noteRecord(resource, record);
-    // What it holds itself is no news, and reading it renews nothing.
+    // Reading its own record renews nothing.
     if (holder !== undefined && (own === "" || holder !== own)) note(resource, false, durationMs);
   };
-  // Locks that say no time are renewed by naming the holder again.
+  // A write that changes neither the holder nor the time of the renewal renews nothing, as when a user labels the lock. A lock without
+  // a time is renewed by naming the holder again.
   const isRenewal = (sent: LockRecord, before: LockRecord | undefined) => {
     if (before === undefined || sent.holder !== before.holder) return true;
     if (sent.renewedMs !== undefined) return sent.renewedMs !== before.renewedMs;
@@ -97,7 +95,7 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
       if (sights.has(resource)) note(resource, false);
     },
     conflict(resource, { holder }) {
-      // Of another elector in the pod, which does not lead, it says nothing. Only a leader releases (its holder is "").
+      // The conflict of another elector in the pod says nothing. Only a leader releases the lock (its holder is "").
       if (sights.has(resource) && (holder === own || holder === "")) note(resource, false);
     },
     end() {
@@ -105,7 +103,7 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
       over = true;
       for (const { timer } of sights.values()) timer.cancel();
       sights.clear();
-      tell();
+      report();
     },
   };
 }

@@ -145,7 +145,7 @@ export function backwards({ from, to }: Rename): Rename {
   return { from: to, to: from };
 }
 
-// RBAC knows the lock by its name upstream only: without it the operator's log would mislead whoever mends the Role.
+// RBAC knows the lock by its name upstream only. Without that name the operator's log would mislead the author of the Role.
 function noted(rename: Rename, status: number): Rename {
   return status === 403 ? { ...rename, note: ` (ctrlmesh: upstream "${rename.from}")` } : rename;
 }

@@ -1,5 +1,5 @@
-// Lists, watches and deletes of many where locks live: the subset's own lock is shown under the operator's name, others are
-// hidden and out of reach. Called by the election layer.
+// Lists, watches and deletecollections where locks live: the subset's own lock appears under the operator's name, and other subsets'
+// locks are hidden and out of reach. The election layer calls it.
 //
 //                        by the lock's name        in the pods' namespace       over all namespaces
 //   list, watch          asked by NAME---SUBSET,   others' locks taken out;     as left, by the item's namespace; what
@@ -8,7 +8,8 @@
 //                                                  the app is undivided; else
 //                                                  spares the names in the routes
 //
-// An undivided app (isOnlySubset) passes untouched but for the deletecollection of leases, and is not watched past its division.
+// The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases. Its watches end when it
+// gets subsets.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import type { ItemMeta, Keep } from "../../../kube/codec/types.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -29,7 +30,7 @@ import { type LockCall, sendMarked, translatedPath } from "./lock-object.ts";
 /** The own lock by a field selector, and nothing else of what the API server may answer. */
 export async function selectedLock(lock: LockCall): Promise<Reply> {
   const { call, rename, leader } = lock;
-  // What goes on is the selector as it was read here, also where nothing is renamed: nobody else filters lock traffic.
+  // The selector goes on as it was read here, even if nothing is renamed, since no other layer filters lock traffic.
   const selector = renameSelector(call.info.query.get("fieldSelector") ?? "", rename);
   const reply = await sendMarked(lock, withParameter(translatedPath(call, undefined), "fieldSelector", selector));
   if (call.info.verb === "deletecollection" && reply.status === 200 && !call.info.query.get("dryRun"))
@@ -46,7 +47,7 @@ function selectedReply(lock: LockCall, reply: Reply): Promise<Reply> {
   return translatedCollection(lock, reply, (meta) => isOwn(lock.snapshot, meta));
 }
 
-/** @param whole over all namespaces, where only what lies in the pod's is a lock */
+/** @param whole over all namespaces, where only objects in the pod's namespace are locks */
 export async function collection(lock: LockCall, whole: boolean): Promise<Reply> {
   const { call, snapshot, next, rename } = lock;
   const { verb, query } = call.info;
@@ -82,8 +83,8 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
   return namespace === podNamespace && name === lockNameFor(lockName, subset);
 }
 
-// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes; for leases, which are
-// seldom anything else, that is not enough: pods of a subset that was taken out of the routes may still lead by theirs.
+// Deleting by a selector must not reach other subsets' locks. Their names are known from the routes. For leases, which are mostly locks,
+// that is not enough: pods of a subset that left the routes may still lead by theirs.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
   if (call.info.resource === "leases") {
     call.record.decision = "refused";

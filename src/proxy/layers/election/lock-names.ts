@@ -1,6 +1,5 @@
-// How a request for the operator's lock is renamed: in the path, in field selectors. Pure. Invariant: only what names the
-// lock changes; a namespace, group or label of the same name stays. Called by the election layer.
-
+// Finds the lock in a request, and renames it in paths and field selectors. Pure. Invariant: only the lock's name changes; a namespace,
+// group or label of the same name stays. The election layer calls it.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
@@ -15,7 +14,7 @@ export type LockTouch =
   | { readonly kind: "other-subset"; readonly name: string }
   /** The subset's own lock, by its name in the path. */
   | { readonly kind: "own" }
-  /** A create, whose name only its body tells. */
+  /** A create: its body has the name. */
   | { readonly kind: "create" }
   /** The subset's own lock, by a field selector. */
   | { readonly kind: "selected" }
@@ -24,8 +23,8 @@ export type LockTouch =
 
 export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   const isCollection = info.verb === "list" || info.verb === "watch" || info.verb === "deletecollection";
-  // Nothing is hidden from the only subset, and its lock has its own name: such answers pass as they are.
-  // But pods of subsets that it had may still lead: their leases are not deleted with all others.
+  // Nothing is hidden from the only subset, and its lock keeps its name, so that such answers pass as they are. But pods of former
+  // subsets may still lead, so that their leases are not deleted with all others.
   const isFree = isCollection && isOnlySubset(snapshot) && !(info.verb === "deletecollection" && info.resource === "leases");
   if (isFree && selectedNames(info).length === 0) return { kind: "none" };
   if (!isLockPlace(snapshot, info)) {
@@ -42,18 +41,18 @@ export function touchOf(snapshot: Snapshot, info: ResourceInfo): LockTouch {
   return { kind: "collection", whole: false };
 }
 
-/** What a name in a request means: the operator knows its lock by its own name only, and none by the name upstream. */
+/** The meaning of a name in a request. The operator knows its lock by its own name only, and no lock by its name upstream. */
 export function touchByName(snapshot: Snapshot, name: string, own: "own" | "selected"): LockTouch | undefined {
   if (name === snapshot.lockName) return { kind: own };
   return isAnyLock(snapshot, name) ? { kind: "other-subset", name } : undefined;
 }
 
-/** True if the app is not divided: there are no locks of other subsets. */
+/** True if the app has no subsets, so that there are no locks of other subsets. */
 export function isOnlySubset({ subset, table }: Snapshot): boolean {
   return subset === DEFAULT_SUBSET && table.rules.every(({ kind }) => kind === "limit" || kind === "object-limit");
 }
 
-/** True for a collection in which locks may stand, of whatever subset. */
+/** True for a collection that may hold locks, of any subset. */
 export function mayShowLocks({ lockName, podNamespace }: Snapshot, { group, resource, namespace }: ResourceInfo): boolean {
   return lockName !== "" && (namespace === "" || namespace === podNamespace) && isLockResource(group, resource);
 }
@@ -75,7 +74,7 @@ function termsOf(selector: string): FieldTerm[] {
 export function renamePath(info: ResourceInfo, to: string): string {
   const behind = info.subresource === "" ? 0 : info.subresource.split("/").length;
   const parts = info.path.split("/");
-  // segments has neither the empty part before the first slash nor the one behind a trailing slash
+  // `segments` has no empty part before the first slash or behind a trailing one.
   parts[info.segments.length - behind] = encodeURIComponent(to);
   return parts.join("/");
 }
@@ -89,17 +88,17 @@ export function renameSelector(selector: string, rename: Rename | undefined): st
     .join(",");
 }
 
-/** What of a field selector over all namespaces can be asked upstream, and what is left to the proxy. */
+/** The part of a field selector over all namespaces that goes upstream, and the part that the proxy filters. */
 export interface WholeSelector {
   readonly selector: string;
-  /** Judges an object by the name that it is shown under. */
+  /** Decides by the name that the operator sees. */
   readonly keep: (shownName: string) => boolean;
 }
 
 /**
- * A field selector over all namespaces that names the lock: elsewhere an object may have that name by right, and no selector
- * can say "NAME there and NAME---SUBSET here". So unless it asks for one namespace, its terms with that name are not sent, and
- * the answer is filtered: dear, and correct. Undefined if it can stay as it is.
+ * Splits a field selector over all namespaces that names the lock. In other namespaces an object may have that name by right, and no
+ * selector can say "NAME there and NAME---SUBSET here". So unless the selector has one namespace, its terms with that name are not sent,
+ * and the proxy filters the answer. Undefined if the selector can stay as it is.
  */
 export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rename): WholeSelector | undefined {
   const { from } = rename;
@@ -118,7 +117,7 @@ export function wholeSelector(snapshot: Snapshot, selector: string, rename: Rena
   };
 }
 
-/** Field selector terms that leave out the locks of all other subsets that the routes name. */
+/** Field selector terms that exclude the locks of all other subsets in the routes. */
 export function withoutForeignLocks({ lockName, subset, table }: Snapshot): string {
   const subsets = new Set([
     DEFAULT_SUBSET,

@@ -1,5 +1,5 @@
-// Requests for one object where locks live: the subset's own lock, renamed in path and body and translated back, and creates,
-// whose name only the body tells. Called by the election layer.
+// Requests for one object where locks live: the subset's own lock, which is renamed in path and body and translated back, and creates,
+// whose body has the name. The election layer calls it.
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { readStatusMessage } from "../../../kube/codec/status-bytes.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -15,12 +15,12 @@ import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
 
-/** One request with what the snapshot of its beginning says about locks, to its end. */
+/** One request, and the lock as the snapshot at its beginning has it. */
 export interface LockCall {
   readonly call: ResourceCall;
   readonly snapshot: Snapshot;
   readonly next: Handler;
-  /** From the operator's name to ours; undefined for the default subset. */
+  /** From the operator's name to the name upstream; undefined if the lock keeps its name. */
   readonly rename: Rename | undefined;
   readonly leader: LeaderTracker;
   /** Undefined where nothing is renamed. */
@@ -29,7 +29,7 @@ export interface LockCall {
 
 export async function createObject(lock: LockCall): Promise<Reply> {
   const { call, snapshot, next } = lock;
-  // Of an app without subsets nothing has to be kept from anybody: what cannot be read passes.
+  // An app without subsets has nothing to hide: its unreadable bodies pass.
   const body = await requestBody(call, !isOnlySubset(snapshot));
   const touch = touchByName(snapshot, body.name(), "own");
   if (touch?.kind === "other-subset") throw foreignLock(call, touch.name);
@@ -54,7 +54,7 @@ async function sendOwn(lock: LockCall, body: LockBody | undefined): Promise<Repl
     if (isCounted) track(lock, body, answer);
     return answer;
   } catch (error) {
-    // What was done is done, though its answer cannot be read.
+    // The write has happened, even if its answer cannot be read.
     if (isCounted) track(lock, body, { ...reply, body: null });
     throw error;
   }

@@ -1,6 +1,6 @@
-// JSON Patches (RFC 6902) of a lock: a list of operations, which is no object, so that the codecs do not read it. Pure. Called
-// by lock-body. Invariant: only the text that states the object's own name changes, by itself or in what is put around it; every
-// other byte stays, also integers that JavaScript cannot hold.
+// Reads and renames JSON Patches (RFC 6902) of a lock, which the codecs do not read, since a list of operations is no object. Pure;
+// lock-body.ts calls it. Invariant: only the object's own name changes; every other byte stays, also integers that JavaScript cannot
+// hold.
 import { z } from "zod";
 import { applyEdits, type Edit } from "../../../kube/codec/byte-edit.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../../../kube/codec/json-scan.ts";
@@ -24,7 +24,7 @@ export function readJsonPatch(body: Uint8Array): Operation[] {
   }
 }
 
-// Where the name stands in the value of an operation on this path.
+// The place of the name in the value of an operation on this path.
 const NAME_IN: ReadonlyMap<unknown, readonly string[]> = new Map([
   ["/metadata/name", []],
   ["/metadata", ["name"]],
@@ -77,7 +77,7 @@ function textAt(bytes: Buffer, { start, end }: Span): unknown {
   return JSON.parse(bytes.toString("utf8", start, end));
 }
 
-/** What the patch says of the lock's holder. */
+/** The lock's record in the patch. */
 export function recordOfJsonPatch(resource: string, patch: readonly Operation[]): LockRecord {
   const spec: Record<string, unknown> = {};
   const annotations: Record<string, unknown> = {};

@@ -1,5 +1,5 @@
-// Reads who holds a leader-election lock and for how long from its body: Lease.spec, or the annotation of client-go's old
-// ConfigMap and Endpoints locks. Only for knowing who leads; nothing is decided by it about what may pass. Pure.
+// Reads the holder and the duration of a leader-election lock from its body: Lease.spec, or the annotation of client-go's old ConfigMap
+// and Endpoints locks. Pure; the leader tracker uses it, and no request passes or fails by it.
 import { z } from "zod";
 import { readEnvelope } from "../../../kube/codec/protobuf-envelope.ts";
 import { BYTES, fieldsOf } from "../../../kube/codec/protobuf-wire.ts";
@@ -8,13 +8,13 @@ import type { Encoding } from "../../../kube/codec/types.ts";
 /** Of k8s.io/client-go/tools/leaderelection/resourcelock. */
 export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
 
-/** What a body says of the lock; undefined is what it says nothing about. */
+/** The lock's record in a body. A field that the body does not have is undefined. */
 export interface LockRecord {
-  /** "" if nobody holds it. */
+  /** "" if the lock has no holder. */
   readonly holder: string | undefined;
   /** For how long a renewal holds. */
   readonly durationMs: number | undefined;
-  /** When it was renewed last, by the holder's clock; only for telling two renewals apart. */
+  /** The time of the last renewal, by the holder's clock; only to tell two renewals apart. */
   readonly renewedMs: number | undefined;
 }
 
@@ -30,8 +30,8 @@ const lease = z.object({ spec: record.nullish() });
 const annotated = z.object({ metadata: z.object({ annotations: z.record(z.string(), z.string().nullable()) }) });
 
 /**
- * The record in an object's body, or in a patch of the object's own form; an unreadable one says nothing.
- * @param whole the body is a whole object: a Lease without a holder is then held by nobody
+ * The record in an object's body, or in a patch of the object's own form; empty if it cannot be read.
+ * @param whole the body is a whole object: a Lease without a holder then has none
  */
 export function readLockRecord(encoding: Encoding, resource: string, body: Uint8Array, whole: boolean): LockRecord {
   try {
@@ -52,7 +52,7 @@ export function recordOfObject(resource: string, object: unknown): LockRecord {
   return recordInAnnotation(annotation === null ? "" : annotation);
 }
 
-// A patch that does not name the holder leaves it; one that says null takes it away.
+// A patch without a holder leaves it; null removes it.
 function recordOf({ holderIdentity, leaseDurationSeconds, renewTime }: z.output<typeof record>): LockRecord {
   const renewedMs = Date.parse(renewTime ?? "");
   return {

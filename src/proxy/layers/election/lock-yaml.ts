@@ -1,6 +1,6 @@
-// YAML bodies where locks live (apply patches, and creates by hand). Invariants: only the one scalar that is the name changes,
-// so that nothing else is read in two ways; what parsers may read differently (aliases, anchors, tags, merges, equal keys,
-// several documents, odd line breaks) is refused. The parser is loaded on the first such body: clients of Kubernetes send JSON.
+// YAML bodies where locks live (apply patches, and creates by hand). Invariants: only the one scalar with the name changes; YAML that
+// parsers may read in two ways (aliases, anchors, tags, merges, equal keys, several documents, odd line breaks) is refused. The parser
+// is loaded for the first such body, since most clients of Kubernetes send JSON.
 import type { ParsedNode } from "yaml";
 import type { Rename } from "../../../kube/codec/rename.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -11,12 +11,12 @@ const MAX_YAML_BYTES = 64 * 1024;
 export interface YamlBody {
   /** The document as JSON, for reading it. */
   readonly json: Uint8Array;
-  /** The text with `metadata.name` replaced; the same array if it is another one. */
+  /** The text with `metadata.name` replaced; the same array if the name is another one. */
   renamed(rename: Rename): Uint8Array;
 }
 
 /**
- * @param needsName the body of a create, which alone says what it creates
+ * @param needsName the body of a create, which must have a name
  * @throws StatusError BadRequest, RequestEntityTooLarge
  */
 export async function readYaml(body: Uint8Array, needsName: boolean): Promise<YamlBody> {
@@ -54,7 +54,7 @@ export async function readYaml(body: Uint8Array, needsName: boolean): Promise<Ya
   };
 }
 
-// YAML 1.1 breaks lines at some of these, YAML 1.2 does not: behind one, what is a comment here may be a name there.
+// YAML 1.1 breaks lines at some of these, YAML 1.2 does not, so that a comment in the one may be a name in the other.
 const MARKS = /[\u0080-\u009f\u2028\u2029\ufeff]/;
 
 function decode(body: Uint8Array): string {

@@ -1,6 +1,6 @@
-// The mesh's certificate with its key in the data folder, so that a restarted proxy serves at once while the manager is away.
-// Invariants: one file, so that there is never a key beside another key's certificate; only we can read it; what is read is whole, or
-// nothing. In a pod the folder is an emptyDir in memory: the key is on no disk, and gone with the pod. Called by mesh-certificate.
+// The issued certificate and its key in the data folder, so that a restarted proxy serves at once while the manager is away.
+// Invariants: both are in one file, so that no key lies beside another key's certificate; only the proxy can read the file. In a pod
+// the folder is an emptyDir in memory, so that the key is on no disk. mesh-certificate.ts calls it.
 import { z } from "zod";
 import { isMissing, readBounded, replaceFile } from "../../base/durable-file.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -15,7 +15,7 @@ export type StoredCertificate = Readonly<z.output<typeof schema>>;
 export const CERTIFICATE_FILE_NAME = "serving-certificate.json";
 const MAX_BYTES = 256 * 1024;
 
-/** Undefined if there is none that can be read; what is wrong is logged. */
+/** Undefined if there is none or it cannot be read, which is logged. */
 export async function loadCertificate(path: string, log: Logger): Promise<StoredCertificate | undefined> {
   try {
     return schema.parse(JSON.parse(await readBounded(path, MAX_BYTES)));

@@ -6,8 +6,8 @@ import { createFakeClock, type FakeClock } from "../../../test/support/fake-cloc
 import { createCa, issueServerCertificate } from "../../base/certificates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import { createCertificateFromFiles } from "./certificate-files.ts";
-import { createCertificateHolder } from "./certificate-holder.ts";
+import { createCertificateHolder } from "./serving-certificate.ts";
+import { createWatchedCertificate, readPair } from "./watched-certificate.ts";
 
 const NEVER = new AbortController().signal;
 let dataDir: string;
@@ -21,7 +21,12 @@ afterEach(() => rm(dataDir, { recursive: true }));
 
 async function started(files: { cert: string; key: string }) {
   const holder = createCertificateHolder(new Registry());
-  const certificate = createCertificateFromFiles({ files, holder, clock, log: silentLogger() });
+  const certificate = createWatchedCertificate({
+    next: () => readPair(files.cert, files.key),
+    holder,
+    clock,
+    log: silentLogger(),
+  });
   await certificate.start(NEVER);
   return certificate;
 }

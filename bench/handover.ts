@@ -1,5 +1,5 @@
 // `node bench/handover.ts`: how long it takes, and what it costs, to hand many namespaces over in one edit of a VirtualApp with
-// onLoss: Resync. Options: --namespaces N (default 1000), --foos N in each (10), --json. Ends with 1 if the mark is missed: the new
+// onLoss: InPlace. Options: --namespaces N (default 1000), --foos N in each (10), --json. Ends with 1 if the mark is missed: the new
 // owner is granted and shown everything within 5 s. (How long its operator then works is its own affair: it reconciles one by one.)
 import { parseArgs } from "node:util";
 import { runHandover } from "../test/support/handover/run-handover.ts";

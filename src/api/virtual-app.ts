@@ -103,10 +103,11 @@ const routeSchema = z.strictObject({
     .meta(listMap("name"))
     .describe("Named rules for subsets to refer to."),
   onLoss: z
-    .enum(["Restart", "Resync"])
+    .enum(["Restart", "InPlace", "Resync"])
+    .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
     .optional()
     .describe(
-      "What happens to pods whose subset loses namespaces. Restart (the default): they go on showing them, without writing to them, until they have been evicted one after the other, the leader last. Resync: they go on running, and their operator sees the objects as deleted.",
+      "What happens to the pods of a subset that loses namespaces. Restart (the default): the pods may still read these namespaces, but not write to them, until each pod has been evicted, one at a time, the leader last. InPlace: the pods keep running, and their operator sees the objects as deleted. Resync is the old name of InPlace.",
     ),
   paused: z
     .boolean()

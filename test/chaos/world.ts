@@ -149,7 +149,7 @@ function specOf(ending: Ending) {
     selector: { matchLabels: { component: APP.name } },
     configuration: { controller: { leaderElectionName: APP.name } },
     // The pods are processes that nobody makes anew.
-    route: { onLoss: "Resync", subRules: [{ name: "canary", match }] },
+    route: { onLoss: "InPlace", subRules: [{ name: "canary", match }] },
     subsets: [{ name: CANARY, labels: { version: CANARY }, routeRules: ["canary"] }],
   };
 }

@@ -43,7 +43,7 @@ describeWithKube("watches of subsets between which namespaces move", () => {
       await mesh.createFoo(namespace, "foo", "first");
       for (const name of ["a", "b"]) await createConfigMap(namespace, name);
     }
-    await mesh.apply(demoVirtualApp({ onLoss: "Resync" }));
+    await mesh.apply(demoVirtualApp({ onLoss: "InPlace" }));
     pods.default = await mesh.addPod({ name: "foo-0", operator: true });
     pods.canary = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
     for (const side of ["default", "canary"] as const)

@@ -39,7 +39,7 @@ interface World {
   /** The tables that the spec asked for, the newest last: for undos. */
   readonly specs: RouteTable[];
   bySpec: RouteTable;
-  onLoss: "Restart" | "Resync";
+  onLoss: "Restart" | "InPlace";
   isPaused: boolean;
   isDeleting: boolean;
   /** What the manager remembers, and what it has written. */
@@ -89,7 +89,7 @@ const steps = fc.array(
     { weight: 6, arbitrary: fc.constant({ kind: "undo" as const }) },
     {
       weight: 3,
-      arbitrary: fc.constantFrom("Restart" as const, "Resync" as const).map((onLoss) => ({ kind: "mode" as const, onLoss })),
+      arbitrary: fc.constantFrom("Restart" as const, "InPlace" as const).map((onLoss) => ({ kind: "mode" as const, onLoss })),
     },
     { weight: 6, arbitrary: fc.boolean().map((isPaused) => ({ kind: "pause" as const, isPaused })) },
     { weight: 42, arbitrary: of("deliver") },
@@ -231,7 +231,7 @@ function expectRest(world: World, plan: AppPlan): void {
     const { table } = plan.rulesFor(appPod(pod));
     expect({ ...table, retained: undefined }).toEqual({ ...plan.desired, retained: undefined });
     expect(pod.enforced).toMatchObject({ subset: world.isDeleting ? "" : pod.subset, digest: plan.rulesFor(appPod(pod)).digest });
-    if (!pod.controlled || world.onLoss === "Resync") expect(world.isDeleting ? undefined : table.retained).toBeUndefined();
+    if (!pod.controlled || world.onLoss === "InPlace") expect(world.isDeleting ? undefined : table.retained).toBeUndefined();
   }
   if (world.isDeleting) {
     const [pods, factsOf] = read(world);

@@ -18,7 +18,7 @@ export interface Rules {
   readonly tiers?: Readonly<Record<string, string>>;
   /** These resources are public, but for config maps with tiers or that the rules name. */
   readonly publics?: readonly string[];
-  readonly onLoss?: "Restart" | "Resync";
+  readonly onLoss?: "Restart" | "InPlace";
   readonly paused?: boolean;
   /** The operator elects leaders under this lock. */
   readonly lockName?: string;

@@ -32,7 +32,7 @@ const ordinary = (shapes: typeof shape | typeof noShape) => [
       kind: fc.constant("rules"),
       set: fc.nat(RULE_SETS - 1),
       shape: shapes,
-      onLoss: fc.constantFrom(undefined, "Restart" as const, "Resync" as const),
+      onLoss: fc.constantFrom(undefined, "Restart" as const, "InPlace" as const),
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("born"), pod, subset, controlled: is }) },

@@ -15,7 +15,7 @@ const subsetOf = (name: string) => (name.startsWith("c") ? "canary" : "");
 const anyName = fc.constantFrom(...NAMES);
 /** Half of the time the specs before come back: an undone edit is the hardest one. */
 const owned = fc.oneof(fc.constant(["pilot"]), fc.subarray(["pilot", "extra", "prod"]));
-const onLoss = fc.constantFrom("Resync" as const, "Restart" as const);
+const onLoss = fc.constantFrom("InPlace" as const, "Restart" as const);
 const kinds = [
   "ack",
   "ack",

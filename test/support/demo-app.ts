@@ -7,8 +7,8 @@ const FILE = new URL("../../examples/demo/virtualapp.yaml", import.meta.url);
 export interface DemoAppOptions {
   readonly namespace?: string;
   readonly name?: string;
-  /** Default: as the file has it, which is Resync, since most tests' pods are processes that nobody makes anew. */
-  readonly onLoss?: "Restart" | "Resync";
+  /** Default: as the file has it, which is InPlace, since most tests' pods are processes that nobody makes anew. */
+  readonly onLoss?: "Restart" | "InPlace";
 }
 
 /** YAML of the app: subset v2 serves namespaces labelled ns-type=canary-1 or named canary*. */

@@ -32,7 +32,7 @@ type Wish = Readonly<Record<string, readonly string[]>>;
 export function modelApp(
   namespaces: readonly string[],
   wish: Wish,
-  { onLoss = "Restart", subsets = ["", "canary", "beta"] }: { onLoss?: "Restart" | "Resync"; subsets?: readonly string[] } = {},
+  { onLoss = "Restart", subsets = ["", "canary", "beta"] }: { onLoss?: "Restart" | "InPlace"; subsets?: readonly string[] } = {},
 ) {
   const pods = new Map<string, ModelPod>();
   let known = [...namespaces];

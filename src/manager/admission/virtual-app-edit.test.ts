@@ -38,6 +38,12 @@ describe("judgeEdit at creation", () => {
     expect(warnings).toEqual([expect.stringContaining("VirtualApp rival may select the same pods")]);
   });
 
+  it("warns of an old spelling, and not of the new one", () => {
+    const old = sampleVirtualApp({ route: { onLoss: "Resync" }, subsets: [] });
+    expect(judge(undefined, old).warnings).toEqual(['spec.route.onLoss: "Resync" is the old name of "InPlace"']);
+    expect(judge(old, sampleVirtualApp({ route: { onLoss: "InPlace" }, subsets: [] })).warnings).toEqual([]);
+  });
+
   it("warns of what has no effect", () => {
     const webhook = { certDir: "/certs", port: 9443 };
     expect(judge(undefined, sampleVirtualApp({ configuration: { webhook } })).warnings).toEqual([

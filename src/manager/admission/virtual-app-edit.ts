@@ -1,6 +1,7 @@
 // What admission says to a VirtualApp that is made or changed. Pure. Invariant: all problems are told at once; and an object that was
 // bad before (made by an older version, or while the webhook was away) can be edited as long as no problem is added, or nobody could
 // mend it step by step, nor take its finalizer off. Called by validate-webhook.ts.
+import { oldSpellings } from "../../api/old-spellings.ts";
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
@@ -38,6 +39,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const previous = old?.ok ? old.value : undefined;
   if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
   const warnings = [
+    ...oldSpellings(after),
     ...overlapWarnings(app, surroundings.others),
     ...notSupported(app.spec).map((path) => `${path} has no effect in this version`),
     ...moveWarnings(previous?.spec, app.spec, surroundings.namespaces),
@@ -113,6 +115,6 @@ function moveWarnings(
   if (namespaces.length * (termsIn(before) + termsIn(after)) > MAX_TESTS) return [];
   const { moved, total } = routeMoves(before, after, namespaces);
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
-  const restarts = after.route?.onLoss === "Resync" ? "" : "; pods that lose namespaces are restarted one after the other";
+  const restarts = after.route?.onLoss === "InPlace" ? "" : "; pods that lose namespaces are restarted one after the other";
   return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
 }

@@ -21,11 +21,11 @@ describe("a subset that loses a namespace", () => {
     expect(app.enforced("d2").table.retained).toBeUndefined();
   });
 
-  it("loses it in place with onLoss Resync, and in a pod that nobody makes anew", () => {
-    const resync = modelApp(["prod", "mover"], {}, { onLoss: "Resync" });
-    resync.pod("d", "").settle();
-    resync.wish({ canary: ["mover"] }).settle();
-    expect(resync.reads("d", "mover")).toBe(false);
+  it("loses it in place with onLoss InPlace, and in a pod that nobody makes anew", () => {
+    const inPlace = modelApp(["prod", "mover"], {}, { onLoss: "InPlace" });
+    inPlace.pod("d", "").settle();
+    inPlace.wish({ canary: ["mover"] }).settle();
+    expect(inPlace.reads("d", "mover")).toBe(false);
     const alone = modelApp(["prod", "mover"], {});
     alone.pod("d", "", { controlled: false }).settle();
     alone.wish({ canary: ["mover"] }).settle();

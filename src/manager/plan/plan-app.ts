@@ -52,7 +52,7 @@ export function planApp({ spec, annotations = {}, ...facts }: AppFacts): AppPlan
     lockName: lockNameOf(spec),
     callers: callersOf(spec, annotations),
     isPaused: spec.route?.paused === true,
-    retainsLosses: spec.route?.onLoss !== "Resync",
+    retainsLosses: spec.route?.onLoss !== "InPlace",
   });
 }
 

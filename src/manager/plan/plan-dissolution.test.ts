@@ -35,7 +35,7 @@ describe("an app that is deleted", () => {
   });
 
   it("shows its pods all the time what they have had, so that nobody sees deletions and nobody is restarted", () => {
-    const app = modelApp(["prod", "pilot"], divided, { onLoss: "Resync" });
+    const app = modelApp(["prod", "pilot"], divided, { onLoss: "InPlace" });
     app.pod("d", "").pod("c", "canary", { controlled: false }).settle();
     app.delete();
     for (let step = 0; step < 12; step++) {

@@ -8,7 +8,7 @@ import { conditionOf } from "./facts.ts";
 
 const NAMESPACES = ["prod", "pilot", "extra"];
 const world = () => {
-  const made = createStatusWorld(canarySpec(["pilot"], { onLoss: "Resync" }), NAMESPACES, [
+  const made = createStatusWorld(canarySpec(["pilot"], { onLoss: "InPlace" }), NAMESPACES, [
     appPod("a0"),
     appPod("a1"),
     appPod("c0", "canary"),
@@ -17,7 +17,7 @@ const world = () => {
   return made;
 };
 const edit = (made: ReturnType<typeof world>, owned: readonly string[]) => {
-  made.spec = canarySpec(owned, { onLoss: "Resync" });
+  made.spec = canarySpec(owned, { onLoss: "InPlace" });
   made.generation++;
 };
 const both = (status: VirtualAppStatus) => [conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status];
@@ -302,7 +302,7 @@ describe("a restart in the status", () => {
 
 it("a pause is shown with the number of namespaces that it keeps, and is not converged", () => {
   const made = world();
-  made.spec = canarySpec(["pilot", "extra"], { onLoss: "Resync", paused: true });
+  made.spec = canarySpec(["pilot", "extra"], { onLoss: "InPlace", paused: true });
   made.generation++;
   const status = made.settle();
   expect(status.handover).toMatchObject({ phase: "Paused", namespaces: 1 });

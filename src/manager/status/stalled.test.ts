@@ -6,7 +6,7 @@ import { nextLookMs } from "./next-look.ts";
 
 const made = (...more: ReturnType<typeof appPod>[]) => {
   const world = createStatusWorld(
-    canarySpec([], { onLoss: "Resync" }),
+    canarySpec([], { onLoss: "InPlace" }),
     ["prod", "pilot"],
     [appPod("a0"), appPod("c0", "canary"), ...more],
   );
@@ -15,7 +15,7 @@ const made = (...more: ReturnType<typeof appPod>[]) => {
 };
 const moving = (report: object) => {
   const world = made();
-  world.spec = canarySpec(["pilot"], { onLoss: "Resync" });
+  world.spec = canarySpec(["pilot"], { onLoss: "InPlace" });
   world.generation++;
   world.reports.set("a0", report);
   world.look();
@@ -158,7 +158,7 @@ it("a pod that has not begun yet takes nothing from Ready or Converged", () => {
 
 it("a pod without a proxy beside a subset that owns something is a conflict", () => {
   const world = made();
-  world.spec = canarySpec(["pilot"], { onLoss: "Resync" });
+  world.spec = canarySpec(["pilot"], { onLoss: "InPlace" });
   world.settle();
   world.pods.set("bare", appPod("bare", "", { proxy: "none" }));
   const status = world.look();

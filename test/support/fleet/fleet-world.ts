@@ -191,7 +191,7 @@ function virtualApp(name: string): VirtualApp {
       selector: { matchLabels: { component: name } },
       configuration: { controller: { leaderElectionName: name } },
       route: {
-        onLoss: "Resync",
+        onLoss: "InPlace",
         subRules: [{ name: "canary", match: [{ namespaceSelector: { matchLabels: { track: "canary" } } }] }],
       },
       subsets: [{ name: "canary", labels: { version: "canary" }, routeRules: ["canary"] }],

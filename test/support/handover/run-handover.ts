@@ -1,4 +1,4 @@
-// Hands many namespaces over in one edit of a VirtualApp (onLoss: Resync), from the default subset's operator to v2's, and measures
+// Hands many namespaces over in one edit of a VirtualApp (onLoss: InPlace), from the default subset's operator to v2's, and measures
 // how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/nightly/handover-scale.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
@@ -166,7 +166,7 @@ function specOf(regex: string) {
   return {
     selector: { matchLabels: { component: KEY.name } },
     configuration: { controller: { leaderElectionName: KEY.name } },
-    route: { onLoss: "Resync", subRules: [{ name: "moved", match: [{ namespaceRegex: regex }] }] },
+    route: { onLoss: "InPlace", subRules: [{ name: "moved", match: [{ namespaceRegex: regex }] }] },
     subsets: [{ name: "v2", labels: { version: "v2" }, routeRules: ["moved"] }],
   };
 }

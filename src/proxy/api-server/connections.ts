@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Liveness } from "./liveness.ts";
-import { Doubt, portsOf, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
+import { PeerWatch, readRetransmits } from "./unacknowledged.ts";
 import type { LostBy, PoolName } from "./upstream-metrics.ts";
 
 export interface ConnectionsOptions {
@@ -27,20 +27,16 @@ export interface Connections {
 /** Makes an empty set. */
 export function createConnections(options: ConnectionsOptions): Connections {
   const { clock, liveness, onLost, retransmits = readRetransmits } = options;
-  const open = new Map<Socket, { readonly pool: PoolName; readonly doubt: Doubt }>();
-  const unacknowledged = new UnacknowledgedWatch<Socket>(liveness.unackedMs);
+  const open = new Map<Socket, { readonly pool: PoolName; readonly peer: PeerWatch }>();
   let timer: Timer | undefined;
   let stopped = false;
 
-  const look = async () => {
-    let isNeeded = unacknowledged.suspects;
-    for (const [socket, { doubt }] of open) isNeeded ||= doubt.isOpen(socket);
+  const check = async () => {
+    const isNeeded = [...open].some(([socket, { peer }]) => peer.needsTable(socket));
     const table = isNeeded ? await retransmits() : undefined;
-    for (const [socket, { doubt }] of open) doubt.looked(socket, table !== undefined && !table.has(portsOf(socket)));
-    if (table === undefined) return;
-    for (const socket of unacknowledged.look(open.keys(), table, clock.monotonicMs())) {
-      const pool = open.get(socket)?.pool;
-      if (pool !== undefined) onLost(pool, "unacknowledged");
+    for (const [socket, { pool, peer }] of open) {
+      if (!peer.isLost(socket, table, clock.monotonicMs())) continue;
+      onLost(pool, "unacknowledged");
       socket.destroy(new MeshError("PEER_LOST", "talking to the API server: it acknowledges nothing any more"));
     }
   };
@@ -51,13 +47,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
         timer = undefined;
         arm();
       };
-      look().then(next, next); // a table that cannot be read is read the next time
+      check().then(next, next); // a table that cannot be read is read the next time
     });
   };
 
   return {
     add(pool, socket) {
-      open.set(socket, { pool, doubt: new Doubt() });
+      open.set(socket, { pool, peer: new PeerWatch(liveness.unackedMs) });
       socket.once("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ETIMEDOUT") onLost(pool, "keepalive");
       });

@@ -1,9 +1,8 @@
 // Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does not verify against the
 // present CA file. The file is checked before each new connection, so that a rotated CA needs no restart. The pools and tunnels use it.
-import { readFile, stat } from "node:fs/promises";
-import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
-import { MeshError } from "../../base/errors.ts";
+import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
 import type { Logger } from "../../base/log.ts";
 import { keepAliveOf, type Liveness } from "./liveness.ts";
 
@@ -14,55 +13,24 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A trusted CA and the connector that verifies against it. A new CA gets a new connector, so no TLS session outlives it. */
 export interface Trust {
   readonly caPem: string;
-  readonly context: SecureContext;
   readonly connect: Connect;
   /** The same, offering HTTP/2 first. */
   readonly connectHttp2: Connect;
 }
 
-export interface TrustStore {
-  /**
-   * The trust of this moment. Keeps the last good one while the file cannot be read.
-   * @throws MeshError `CA_UNREADABLE` if there has never been a good one
-   */
-  current(): Promise<Trust>;
-}
+/** The trust of this moment. @throws MeshError `CA_UNREADABLE` if there has never been a good one */
+export type TrustStore = LastGoodFile<Trust>;
 
-/** Reads the CA file, and again whenever it has changed. */
-export function createTrustStore(caFile: string, log: Logger): TrustStore {
-  let trust: Trust | undefined;
-  let seen = "";
-  let warned = false;
-  return {
-    async current() {
-      try {
-        const { mtimeMs, size, ino } = await stat(caFile);
-        const now = `${mtimeMs}/${size}/${ino}`;
-        if (trust === undefined || now !== seen) {
-          const caPem = await readFile(caFile, "utf8");
-          if (trust === undefined || caPem !== trust.caPem) trust = createTrust(caPem);
-          seen = now;
-        }
-        warned = false;
-      } catch (cause) {
-        if (trust === undefined) throw new MeshError("CA_UNREADABLE", `reading the API server's CA from ${caFile}`, { cause });
-        if (!warned)
-          log.warn({ err: cause, file: caFile }, "the API server's CA file is not readable; keeping the last good one");
-        warned = true;
-      }
-      return trust;
-    },
-  };
+export function createTrustStore(file: string, log: Logger): TrustStore {
+  return createLastGoodFile({ file, name: "the API server's CA", code: "CA_UNREADABLE", parse: createTrust, log });
 }
 
 function createTrust(caPem: string): Trust {
-  if (!caPem.includes("-----BEGIN CERTIFICATE-----"))
-    throw new MeshError("CA_UNREADABLE", "reading a CA: no PEM certificate in it");
-  const context = createSecureContext({ ca: caPem, minVersion: "TLSv1.2" });
-  const options = { secureContext: context, timeout: CONNECT_TIMEOUT_MS, keepAlive: false };
+  if (!caPem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("there is no PEM certificate in it");
+  const secureContext = createSecureContext({ ca: caPem, minVersion: "TLSv1.2" });
+  const options = { secureContext, timeout: CONNECT_TIMEOUT_MS, keepAlive: false };
   return {
     caPem,
-    context,
     connect: buildConnector({ ...options, allowH2: false }),
     connectHttp2: buildConnector({ ...options, allowH2: true, preferH2: true }),
   };

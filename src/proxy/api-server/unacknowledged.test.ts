@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Doubt, parseRetransmits, readRetransmits, UnacknowledgedWatch } from "./unacknowledged.ts";
+import { PeerWatch, parseRetransmits, readRetransmits } from "./unacknowledged.ts";
 
 // As the kernel prints it: idle, keepalive timer, repeating (ports 50000 and 443, 3rd time), sent just now, zero window.
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -26,62 +26,71 @@ it("reads this machine's tables without an error", async () => {
   expect(await readRetransmits()).toBeInstanceOf(Map);
 });
 
-const [a, b] = [
-  { localPort: 1, remotePort: 443 },
-  { localPort: 2, remotePort: 443 },
-];
-const table = (entries: Record<string, number>) => new Map(Object.entries(entries));
+const PORTS = { localPort: 1, remotePort: 443 };
+const at = (bytesRead: number, bytesWritten: number) => ({ ...PORTS, bytesRead, bytesWritten });
+const table = (retransmits?: number) => new Map(retransmits === undefined ? [] : [["1-443", retransmits]]);
 
-it("names a connection that has repeated for too long", () => {
-  const watch = new UnacknowledgedWatch(30_000);
-  expect(watch.look([a, b], table({ "1-443": 1 }), 0)).toEqual([]);
-  expect(watch.look([a, b], table({ "1-443": 4 }), 29_999)).toEqual([]);
-  expect(watch.look([a, b], table({ "1-443": 4, "2-443": 1 }), 30_000)).toEqual([a]);
+describe("a connection", () => {
+  const watched = () => new PeerWatch(30_000);
+
+  it("is lost when it has repeated for too long", () => {
+    const peer = watched();
+    expect(peer.isLost(at(0, 1), table(1), 0)).toBe(false);
+    expect(peer.isLost(at(0, 1), table(4), 29_999)).toBe(false);
+    expect(peer.isLost(at(0, 1), table(4), 30_000)).toBe(true);
+  });
+
+  it("starts anew once bytes were acknowledged", () => {
+    const peer = watched();
+    peer.isLost(at(0, 1), table(4), 0);
+    expect(peer.isLost(at(0, 1), table(1), 20_000)).toBe(false);
+    expect(peer.isLost(at(0, 1), table(2), 40_000)).toBe(false);
+    peer.isLost(at(0, 1), table(), 45_000);
+    expect(peer.isLost(at(0, 1), table(2), 60_000)).toBe(false);
+  });
 });
 
-it("starts anew once something was acknowledged", () => {
-  const watch = new UnacknowledgedWatch(30_000);
-  watch.look([a], table({ "1-443": 4 }), 0);
-  expect(watch.look([a], table({ "1-443": 1 }), 20_000)).toEqual([]);
-  expect(watch.look([a], table({ "1-443": 2 }), 40_000)).toEqual([]);
-  watch.look([a], table({}), 45_000);
-  expect(watch.look([a], table({ "1-443": 2 }), 60_000)).toEqual([]);
-});
-
-describe("whether the table must be looked at", () => {
-  const at = (bytesRead: number, bytesWritten: number) => ({ bytesRead, bytesWritten });
+describe("the table is needed", () => {
+  const watched = (first = at(10, 10)) => {
+    const peer = new PeerWatch(30_000);
+    peer.isLost(first, undefined, 0);
+    return peer;
+  };
 
   it("not while answers come", () => {
-    const doubt = new Doubt();
-    for (let step = 0; step < 5; step++) {
-      expect(doubt.isOpen(at(step * 10, step * 10))).toBe(false);
-      doubt.looked(at(step * 10, step * 10), false);
+    const peer = watched(at(0, 0));
+    for (let step = 1; step < 5; step++) {
+      expect(peer.needsTable(at(step * 10, step * 10))).toBe(false);
+      peer.isLost(at(step * 10, step * 10), undefined, step);
     }
   });
 
-  it("not for an idle connection, once a look has shown that all was acknowledged", () => {
-    const doubt = new Doubt();
-    doubt.looked(at(10, 10), false);
-    expect(doubt.isOpen(at(10, 10))).toBe(true);
-    doubt.looked(at(10, 10), true);
-    expect(doubt.isOpen(at(10, 10))).toBe(false);
-    expect(doubt.isOpen(at(10, 20))).toBe(true);
+  it("not for an idle connection, once a check has shown that all was acknowledged", () => {
+    const peer = watched();
+    expect(peer.needsTable(at(10, 10))).toBe(true);
+    peer.isLost(at(10, 10), table(), 1);
+    expect(peer.needsTable(at(10, 10))).toBe(false);
+    expect(peer.needsTable(at(10, 20))).toBe(true);
   });
 
-  it("for what was sent right after an answer, in the time of one look: the peer may have gone then", () => {
-    const doubt = new Doubt();
-    doubt.looked(at(10, 10), false);
-    expect(doubt.isOpen(at(20, 30))).toBe(false);
-    doubt.looked(at(20, 30), false);
-    expect(doubt.isOpen(at(20, 30))).toBe(true);
+  it("for bytes that were sent right after an answer, since the peer may have vanished then", () => {
+    const peer = watched();
+    expect(peer.needsTable(at(20, 30))).toBe(false);
+    peer.isLost(at(20, 30), undefined, 1);
+    expect(peer.needsTable(at(20, 30))).toBe(true);
   });
 
-  it("once more for what was sent just before a look: it had no time to be repeated", () => {
-    const doubt = new Doubt();
-    doubt.looked(at(10, 10), false);
-    doubt.looked(at(10, 20), true);
-    expect(doubt.isOpen(at(10, 20))).toBe(true);
-    doubt.looked(at(10, 20), true);
-    expect(doubt.isOpen(at(10, 20))).toBe(false);
+  it("once more for bytes that were sent just before a check, which had no time to be repeated", () => {
+    const peer = watched();
+    peer.isLost(at(10, 20), table(), 1);
+    expect(peer.needsTable(at(10, 20))).toBe(true);
+    peer.isLost(at(10, 20), table(), 2);
+    expect(peer.needsTable(at(10, 20))).toBe(false);
+  });
+
+  it("while the connection repeats, whatever it has read", () => {
+    const peer = watched();
+    peer.isLost(at(10, 20), table(3), 1);
+    expect(peer.needsTable(at(20, 20))).toBe(true);
   });
 });

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 
 /** A connection by its two ports. Another one with the same pair, which hangs as well, does no harm. */
-export interface Ports {
+interface Ports {
   readonly localPort?: number | undefined;
   readonly remotePort?: number | undefined;
 }
@@ -42,73 +42,60 @@ export async function readRetransmits(): Promise<Map<string, number>> {
   return new Map(tables.flatMap((table) => [...parseRetransmits(table)]));
 }
 
-/** The traffic of a connection so far. */
-export interface Traffic {
+/** A connection and its traffic so far. */
+export interface Traffic extends Ports {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * Whether one connection may have unacknowledged data, so that the table must be read. Invariant: "no" only if bytes were read since the
- * last check, or if a check has shown that all written bytes are acknowledged.
+ * Whether the peer of one connection still acknowledges. Invariant: the table is not needed if bytes were read since the last check, or if
+ * a check has shown that all written bytes are acknowledged.
  */
-export class Doubt {
+export class PeerWatch {
+  readonly #limitMs: number;
   #bytesRead = -1;
   #bytesWritten = -1;
   #acknowledged = -1;
-
-  isOpen({ bytesRead, bytesWritten }: Traffic): boolean {
-    return bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged;
-  }
-
-  /** To be called after each check. `clear`: the table was read, and the connection repeats nothing. */
-  looked({ bytesRead, bytesWritten }: Traffic, clear: boolean): void {
-    // Bytes that were written since the last check may not have been repeated yet.
-    if (clear && bytesWritten === this.#bytesWritten) this.#acknowledged = bytesWritten;
-    this.#bytesRead = bytesRead;
-    this.#bytesWritten = bytesWritten;
-  }
-}
-
-interface Suspicion {
-  readonly sinceMs: number;
-  readonly retransmits: number;
-}
-
-/** Remembers since when connections repeat, from one check to the next. */
-export class UnacknowledgedWatch<Connection extends Ports> {
-  readonly #limitMs: number;
-  #suspects = new Map<Connection, Suspicion>();
+  /** The kernel repeats unacknowledged bytes, with this number of repetitions at the last check. */
+  #repeating: { readonly sinceMs: number; readonly retransmits: number } | undefined;
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
 
-  /** True while some connection repeats. */
-  get suspects(): boolean {
-    return this.#suspects.size > 0;
+  needsTable({ bytesRead, bytesWritten }: Traffic): boolean {
+    return this.#repeating !== undefined || (bytesRead === this.#bytesRead && bytesWritten !== this.#acknowledged);
   }
 
-  /** Takes the retransmits of a check, and returns the connections that have repeated for too long. */
-  look(connections: Iterable<Connection>, retransmits: ReadonlyMap<string, number>, nowMs: number): Connection[] {
-    const suspects = new Map<Connection, Suspicion>();
-    const lost: Connection[] = [];
-    for (const connection of connections) {
-      const count = retransmits.get(portsOf(connection));
-      if (count === undefined) continue;
-      const before = this.#suspects.get(connection);
-      // The count starts anew with every acknowledgement.
-      const sinceMs = before !== undefined && count >= before.retransmits ? before.sinceMs : nowMs;
-      if (nowMs - sinceMs >= this.#limitMs) lost.push(connection);
-      else suspects.set(connection, { sinceMs, retransmits: count });
+  /**
+   * To be called in each check. True if the peer has acknowledged nothing for too long.
+   * @param table undefined if no connection needs the table
+   */
+  isLost(connection: Traffic, table: ReadonlyMap<string, number> | undefined, nowMs: number): boolean {
+    const { bytesRead, bytesWritten } = connection;
+    if (table !== undefined) this.#look(table.get(portsOf(connection)), bytesWritten, nowMs);
+    this.#bytesRead = bytesRead;
+    this.#bytesWritten = bytesWritten;
+    return this.#repeating !== undefined && nowMs - this.#repeating.sinceMs >= this.#limitMs;
+  }
+
+  #look(retransmits: number | undefined, bytesWritten: number, nowMs: number): void {
+    if (retransmits === undefined) {
+      this.#repeating = undefined;
+      // Bytes that were written since the last check may not have been repeated yet.
+      if (bytesWritten === this.#bytesWritten) this.#acknowledged = bytesWritten;
+      return;
     }
-    this.#suspects = suspects;
-    return lost;
+    // The kernel counts anew after each acknowledgement.
+    const before = this.#repeating;
+    const sinceMs = before !== undefined && retransmits >= before.retransmits ? before.sinceMs : nowMs;
+    this.#repeating = { sinceMs, retransmits };
   }
 }
 
 /** The key of a connection in the result of `parseRetransmits`. */
-export function portsOf({ localPort, remotePort }: Ports): string {
+function portsOf({ localPort, remotePort }: Ports): string {
   return `${localPort}-${remotePort}`;
 }
 

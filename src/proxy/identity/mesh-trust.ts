@@ -2,8 +2,7 @@
 // rotated CA needs no restart, and the last good one counts while the file cannot be read. Connections to the manager and the check of
 // issued certificates use it.
 import type { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { errorMessage, MeshError } from "../../base/errors.ts";
+import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
 import type { Logger } from "../../base/log.ts";
 import { readCertificates } from "../../base/pem.ts";
 
@@ -13,27 +12,10 @@ export interface MeshTrust {
   readonly certificates: readonly X509Certificate[];
 }
 
-export interface MeshTrustStore {
-  /** @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one */
-  current(): Promise<MeshTrust>;
-}
+/** @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one */
+export type MeshTrustStore = LastGoodFile<MeshTrust>;
 
 export function createMeshTrustStore(file: string, log: Logger): MeshTrustStore {
-  let trust: MeshTrust | undefined;
-  let warned = false;
-  return {
-    async current() {
-      try {
-        const pem = await readFile(file, "utf8");
-        if (pem !== trust?.pem) trust = { pem, certificates: readCertificates(pem, "the bundle") };
-        warned = false;
-      } catch (cause) {
-        if (trust === undefined)
-          throw new MeshError("MANAGER_CA_UNREADABLE", `reading the mesh's CA from ${file}: ${errorMessage(cause)}`);
-        if (!warned) log.warn({ reason: errorMessage(cause), file }, "the mesh's CA is not readable; keeping the last good one");
-        warned = true;
-      }
-      return trust;
-    },
-  };
+  const parse = (pem: string): MeshTrust => ({ pem, certificates: readCertificates(pem, "the bundle") });
+  return createLastGoodFile({ file, name: "the mesh's CA", code: "MANAGER_CA_UNREADABLE", parse, log });
 }

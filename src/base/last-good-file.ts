@@ -1,0 +1,40 @@
+// A file that another program replaces, read before each use. Invariant: while the file cannot be read or parsed, its last good content
+// counts. The proxy reads the CAs of the API server and of the mesh so.
+import { readFile } from "node:fs/promises";
+import { errorMessage, MeshError } from "./errors.ts";
+import type { Logger } from "./log.ts";
+
+export interface LastGoodFile<T> {
+  /** The same value for as long as the text is the same. @throws MeshError with `code` if there has never been a good text */
+  current(): Promise<T>;
+}
+
+export interface LastGoodFileOptions<T> {
+  readonly file: string;
+  /** The content, in words for an error and for the log. */
+  readonly name: string;
+  readonly code: string;
+  /** May throw: then the text is not good. */
+  readonly parse: (text: string) => T;
+  readonly log: Logger;
+}
+
+export function createLastGoodFile<T>({ file, name, code, parse, log }: LastGoodFileOptions<T>): LastGoodFile<T> {
+  let good: { readonly text: string; readonly value: T } | undefined;
+  let isWarned = false;
+  return {
+    async current() {
+      try {
+        const text = await readFile(file, "utf8");
+        if (text !== good?.text) good = { text, value: parse(text) };
+        isWarned = false;
+      } catch (cause) {
+        const reason = errorMessage(cause);
+        if (good === undefined) throw new MeshError(code, `reading ${name} from ${file}: ${reason}`, { cause });
+        if (!isWarned) log.warn({ reason, file }, `${name} is not readable; keeping the last good one`);
+        isWarned = true;
+      }
+      return good.value;
+    },
+  };
+}

@@ -1,5 +1,5 @@
-// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, operators =, == and !=,
-// backslash escapes. Parsed for reading names and for localkube; the proxy only ever adds terms.
+// Field selectors in their string form (k8s.io/apimachinery/pkg/fields): terms joined by commas, the operators =, == and !=,
+// backslash escapes. The proxy parses them to read names and only ever adds terms; localkube filters by them.
 import { MeshError } from "../base/errors.ts";
 
 export interface FieldTerm {
@@ -32,7 +32,7 @@ export function formatFieldTerm({ field, operator, value }: FieldTerm): string {
   return `${field}${operator}${value.replace(/[\\,=]/g, "\\$&")}`;
 }
 
-/** The name in `metadata.name=x`, or "" if the selector is absent, broken, or does not pin one name. */
+/** The name in `metadata.name=x`, or "" if the selector is absent, malformed, or does not name one object. */
 export function nameOfFieldSelector(text: string): string {
   if (!text.includes("metadata.name")) return "";
   try {

@@ -12,19 +12,19 @@ describe("the string form of terms", () => {
     [term("tier", "in", ""), "tier="],
     [term("tier", "exists"), "tier"],
     [term("tier", "!"), "!tier"],
-  ])("of %o is %s, and is read back to the same", (one, text) => {
+  ])("of %o is %s, and parses back to the same term", (one, text) => {
     expect(formatTerms([one])).toBe(text);
     for (const labels of [{}, { tier: "" }, { tier: "gold" }, { tier: "x" }, { "a.b/tier": "gold" }]) {
       expect(matchesTerms(parseTerms(text), labels)).toBe(matchesTerms([one], labels));
     }
   });
-  it("joins terms by commas, and is empty for none", () => {
+  it("joins terms by commas and is empty without terms", () => {
     expect(formatTerms([term("a", "exists"), term("b", "in", "x", "y")])).toBe("a,b in (x,y)");
     expect(formatTerms([])).toBe("");
   });
 });
 
-it("a negated term holds for exactly the labels for which the term does not", () => {
+it("a negated term matches exactly the labels that the term does not match", () => {
   for (const one of [term("t", "in", "x", ""), term("t", "notin", "x"), term("t", "exists"), term("t", "!")]) {
     for (const labels of [{}, { t: "" }, { t: "x" }, { t: "y" }, { u: "x" }]) {
       expect(matchesTerms([negateTerm(one)], labels)).toBe(!matchesTerms([one], labels));
@@ -32,6 +32,6 @@ it("a negated term holds for exactly the labels for which the term does not", ()
   }
 });
 
-it("comparisons of numbers have no negation", () => {
+it("a comparison of numbers has no negation", () => {
   expect(parseTerms("a>1,b").map(isSetTerm)).toEqual([false, true]);
 });

@@ -1,18 +1,18 @@
-// Label selectors: the structured form of the CRDs and the string form of the query (k8s.io/apimachinery/pkg/labels).
-// Pure; the manager matches namespaces and pods with it, the route table objects, localkube lists.
+// Label selectors: the structured form of the CRDs and the string form of queries (k8s.io/apimachinery/pkg/labels). Pure. The
+// manager matches namespaces and pods by them, the route table matches objects, and localkube filters lists.
 import { MeshError } from "../base/errors.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "./types.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One term of a selector, in the string form's terms. */
+/** One term of a selector, with the operators of the string form. */
 export interface LabelTerm {
   readonly key: string;
   readonly operator: "in" | "notin" | "exists" | "!" | ">" | "<";
   readonly values: readonly string[];
 }
 
-/** True if all terms hold. `notin` holds too when the key is missing, as in Kubernetes. */
+/** True if all terms match. As in Kubernetes, `notin` also matches if the key is missing. */
 export function matchesTerms(terms: readonly LabelTerm[], labels: Labels = {}): boolean {
   return terms.every((term) => {
     const value = Object.hasOwn(labels, term.key) ? labels[term.key] : undefined;
@@ -56,15 +56,15 @@ function termOfRequirement({ key, operator, values = [] }: LabelSelectorRequirem
 
 const NEGATIONS = { in: "notin", notin: "in", exists: "!", "!": "exists" } as const;
 
-/** A term of one of the operators of the structured form, which are closed under negation. */
+/** A term with an operator of the structured form. Every such term has a negation. */
 export type SetTerm = LabelTerm & { readonly operator: keyof typeof NEGATIONS };
 
-/** True for the terms that can be negated: all but comparisons of numbers, which a missing label fails either way. */
+/** True for terms that can be negated: all but comparisons of numbers, which a missing label never matches. */
 export function isSetTerm(term: LabelTerm): term is SetTerm {
   return Object.hasOwn(NEGATIONS, term.operator);
 }
 
-/** The term that holds for exactly the labels for which this one does not. */
+/** The term that matches exactly the labels that this term does not match. */
 export function negateTerm(term: SetTerm): SetTerm {
   return { ...term, operator: NEGATIONS[term.operator] };
 }
@@ -84,7 +84,7 @@ function formatTerm({ key, operator, values }: LabelTerm): string {
     case "<":
       return `${key}${operator}${values[0] ?? ""}`;
     default: {
-      // A single value is written with = and !=, since "in ()" is read as no value and not as the empty one.
+      // A single value is written with = and !=, since "in ()" means no value, not the empty one.
       const [first = "", ...more] = [...new Set(values)].sort();
       if (more.length === 0) return `${key}${operator === "in" ? "=" : "!="}${first}`;
       return `${key} ${operator} (${[first, ...more].join(",")})`;

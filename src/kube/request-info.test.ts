@@ -49,11 +49,11 @@ describe("parseRequestInfo", () => {
     ["a double slash", "/api/v1//pods"],
     ["a malformed escape in the path", "/api/v1/%zz/pods"],
     ["a malformed escape in the query", "/api/v1/pods?watch=%zz"],
-    ["a second question mark, which URLSearchParams takes away and Go does not", "/api/v1/pods??watch=0&watch=1"],
-    ["a semicolon, with which Go drops the whole pair", "/api/v1/pods?watch=0;&watch=1"],
+    ["a second question mark, which URLSearchParams drops and Go keeps", "/api/v1/pods??watch=0&watch=1"],
+    ["a semicolon, which makes Go drop the whole pair", "/api/v1/pods?watch=0;&watch=1"],
     ["a semicolon in the selector of a lock", "/api/v1/pods?fieldSelector=metadata.name%3Dx,y%3D;"],
-    ["bytes that are no ASCII", "/api/v1/pods?watch=fal\u00c5\u00bfe"],
-    ["a watch that is false only to those who fold the long s", "/api/v1/pods?watch=fal%C5%BFe"],
+    ["bytes outside ASCII", "/api/v1/pods?watch=fal\u00c5\u00bfe"],
+    ["a watch value that is false only to readers that fold the long s", "/api/v1/pods?watch=fal%C5%BFe"],
     ["the legacy proxy prefix", "/api/v1/proxy/nodes/n"],
   ])("refuses %s", (_, target) => {
     expect(() => parseRequestInfo("GET", target)).toThrow(expect.objectContaining({ code: "BAD_REQUEST_TARGET" }));
@@ -65,7 +65,7 @@ describe("parseRequestInfo", () => {
     ["PROPFIND", "/apis/apps/v1/deployments"],
     ["TRACE", "/version"],
     ["get", "/api/v1/pods"],
-  ])("refuses the method of %s %s, which no decision knows", (method, target) => {
+  ])("refuses the method of %s %s, for which no decision exists", (method, target) => {
     expect(() => parseRequestInfo(method, target)).toThrow(
       expect.objectContaining({ status: expect.objectContaining({ code: 405, reason: "MethodNotAllowed" }) }),
     );

@@ -1,6 +1,6 @@
-// What a request to the API server is about, read from method and URL alone, by the rules of kube-apiserver's own
-// RequestInfoFactory (k8s.io/apiserver/pkg/endpoints/request). Invariant: fails closed. What the API server might read
-// differently (dot segments, encoded slashes, empty segments, a query that Go splits in another way) is an error, never a guess.
+// Reads what a request to the API server is about from its method and URL, by the rules of kube-apiserver's RequestInfoFactory
+// (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read differently is an error (dot segments, encoded
+// slashes, empty segments, a query that Go splits differently). Called by the proxy for every request, and by localkube.
 import { MeshError } from "../base/errors.ts";
 import { nameOfFieldSelector } from "./field-selector.ts";
 import { StatusError } from "./status.ts";
@@ -14,11 +14,11 @@ interface CommonInfo {
   readonly path: string;
   /** Decoded path segments. */
   readonly segments: readonly string[];
-  /** The query as Go reads it; of equal parameters the first one counts, as in Kubernetes' conversion. */
+  /** The query as Go reads it. Of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
 }
 
-/** A request for something that is no resource: /healthz, /version, /openapi/v3, discovery. */
+/** A request for anything but a resource: /healthz, /version, /openapi/v3, discovery. */
 export interface NonResourceInfo extends CommonInfo {
   readonly kind: "non-resource";
   /** Lower-case HTTP method. */
@@ -32,14 +32,14 @@ export interface ResourceInfo extends CommonInfo {
   /** API group; "" is the core group. */
   readonly group: string;
   readonly version: string;
-  /** Namespace; "" for a cluster-scoped resource or for all namespaces. For `namespaces/x` it is x. */
+  /** Namespace; "" for a cluster-scoped resource and for all namespaces. For `namespaces/x` it is x. */
   readonly namespace: string;
   readonly resource: string;
-  /** "" if none. Everything behind the name, joined with "/". */
+  /** Everything after the name, joined with "/"; "" if there is none. */
   readonly subresource: string;
   /** "" for collections, unless a field selector names one object. */
   readonly name: string;
-  /** The object name stands in the path, so that the request is not for a collection. */
+  /** True if the path names the object. Then the request is not for a collection. */
   readonly nameInPath: boolean;
   /** The path has the legacy form /api/v1/watch/... */
   readonly legacyWatch: boolean;
@@ -56,14 +56,14 @@ const METHOD_VERBS: ReadonlyMap<string, ResourceVerb> = new Map([
   ["DELETE", "delete"],
 ]);
 
-// Segments behind /namespaces/NAME that belong to the namespace object itself.
+// Segments after /namespaces/NAME that belong to the namespace object itself.
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 
 /**
  * Reads a request line.
- * @param target the request target in origin form, as it stands in the request line
- * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method that no verb stands for, since some
- * resources (proxies) would serve it all the same
+ * @param target the request target in origin form, as the request line has it
+ * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since some resources
+ *   (proxies) would serve it
  */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
   const [path, query] = splitTarget(target);
@@ -102,17 +102,17 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
 
 function splitTarget(target: string): [string, URLSearchParams] {
   if (!target.startsWith("/")) throw badTarget("must start with /");
-  // Go takes such bytes as they are, Node as Latin-1.
-  if (!/^[\x21-\x7e]+$/.test(target)) throw badTarget("must be ASCII, other characters are to be escaped");
+  // Go reads such bytes unchanged, Node reads them as Latin-1.
+  if (!/^[\x21-\x7e]+$/.test(target)) throw badTarget("must be ASCII; escape other characters");
   const mark = target.indexOf("?");
   return mark < 0 ? [target, new URLSearchParams()] : [target.slice(0, mark), parseQuery(target.slice(mark + 1))];
 }
 
-// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it takes a leading question mark
-// away, it keeps a pair that has a semicolon in it, and it keeps a malformed escape.
+// URLSearchParams differs from Go's url.ParseQuery in three points, which are refused: it drops a leading question mark, it keeps
+// a pair with a semicolon, and it keeps a malformed escape.
 function parseQuery(raw: string): URLSearchParams {
-  if (raw.startsWith("?")) throw badTarget("two question marks in front of the query");
-  if (raw.includes(";")) throw badTarget("a semicolon in the query, which has to be escaped");
+  if (raw.startsWith("?")) throw badTarget("the query has two question marks before it");
+  if (raw.includes(";")) throw badTarget("a semicolon in the query must be escaped");
   decode(raw);
   return new URLSearchParams(raw);
 }
@@ -178,9 +178,9 @@ function collectionVerb(verb: ResourceVerb, name: string, query: URLSearchParams
   return verb;
 }
 
-// Kubernetes' query conversion: absent, "false" and "0" are false, everything else (the empty value too) is true. It compares
-// by Unicode folding in some places ("fal\u017fe" is false) and not in others.
+// Kubernetes' query conversion: a missing value, "false" and "0" are false, everything else is true, also the empty value. Some
+// of its comparisons fold Unicode ("fal\u017fe" is false), others do not.
 function isTrue(value: string | null): boolean {
-  if (value !== null && !/^[\x20-\x7e]*$/.test(value)) throw badTarget("the parameter watch is no truth value");
+  if (value !== null && !/^[\x20-\x7e]*$/.test(value)) throw badTarget("the parameter watch is neither true nor false");
   return value !== null && value.toLowerCase() !== "false" && value !== "0";
 }

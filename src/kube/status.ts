@@ -1,8 +1,8 @@
-// Kubernetes Status errors (metav1.Status). StatusError is what every part throws to answer a request with an error; the
-// proxy's rescue layer and localkube turn it into a response in one place.
+// Kubernetes Status errors (metav1.Status). Every part throws a StatusError to answer a request with an error. The proxy's rescue
+// layer and localkube each turn it into a response in one place.
 import { MeshError } from "../base/errors.ts";
 
-/** metav1.StatusReason, those that are made or read here. */
+/** The values of metav1.StatusReason that the project writes or reads. */
 export type StatusReason =
   | "BadRequest"
   | "Unauthorized"
@@ -80,7 +80,7 @@ export class StatusError extends MeshError {
   }
 }
 
-/** A Status of this reason, with the HTTP code that belongs to it. */
+/** A Status of this reason, with the matching HTTP code. */
 export function createStatus(reason: StatusReason, message: string, details?: StatusDetails): Status {
   return {
     kind: "Status",
@@ -94,7 +94,7 @@ export function createStatus(reason: StatusReason, message: string, details?: St
   };
 }
 
-/** True if `error` is an answer of this reason, ours or the API server's. */
+/** True if `error` is an answer with one of these reasons, from this process or from the API server. */
 export function isStatus(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
   return error instanceof StatusError && reasons.includes(error.status.reason);
 }

@@ -1,7 +1,7 @@
-// The few Kubernetes API shapes that the project reads, as readonly plain types. Objects are never rebuilt from these on
-// the proxy's data path; there the original bytes pass.
+// The Kubernetes API shapes that the project reads, as readonly plain types. The proxy's data path never builds objects from
+// them: there the original bytes pass.
 
-/** metav1.ObjectMeta, as far as it is read here. */
+/** The fields of metav1.ObjectMeta that the project reads. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;
@@ -38,14 +38,14 @@ export interface KubeList<T> {
   readonly items: readonly T[];
 }
 
-/** A resource type, by which requests are addressed. The core group is "". */
+/** The resource type that a request addresses. The core group is "". */
 export interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-/** metav1.LabelSelector. All terms must hold; an empty one matches everything. */
+/** metav1.LabelSelector. All terms must match; an empty selector matches everything. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?: readonly LabelSelectorRequirement[] | undefined;

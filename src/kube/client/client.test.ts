@@ -27,7 +27,7 @@ const failure = (reason: Parameters<typeof createStatus>[0], headers: Record<str
 };
 const query = (request: TransportRequest | undefined) => new URLSearchParams(request?.path.split("?")[1]);
 
-test("a list is read page by page, and its items get their kind", async () => {
+test("a list is read page by page and its items get their kind", async () => {
   const { client, transport } = setUp((_, index) =>
     index === 0 ? page(["x"], { continue: "t" }) : page(["y"], { resourceVersion: "9" }),
   );
@@ -42,7 +42,7 @@ test("a list is read page by page, and its items get their kind", async () => {
   expect([second?.get("continue"), second?.get("resourceVersion"), second?.get("labelSelector")]).toEqual(["t", null, "l=1"]);
 });
 
-test("a list whose continuation expires begins again, and at last is asked for whole", async () => {
+test("a list with an expired continuation starts again, the last time without pages", async () => {
   const { client, transport } = setUp((request) => {
     if (query(request).get("continue") !== null) return failure("Expired");
     return query(request).get("limit") === null ? page(["x", "y"]) : page(["x"], { continue: "t" });
@@ -51,14 +51,14 @@ test("a list whose continuation expires begins again, and at last is asked for w
   expect(transport.requests).toHaveLength(5);
 });
 
-test("an empty page with a continuation is not the end, and a null list is empty", async () => {
+test("an empty page with a continuation is not the last one, and a null list is empty", async () => {
   const { client } = setUp((_, index) => (index === 0 ? page([], { continue: "t" }) : page(["x"])));
   expect((await client.list(PODS)).items).toHaveLength(1);
   const empty = setUp(() => ({ body: { metadata: { resourceVersion: "1" }, items: null } }));
   expect((await empty.client.list(PODS)).items).toEqual([]);
 });
 
-test("metadata-only objects are asked for as such and stripped if the server sends more", async () => {
+test("a metadata-only resource is requested as metadata, and other fields are stripped if the server sends them", async () => {
   const { client, transport } = setUp(() => ({
     body: { metadata: { resourceVersion: "1" }, items: [{ ...pod("x"), spec: { big: true } }] },
   }));
@@ -67,7 +67,7 @@ test("metadata-only objects are asked for as such and stripped if the server sen
   expect(transport.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 });
 
-test("a 429 with Retry-After is tried again after that time, a bounded number of times", async () => {
+test("a 429 with Retry-After is retried after that time, a bounded number of times", async () => {
   const { client, clock, transport } = setUp((_, index) =>
     index < 2 ? failure("TooManyRequests", { "retry-after": "2" }) : { body: pod("x") },
   );
@@ -84,7 +84,7 @@ test("a 429 with Retry-After is tried again after that time, a bounded number of
   expect(never.transport.requests).toHaveLength(4);
 });
 
-test("a refusal without Retry-After, or with a very long one, is the caller's to retry", async () => {
+test("a refusal without Retry-After, or with a very long one, is not retried", async () => {
   for (const headers of [{}, { "retry-after": "3600" }]) {
     const { client, transport } = setUp(() => failure("TooManyRequests", headers));
     await expect(client.get(PODS, { namespace: "a", name: "x" })).rejects.toMatchObject({ code: "KUBE_STATUS" });
@@ -92,7 +92,7 @@ test("a refusal without Retry-After, or with a very long one, is the caller's to
   }
 });
 
-test("an exchange that takes too long is a timeout, and one that is aborted throws the reason", async () => {
+test("a slow exchange times out, and an aborted one throws the reason", async () => {
   const { client, clock } = setUp(() => new Promise(() => {}));
   const never = setUp(
     (request) => new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
@@ -106,7 +106,7 @@ test("an exchange that takes too long is a timeout, and one that is aborted thro
   await expect(client.get(PODS, { namespace: "a", name: "x" }, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });
 
-test("writes say what they are", async () => {
+test("each write sends its method, content type and parameters", async () => {
   const { client, transport } = setUp(() => ({ body: pod("x") }));
   const ref = { namespace: "a", name: "x" };
   await client.update(PODS, pod("x"), { fieldManager: "me" });
@@ -152,7 +152,7 @@ test("writes say what they are", async () => {
   ]);
 });
 
-test("a watch gives events as they come and ends when the server ends it", async () => {
+test("a watch yields events as they arrive and ends when the server ends it", async () => {
   const stream = createChunkStream();
   const { client, transport } = setUp(() => ({ body: stream.body }));
   stream.push(`${JSON.stringify({ type: "ADDED", object: pod("x") })}\n{"type":"BOOK`);
@@ -170,7 +170,7 @@ test("a watch gives events as they come and ends when the server ends it", async
   });
 });
 
-test("a watch that falls silent is dead, whatever was said before", async () => {
+test("a silent watch times out, also after it had events", async () => {
   const stream = createChunkStream();
   const { client, clock } = setUp(() => ({ body: stream.body }));
   const watching = (async () => {
@@ -187,7 +187,7 @@ test("a watch that falls silent is dead, whatever was said before", async () => 
   expect(clock.pending).toBe(0);
 });
 
-test("errors of a watch: refused, expired, unknown event, reset", async () => {
+test("a watch fails when it is refused, expired or reset, and at an unknown event", async () => {
   const run = async (answer: FakeAnswer) => {
     try {
       for await (const _ of setUp(() => answer).client.watch(PODS));

@@ -1,5 +1,5 @@
-// The Kubernetes client: verbs over the transport. Invariant: it holds no objects and no versions, so that it can be
-// shared by everything in a process. Made once in main, used by src/runtime and the manager.
+// The Kubernetes client: the verbs over the transport. It holds no objects and no versions, so everything in a process can share
+// it. Made once in main; used by src/runtime and the manager.
 import { type Clock, type Random, systemClock, systemRandom } from "../../base/clock.ts";
 import { APPLY_YAML_TYPE, JSON_PATCH_TYPE, MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
@@ -23,11 +23,11 @@ import { watchCollection } from "./watch.ts";
 export interface KubeClientOptions {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Bound of one exchange in milliseconds; default 30,000. */
+  /** Bound of one exchange in milliseconds; the default is 30,000. */
   readonly timeoutMs?: number;
-  /** How often a 429 or 503 with Retry-After is tried again; default 3. */
+  /** How often a 429 or 503 with Retry-After is retried; the default is 3. */
   readonly maxRetries?: number;
-  /** Stands in for the network. */
+  /** Replaces the network in tests. */
   readonly transport?: Transport;
 }
 

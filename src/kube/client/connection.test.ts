@@ -3,7 +3,7 @@ import { inClusterConnection } from "./connection.ts";
 
 const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
-test("a pod connects with its service account, whose token is read again for every request", async () => {
+test("a pod connects with its service account and reads the token again for every request", async () => {
   let token = "first\n";
   const readFile = async (path: string) => (path.endsWith("/token") ? token : `content of ${path}`);
   const connection = await inClusterConnection(env, readFile, { userAgent: "test", serviceAccountDir: "/sa" });
@@ -13,13 +13,13 @@ test("a pod connects with its service account, whose token is read again for eve
   expect(await connection.token()).toBe("second");
 });
 
-test("an IPv6 host is put in brackets", async () => {
+test("the server URL has an IPv6 host in brackets", async () => {
   const connection = await inClusterConnection({ ...env, KUBERNETES_SERVICE_HOST: "fd00::1" }, async () => "", {
     userAgent: "test",
   });
   expect(connection.server).toBe("https://[fd00::1]:443");
 });
 
-test("outside of a cluster there is a clear error", async () => {
+test("outside of a cluster the error names the missing variables", async () => {
   await expect(inClusterConnection({}, async () => "", { userAgent: "test" })).rejects.toMatchObject({ code: "NOT_IN_CLUSTER" });
 });

@@ -1,4 +1,4 @@
-// How to reach one API server and as whom. Invariant: the token is asked for anew for every request, so that a rotated
+// The address of one API server and the credentials for it. The token is read again for every request, so a rotated
 // service-account token is used at once. Made by inClusterConnection or src/runtime/kubeconfig.ts, read by transport.ts.
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -6,7 +6,7 @@ import { MeshError } from "../../base/errors.ts";
 export interface KubeConnection {
   /** Base URL: scheme, host, port and an optional path prefix. */
   readonly server: string;
-  /** PEM bundle that the server's certificate must chain to; the system's roots if absent. */
+  /** PEM bundle that verifies the server's certificate; the system's roots if absent. */
   readonly caPem?: string;
   /** The bearer token for the next request; "" for none (client certificates). */
   readonly token: () => Promise<string> | string;
@@ -25,12 +25,12 @@ export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccoun
 /** The connection of a pod with its service account, read from `serviceAccountDir`. */
 export interface InClusterOptions {
   readonly userAgent: string;
-  /** Default SERVICE_ACCOUNT_DIR. */
+  /** The default is SERVICE_ACCOUNT_DIR. */
   readonly serviceAccountDir?: string;
 }
 
 /**
- * The connection that Kubernetes gives every pod: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service account.
+ * The connection that every pod gets from Kubernetes: KUBERNETES_SERVICE_HOST and _PORT, and the mounted service account.
  * @throws MeshError `NOT_IN_CLUSTER` if the variables are not set
  */
 export async function inClusterConnection(

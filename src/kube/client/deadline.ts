@@ -1,26 +1,26 @@
-// Time limits for exchanges, by the given Clock: one for a whole request, and one for silence on a stream. Each yields a
-// signal that also follows the caller's. Invariant: after dispose no timer and no listener is left.
+// Time limits of exchanges, by the given Clock. A signal fires when the limit is over or when the caller's signal fires. After
+// dispose no timer and no listener is left. Called by exchange.ts and watch.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** Something arrived: the time runs anew. */
+  /** Restarts the time limit, since something arrived. */
   touch(): void;
 }
 
-/** A signal that fires `KUBE_TIMEOUT` once `timeoutMs` passed without a touch, or with the reason of `parent`. */
+/** A signal that fires `KUBE_TIMEOUT` when `timeoutMs` pass without a touch, or with the reason of `parent`. */
 export function createDeadline(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
   let timer: Timer;
   const onParent = () => controller.abort(parent?.reason);
-  // One timer that looks back, instead of a new one at every chunk.
+  // One timer checks the last touch. So a chunk does not start a new timer.
   const arm = (delayMs: number) => {
     timer = clock.after(delayMs, () => {
       const leftMs = touchedMs + timeoutMs - clock.monotonicMs();
       if (leftMs > 0) arm(leftMs);
-      else controller.abort(new MeshError("KUBE_TIMEOUT", `${doing}: nothing for ${timeoutMs} ms`));
+      else controller.abort(new MeshError("KUBE_TIMEOUT", `${doing}: nothing arrived for ${timeoutMs} ms`));
     });
   };
   arm(timeoutMs);

@@ -1,5 +1,5 @@
-// One request and its answer: headers, deadline, and the retries that are safe. Invariant: a write is sent again only
-// when the server said it refused it (429, 503 with Retry-After); a GET also once when its pooled connection was closed.
+// One request and its answer: headers, deadline and safe retries. A write is sent again only if the server said that it refused
+// the write (429 or 503 with Retry-After). A GET is sent again once if its pooled connection was closed.
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { JSON_TYPE } from "../media-types.ts";
@@ -16,11 +16,11 @@ export interface ExchangeContext {
   readonly random: Random;
   /** Bound of one exchange, in milliseconds. */
   readonly timeoutMs: number;
-  /** Bound of the retries of one call. */
+  /** Maximum number of retries of one call. */
   readonly maxRetries: number;
 }
 
-// A server that asks for more than this is better asked again by the caller's own loop.
+// The caller's own loop handles longer waits.
 const MAX_RETRY_AFTER_MS = 10_000;
 
 /** Sends the request and reads the whole answer as JSON. */
@@ -36,7 +36,7 @@ export async function exchange(context: ExchangeContext, request: RawRequest): P
       const delayMs = attempt < (request.maxRetries ?? context.maxRetries) ? retryDelayMs(error) : undefined;
       if (delayMs === undefined) throw error;
       attempt++;
-      // Spread by up to a tenth, so that callers refused together do not come back together.
+      // A random part of up to a tenth keeps callers apart that were refused together.
       await sleep(context.clock, delayMs * (1 + context.random() / 10), request.signal).catch((aborted) => {
         throw request.signal?.aborted ? request.signal.reason : aborted;
       });
@@ -66,13 +66,13 @@ async function exchangeOnce(context: ExchangeContext, request: RawRequest): Prom
   try {
     return JSON.parse(text);
   } catch (cause) {
-    // A health endpoint answers "ok" as text; whatever claims to be JSON must be.
+    // A health endpoint answers "ok" as text. An answer with a JSON content type must be JSON.
     if (!String(response.headers["content-type"] ?? "").includes("json")) return text;
-    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is no JSON`, { cause });
+    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is not JSON`, { cause });
   }
 }
 
-/** Opens a stream: resolves at its headers, throws the StatusError of a refusal. */
+/** Opens a stream and resolves at its headers. Throws the StatusError of a refusal. */
 export async function openStream(
   context: ExchangeContext,
   request: { readonly path: string; readonly accept: string; readonly signal: AbortSignal; readonly doing: string },

@@ -17,7 +17,7 @@ async function collect(chunks: AsyncIterable<Uint8Array>, maxLineBytes?: number)
   return values;
 }
 
-test("values do not depend on where the chunks are cut", async () => {
+test("the chunk boundaries do not change the values", async () => {
   const cuts = fc.array(fc.nat({ max: 9 }), { maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(fc.array(fc.jsonValue()), cuts, async (values, sizes) => {
@@ -32,7 +32,7 @@ test("blank lines and carriage returns are not values", async () => {
   expect(await collect(cut(Buffer.from('{"a":1}\r\n\n \n2\n'), []))).toEqual([{ a: 1 }, 2]);
 });
 
-test("a stream that ends inside a line is an error, after the lines before it were given", async () => {
+test("a stream that ends inside a line yields the lines before and then throws", async () => {
   const values: unknown[] = [];
   const read = async () => {
     for await (const batch of parseJsonLines(cut(Buffer.from('1\n{"a":'), []))) values.push(...batch);
@@ -41,7 +41,7 @@ test("a stream that ends inside a line is an error, after the lines before it we
   expect(values).toEqual([1]);
 });
 
-test("a line that is no JSON and a line without end are errors", async () => {
+test("a line that is not JSON and an endless line are errors", async () => {
   await expect(collect(cut(Buffer.from("<html>\n"), []))).rejects.toMatchObject({ code: "WATCH_MALFORMED" });
   await expect(collect(cut(Buffer.from("x".repeat(100)), [10, 10]), 15)).rejects.toMatchObject({ code: "WATCH_MALFORMED" });
 });

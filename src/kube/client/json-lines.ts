@@ -1,15 +1,15 @@
-// Newline-delimited JSON from chunks of bytes, as the API server frames its watches. Invariant: the values do not depend
-// on where the chunks are cut (a multi-byte character included); a stream that ends inside a line is an error, never a
-// value. Used by watch.ts.
+// Newline-delimited JSON from chunks of bytes, as the API server frames its watches. The chunk boundaries do not change the
+// values, not even inside a multi-byte character. Used by watch.ts.
 import { MeshError } from "../../base/errors.ts";
 
 const NEWLINE = 0x0a;
-/** An etcd value is at most a few MB; a line past this is no watch event. */
+/** An etcd value is at most a few MB. A longer line is not a watch event. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
 /**
- * The values of each chunk's complete lines.
- * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is no JSON or too long
+ * The values of the complete lines of each chunk.
+ * @throws MeshError `WATCH_TRUNCATED` if the stream ends inside a line, `WATCH_MALFORMED` for a line that is not JSON or is too
+ *   long
  */
 export async function* parseJsonLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -32,7 +32,7 @@ export async function* parseJsonLines(
       pendingBytes += chunk.length - start;
     }
     if (pendingBytes > maxLineBytes)
-      throw new MeshError("WATCH_MALFORMED", `reading a watch: a line of more than ${maxLineBytes} bytes`);
+      throw new MeshError("WATCH_MALFORMED", `reading a watch: a line is over ${maxLineBytes} bytes`);
     if (values.length > 0) yield values;
   }
   if (!isBlank(Buffer.concat(pending))) throw new MeshError("WATCH_TRUNCATED", "reading a watch: it ended inside an event");
@@ -46,6 +46,6 @@ function parseLine(line: Buffer): unknown {
   try {
     return JSON.parse(line.toString("utf8"));
   } catch (cause) {
-    throw new MeshError("WATCH_MALFORMED", "reading a watch: a line is no JSON", { cause });
+    throw new MeshError("WATCH_MALFORMED", "reading a watch: a line is not JSON", { cause });
   }
 }

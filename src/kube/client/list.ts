@@ -1,5 +1,5 @@
-// A whole list in pages. Invariant: the resourceVersion that it returns is the first page's, so that a watch from there
-// misses nothing that a later page did not show; pages of two different states are never put together.
+// Reads a whole list in pages. It returns the resourceVersion of the first page, so that a watch from there sees everything that
+// happened after. It never joins pages of two different states. Called by client.ts.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { isStatus } from "../status.ts";
 import type { KubeList, KubeObject } from "../types.ts";
@@ -10,7 +10,7 @@ import type { ListOptions } from "./types.ts";
 
 const DEFAULT_PAGE_SIZE = 500;
 
-/** Lists everything. A continuation that expired (410) begins again, the second time without pages. */
+/** Lists everything. An expired continuation (410) starts the list again, the second time without pages. */
 export async function listAll<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,
@@ -23,11 +23,11 @@ export async function listAll<T extends KubeObject>(
   }
   throw new MeshError(
     "KUBE_MALFORMED",
-    `listing ${resourceName(resource)}: the server continues a list that was asked for whole`,
+    `listing ${resourceName(resource)}: the server continues a list that was requested without pages`,
   );
 }
 
-/** Undefined if the continuation expired on the way. */
+/** Undefined if the continuation expired. */
 async function listPages<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,
@@ -65,7 +65,7 @@ async function listPage<T extends KubeObject>(
     fieldSelector,
     limit: limit === 0 ? undefined : limit,
     continue: continueToken,
-    // A continue token carries its own version; the server refuses both together.
+    // A continue token carries its version. The server refuses a request with both.
     resourceVersion: continueToken === "" ? resourceVersion : undefined,
   });
   const doing = `listing ${resourceName(resource)}`;
@@ -86,10 +86,10 @@ function readPage<T extends KubeObject>(resource: Resource<T>, body: unknown, do
     const project = projectionOf(resource);
     const { kind } = resource;
     const apiVersion = apiVersionOf(resource);
-    // The items of a typed list carry no kind of their own; watch events do. Readers get both alike.
+    // The items of a typed list have no kind, the objects of watch events have one. Readers get a kind in both cases.
     const items = (page.items ?? []).map((item) => project({ apiVersion, kind, ...item }));
     return { metadata: { ...page.metadata }, items };
   } catch (cause) {
-    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is no list: ${errorMessage(cause)}`, { cause });
+    throw new MeshError("KUBE_MALFORMED", `${doing}: the answer is not a list: ${errorMessage(cause)}`, { cause });
   }
 }

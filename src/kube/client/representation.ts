@@ -1,12 +1,12 @@
-// In which form objects are asked for, and how the answer is brought into the form that was asked for. Pure. Invariant:
-// a server that does not know PartialObjectMetadata gives the same objects, only with more bytes on the wire.
+// The form in which objects are requested, and the projection of an answer to that form. A server that does not know
+// PartialObjectMetadata gives the same objects with more bytes. Pure; called by client.ts, list.ts and watch.ts.
 import { JSON_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";
 
 const PARTIAL = "g=meta.k8s.io;v=v1";
 
-/** The Accept header: JSON, and for a metadata-only resource its partial form first. */
+/** The Accept header: JSON; for a metadata-only resource its partial form first. */
 export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): string {
   if (resource.metadataOnly !== true) return JSON_TYPE;
   const kind = verb === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
@@ -14,8 +14,8 @@ export function acceptOf(resource: Resource, verb: "get" | "list" | "watch"): st
 }
 
 /**
- * What makes an object that the server sent into one of T. T is what the descriptor says it is; nothing checks it here.
- * Metadata-only objects keep nothing else, and get the kind of their resource instead of PartialObjectMetadata.
+ * The function that turns an object of the server into a T. Nothing checks T, which the descriptor states. A metadata-only object
+ * keeps nothing else and gets the kind of its resource instead of PartialObjectMetadata.
  */
 export function projectionOf<T extends KubeObject>(resource: Resource<T>): (object: KubeObject) => T {
   if (resource.metadataOnly !== true) return (object) => object as T;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { collectionPath, formatQuery, metadataOnly, objectPath } from "./resource.ts";
 import { LEASES, NAMESPACES, PODS } from "./resources.ts";
 
-test("paths follow group, version, namespace and subresource", () => {
+test("a path has the group, version, namespace and subresource", () => {
   expect(collectionPath(PODS)).toBe("/api/v1/pods");
   expect(collectionPath(PODS, "a")).toBe("/api/v1/namespaces/a/pods");
   expect(objectPath(LEASES, { namespace: "a", name: "lock" })).toBe("/apis/coordination.k8s.io/v1/namespaces/a/leases/lock");
@@ -10,10 +10,10 @@ test("paths follow group, version, namespace and subresource", () => {
   expect(objectPath(NAMESPACES, { name: "a", namespace: "ignored" })).toBe("/api/v1/namespaces/a");
 });
 
-test("a name cannot leave its place in the path", () => {
+test("a name cannot leave its path segment", () => {
   expect(objectPath(PODS, { namespace: "a", name: "x/../../secrets" })).toBe("/api/v1/namespaces/a/pods/x%2F..%2F..%2Fsecrets");
-  expect(() => objectPath(PODS, { namespace: "a", name: ".." })).toThrow("no name");
-  expect(() => objectPath(PODS, { namespace: "..", name: "x" })).toThrow("no name");
+  expect(() => objectPath(PODS, { namespace: "a", name: ".." })).toThrow("not a valid name");
+  expect(() => objectPath(PODS, { namespace: "..", name: "x" })).toThrow("not a valid name");
 });
 
 test("an object without name, or without the namespace it needs, cannot be addressed", () => {
@@ -22,7 +22,7 @@ test("an object without name, or without the namespace it needs, cannot be addre
   expect(() => collectionPath(NAMESPACES, "a")).toThrow("no namespaces");
 });
 
-test("queries leave out what is absent and escape what is there", () => {
+test("a query leaves out absent values and escapes the others", () => {
   expect(formatQuery({ limit: 500, watch: false, labelSelector: "a in (b,c)", continue: "", force: true, x: undefined })).toBe(
     "?limit=500&labelSelector=a+in+%28b%2Cc%29&force=true",
   );

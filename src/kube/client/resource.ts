@@ -1,5 +1,4 @@
-// The descriptor by which a kind is addressed, and the URLs that follow from it. Pure. Invariant: every name that goes
-// into a path is escaped, so that no object name can reach another resource.
+// The descriptor of a kind, and its URLs. Every name in a path is escaped, so no object name can reach another resource. Pure.
 import { MeshError } from "../../base/errors.ts";
 import type { GroupVersionResource, KubeObject } from "../types.ts";
 
@@ -9,19 +8,19 @@ declare const objectType: unique symbol;
 export interface Resource<T extends KubeObject = KubeObject> extends GroupVersionResource {
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Objects are asked for as PartialObjectMetadata: only apiVersion, kind and metadata. */
+  /** Requests objects as PartialObjectMetadata: only apiVersion, kind and metadata. */
   readonly metadataOnly?: boolean;
-  /** Never set; ties the type of the objects to the descriptor. */
+  /** Never set. It ties the type of the objects to the descriptor. */
   readonly [objectType]?: T;
 }
 
-/** Which object. The namespace is left out for cluster-scoped kinds. */
+/** Names one object. Cluster-scoped kinds have no namespace. */
 export interface ObjectRef {
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** The same kind, of which only the metadata is read. */
+/** The same kind, read as metadata only. */
 export function metadataOnly(resource: Resource): Resource<KubeObject> {
   const { group, version, resource: plural, kind, namespaced } = resource;
   return { group, version, resource: plural, kind, namespaced, metadataOnly: true };
@@ -37,7 +36,7 @@ export function resourceName({ group, resource }: { readonly group: string; read
   return group === "" ? resource : `${resource}.${group}`;
 }
 
-/** The path of the collection: in one namespace, or of all of them if `namespace` is empty. */
+/** The path of the collection: of one namespace, or of all if `namespace` is empty. */
 export function collectionPath(resource: Resource, namespace = ""): string {
   const root = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   if (namespace === "") return `${root}/${resource.resource}`;
@@ -58,7 +57,7 @@ export function objectPath(resource: Resource, ref: ObjectRef, subresource = "")
 }
 
 function segment(name: string): string {
-  if (name === "." || name === "..") throw new MeshError("BAD_OBJECT_REF", `addressing an object: ${name} is no name`);
+  if (name === "." || name === "..") throw new MeshError("BAD_OBJECT_REF", `addressing an object: ${name} is not a valid name`);
   return encodeURIComponent(name);
 }
 

@@ -1,4 +1,4 @@
-// The built-in kinds that the project reads or writes, as far as it reads them. Our own kinds are described in src/api.
+// The built-in kinds that the project reads or writes, with the fields it reads. src/api describes the project's own kinds.
 import type { KubeObject, LabelSelector } from "../types.ts";
 import type { Resource } from "./resource.ts";
 
@@ -39,9 +39,9 @@ export interface Container {
 }
 
 export interface ContainerState {
-  /** Set if the container runs; what is in it is not read. */
+  /** Set if the container runs. Its fields are not read. */
   readonly running?: object;
-  /** Set if the container has ended; what is in it is not read. */
+  /** Set if the container has ended. Its fields are not read. */
   readonly terminated?: object;
 }
 
@@ -74,7 +74,7 @@ export interface Pod extends KubeObject {
 export interface LeaseSpec {
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
-  /** metav1.MicroTime: six digits of fraction. */
+  /** metav1.MicroTime, with six digits of fraction. */
   readonly acquireTime?: string;
   readonly renewTime?: string;
   readonly leaseTransitions?: number;
@@ -96,9 +96,9 @@ export interface Secret extends KubeObject {
 
 export interface Service extends KubeObject {
   readonly spec?: {
-    /** "None" for a headless one. */
+    /** "None" for a headless service. */
     readonly clusterIP?: string;
-    /** Of both families, if there are two. */
+    /** One address of each family, if there are two. */
     readonly clusterIPs?: readonly string[];
     readonly ports?: readonly { readonly name?: string; readonly port: number }[];
   };

@@ -9,7 +9,7 @@ test("reason, code, message and details of a Status are kept", () => {
   expect(error.message).toBe("updating pods a/x: modified");
 });
 
-test("a code that is unusual for its reason is kept", () => {
+test("an unusual code for a reason is kept", () => {
   const error = responseError(500, JSON.stringify({ ...createStatus("Timeout", "slow"), code: 500 }), undefined, "x");
   expect(error.status).toMatchObject({ reason: "Timeout", code: 500 });
 });
@@ -21,7 +21,7 @@ test("Retry-After comes from the header or from the details", () => {
   expect(retryAfterMs(responseError(503, "", undefined, "x"))).toBeUndefined();
 });
 
-test("what is no Status becomes one by its HTTP code", () => {
+test("an answer that is not a Status becomes one by its HTTP code", () => {
   expect(responseError(502, "<html>bad gateway</html>", undefined, "x").status).toMatchObject({
     reason: "InternalError",
     code: 502,

@@ -1,5 +1,5 @@
-// The API server's refusals as StatusError. Invariant: reason, code, message, details and Retry-After are kept as sent;
-// what is no Status (a proxy's error page, say) becomes one by its HTTP code. Pure.
+// Turns refusals of the API server into StatusErrors. Reason, code, message, details and Retry-After stay as sent. An answer that
+// is not a Status, such as a load balancer's error page, becomes one by its HTTP code. Pure.
 import { createStatus, type Status, type StatusDetails, StatusError, type StatusReason } from "../status.ts";
 
 const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
@@ -22,11 +22,11 @@ const REASON_OF_CODE: Readonly<Record<number, StatusReason>> = {
 const MAX_MESSAGE_LENGTH = 500;
 
 /**
- * The error that an answer stands for.
+ * The error for an answer.
  * @param code HTTP status code
  * @param body the text of the answer
  * @param retryAfter the Retry-After header, in seconds
- * @param doing what was being done, for the message: "listing pods"
+ * @param doing what the caller was doing, for the message: "listing pods"
  */
 export function responseError(code: number, body: string, retryAfter: string | undefined, doing: string): StatusError {
   const sent = parseStatus(body);
@@ -39,13 +39,13 @@ export function responseError(code: number, body: string, retryAfter: string | u
     : statusError({ ...sent, code: sent.code || code, reason: sent.reason || reasonOf(code) }, retryAfter, doing);
 }
 
-/** The error that an ERROR event of a watch carries. */
+/** The error for an ERROR event of a watch. */
 export function watchError(object: unknown, doing: string): StatusError {
-  const sent = isStatusObject(object) ? object : createStatus("InternalError", "an ERROR event without a Status");
+  const sent = isStatusObject(object) ? object : createStatus("InternalError", "the ERROR event has no Status");
   return statusError({ ...sent, reason: sent.reason || reasonOf(sent.code) }, undefined, doing);
 }
 
-/** How long the server asks to wait before a retry, in milliseconds; undefined if it does not say. */
+/** How long the server asks the client to wait before a retry, in milliseconds; undefined if the answer does not say. */
 export function retryAfterMs(error: StatusError): number | undefined {
   const seconds = error.status.details?.retryAfterSeconds;
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
@@ -62,7 +62,8 @@ function statusError(status: Status, retryAfter: string | undefined, doing: stri
       ? { ...status.details, retryAfterSeconds: seconds }
       : status.details;
   const error = new StatusError(status.reason, `${doing}: ${status.message}`, details);
-  // The constructor derives the code from the reason; what the server sent wins (500 with reason ServerTimeout, say).
+  // The constructor derives the code from the reason, but the code that the server sent counts (500 with reason ServerTimeout,
+  // for example).
   return Object.assign(error, { status: { ...error.status, message: status.message, code: status.code } });
 }
 

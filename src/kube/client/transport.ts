@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection pool to the API server. Invariant: TLS is verified, a token never goes over a connection that
-// is neither encrypted nor loopback, and every exchange ends by its signal. Knows nothing of Kubernetes objects.
+// One HTTP/1.1 connection pool to the API server. TLS is verified, a token never leaves over a connection that is neither
+// encrypted nor loopback, and every exchange ends by its signal. Made by client.ts.
 import type { IncomingHttpHeaders } from "node:http";
 import { Pool } from "undici";
 import { errorMessage, MeshError } from "../../base/errors.ts";
@@ -26,25 +26,25 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-// Node sends a probe a second after this idle time and gives up after ten of them: a dead peer is found in 25 s, also
-// under a watch that has nothing to say.
+// Node sends a probe each second after this idle time and gives up after ten. So a dead peer is found in 25 s, also under an idle
+// watch.
 const TCP_KEEPALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-// Below kube-apiserver's 90 s (and most load balancers' 60 s), so that it is rarely the server who closes first.
+// Below kube-apiserver's 90 s and most load balancers' 60 s, so that the server is rarely the first to close.
 const IDLE_CONNECTION_MS = 30_000;
 
 /** @throws MeshError `BAD_CONNECTION` for a server URL that cannot be used */
 export function createTransport(connection: KubeConnection): Transport {
   const server = parseServer(connection.server);
   const pool = new Pool(server.origin, {
-    allowH2: false, // undici's HTTP/2 leaked aborted requests; watches want a connection each anyway
+    allowH2: false, // undici's HTTP/2 leaked aborted requests, and each watch needs its own connection anyway
     keepAliveTimeout: IDLE_CONNECTION_MS,
-    headersTimeout: 0, // deadlines are the client's, by its own clock
+    headersTimeout: 0, // the client has deadlines by its own clock
     bodyTimeout: 0,
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
       keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-      rejectUnauthorized: true, // not even NODE_TLS_REJECT_UNAUTHORIZED turns it off
+      rejectUnauthorized: true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
       ...(connection.caPem === undefined ? {} : { ca: connection.caPem }),
       ...(connection.clientCert === undefined ? {} : { cert: connection.clientCert }),
       ...(connection.clientKey === undefined ? {} : { key: connection.clientKey }),
@@ -76,13 +76,13 @@ export function createTransport(connection: KubeConnection): Transport {
   };
 }
 
-/** What a broken exchange is thrown as: the signal's reason if that fired, else `KUBE_UNREACHABLE`. */
+/** The error for a broken exchange: the signal's reason if it fired, else `KUBE_UNREACHABLE`. */
 export function connectionError(cause: unknown, signal: AbortSignal, host: string): unknown {
   if (signal.aborted) return signal.reason;
   return new MeshError("KUBE_UNREACHABLE", `talking to the API server at ${host}`, { cause });
 }
 
-/** True if the peer closed a connection under a request, as happens to one that was idle in the pool. */
+/** True if the peer closed a connection during a request, as can happen to an idle connection of the pool. */
 export function isConnectionReset(error: unknown): boolean {
   const cause = error instanceof MeshError && error.code === "KUBE_UNREACHABLE" ? error.cause : undefined;
   return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "UND_ERR_SOCKET");

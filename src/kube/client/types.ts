@@ -1,13 +1,13 @@
-// What the client takes and gives: the interface that src/runtime is written against and that tests stand in for.
+// The interface of the client. src/runtime is written against it, and tests replace it.
 import type { KubeList, KubeObject } from "../types.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 import type { TransportRequest } from "./transport.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Upper bound in milliseconds for each HTTP exchange; default 30,000. */
+  /** Upper bound of each HTTP exchange in milliseconds; the default is 30,000. */
   readonly timeoutMs?: number;
-  /** How often a 429 or 503 with Retry-After is tried again; default the client's. */
+  /** How often a 429 or 503 with Retry-After is retried; the default is the client's. */
   readonly maxRetries?: number;
 }
 
@@ -19,19 +19,19 @@ export interface SelectorOptions {
 }
 
 export interface ListOptions extends CallOptions, SelectorOptions {
-  /** Objects a page; default 500; 0 asks for everything at once. */
+  /** Objects on one page; the default is 500; 0 requests everything at once. */
   readonly pageSize?: number;
-  /** Absent or "": the newest state. "0": whatever the server has in its cache. */
+  /** Absent or "": the newest state. "0": any state in the server's cache. */
   readonly resourceVersion?: string;
 }
 
 export interface WatchOptions extends SelectorOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Events after this version; absent: the current objects as ADDED first. */
+  /** Events after this version. Absent: first the current objects as ADDED. */
   readonly resourceVersion?: string;
-  /** When the server shall end the stream; default 300. */
+  /** After how many seconds the server ends the stream; the default is 300. */
   readonly timeoutSeconds?: number;
-  /** No byte for this long, not even a bookmark (one a minute): the connection is dead. Default 90,000. */
+  /** Without a byte for this long the connection is dead; the default is 90,000. The server sends a bookmark each minute. */
   readonly silenceMs?: number;
 }
 
@@ -44,7 +44,7 @@ export interface WriteOptions extends CallOptions {
   readonly dryRun?: boolean;
 }
 
-/** A patch, by its kind. An apply is forced unless said otherwise: a controller owns the fields that it applies. */
+/** A patch, by its kind. An apply is forced by default: a controller owns the fields that it applies. */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }
   | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] }
@@ -64,7 +64,7 @@ export interface PatchOptions extends WriteOptions {
 export interface DeleteOptions extends CallOptions {
   readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
   readonly gracePeriodSeconds?: number;
-  /** Only the object with this uid or version is deleted. */
+  /** Deletes the object only if it has this uid or version. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
@@ -75,20 +75,20 @@ export interface RawRequest extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** What is being done, for error messages; default method and path. */
+  /** What the caller is doing, for error messages; the default is method and path. */
   readonly doing?: string;
 }
 
 /**
- * A typed client of the Kubernetes API. Refusals are thrown as StatusError, everything else as MeshError:
- * `KUBE_UNREACHABLE`, `KUBE_TIMEOUT`, `KUBE_MALFORMED`, `WATCH_TRUNCATED`, `WATCH_MALFORMED`, or the signal's own reason.
- * A 429 or 503 that says Retry-After is retried a few times.
+ * A typed client of the Kubernetes API. It throws refusals as StatusError, all else as MeshError: `KUBE_UNREACHABLE`,
+ * `KUBE_TIMEOUT`, `KUBE_MALFORMED`, `WATCH_TRUNCATED`, `WATCH_MALFORMED`, or the signal's reason. It retries a 429 or 503 with
+ * Retry-After a few times.
  */
 export interface KubeClient {
   /** Any request; resolves with the parsed JSON of the answer. */
   request(request: RawRequest): Promise<unknown>;
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
-  /** Everything, page by page; a list whose continuation expires is begun again. */
+  /** All objects, page by page. A list with an expired continuation starts again. */
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** Creates the object in its own namespace. */
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
@@ -105,7 +105,7 @@ export interface KubeClient {
     body: unknown,
     options?: CallOptions,
   ): Promise<unknown>;
-  /** Events until the server ends the stream (the iteration ends) or something fails (it throws). */
+  /** Yields events until the server ends the stream. Throws when something fails. */
   watch<T extends KubeObject>(resource: Resource<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
   /** Ends every exchange and closes the connections. */
   close(): Promise<void>;

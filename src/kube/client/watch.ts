@@ -1,5 +1,5 @@
-// One watch: a stream of events until the server ends it. Invariant: an event is given exactly as sent, in order, or the
-// iteration throws; silence, a reset, a torn line and an ERROR event are errors, only a clean end is an end.
+// One watch: a stream of events until the server ends it. Every event is passed on as sent and in order. Silence, a reset, an
+// incomplete line and an ERROR event throw. Called by client.ts.
 import { MeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../types.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
@@ -12,10 +12,10 @@ import { connectionError, type TransportResponse } from "./transport.ts";
 import type { WatchEvent, WatchOptions } from "./types.ts";
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
-// kube-apiserver sends a bookmark about once a minute, so this is one that is overdue.
+// kube-apiserver sends a bookmark about once a minute. After this time it is overdue.
 const DEFAULT_SILENCE_MS = 90_000;
 
-/** Watches a collection. The caller keeps the resourceVersion and begins again; see src/runtime/reflector.ts. */
+/** Watches a collection. The caller remembers the resourceVersion and starts again; see src/runtime/reflector.ts. */
 export async function* watchCollection<T extends KubeObject>(
   context: ExchangeContext,
   resource: Resource<T>,
@@ -44,7 +44,7 @@ export async function* watchCollection<T extends KubeObject>(
       for (const line of lines) yield readEvent(line, project, doing);
     }
   } finally {
-    response.body.destroy(); // frees the connection also when the consumer has enough
+    response.body.destroy(); // also frees the connection when the consumer stops early
   }
 }
 
@@ -65,14 +65,14 @@ function readEvent<T extends KubeObject>(line: unknown, project: (object: KubeOb
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
-      if (!object?.metadata?.name) throw new MeshError("WATCH_MALFORMED", `${doing}: an event without an object`);
+      if (!object?.metadata?.name) throw new MeshError("WATCH_MALFORMED", `${doing}: an event has no object`);
       return { type, object: project(object) };
     case "BOOKMARK":
-      if (!object?.metadata) throw new MeshError("WATCH_MALFORMED", `${doing}: a bookmark without metadata`);
+      if (!object?.metadata) throw new MeshError("WATCH_MALFORMED", `${doing}: a bookmark has no metadata`);
       return { type, object };
     case "ERROR":
       throw watchError(object, doing);
     default:
-      throw new MeshError("WATCH_MALFORMED", `${doing}: an event of unknown type ${JSON.stringify(type)}`);
+      throw new MeshError("WATCH_MALFORMED", `${doing}: the event type is unknown: ${JSON.stringify(type)}`);
   }
 }

@@ -1,4 +1,4 @@
-// Comparing bytes with text without making a string of them. Used by the readers of both encodings.
+// Compares bytes with text without making a string of the bytes. Used by the readers of both encodings.
 
 /** True if these bytes are the characters of `text`, all of them ASCII. */
 export function equalsAscii(bytes: Uint8Array, start: number, end: number, text: string): boolean {

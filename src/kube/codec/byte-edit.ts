@@ -1,14 +1,14 @@
-// Edits on bytes that leave every other byte as it is. Invariant: an edit names its place in the original, so that edits found
-// apart can be made at once and each byte is copied once. Used where names are replaced and parts are left out.
+// Edits of bytes. Every edit gives its place in the original, so edits that were found apart can be made at once and each byte is
+// copied once. Used to replace names and to leave parts out.
 
-/** What stands from `start` to `end` is replaced, or left out. */
+/** Replaces the bytes from `start` to `end`, or leaves them out. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly replacement?: Uint8Array;
 }
 
-/** The bytes with the edits made; they must be in order and apart. The same array if there are none. */
+/** The bytes with the edits made: the same array if there are none. The edits must be in order and must not overlap. */
 export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   if (edits.length === 0) return bytes;
   const parts: Uint8Array[] = [];
@@ -22,7 +22,7 @@ export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Arra
   return Buffer.concat(parts);
 }
 
-/** How many bytes shorter the edits make the text. */
+/** How many bytes the edits save. */
 export function savedBy(edits: readonly Edit[]): number {
   return edits.reduce((saved, { start, end, replacement }) => saved + end - start - (replacement?.length ?? 0), 0);
 }

@@ -1,46 +1,49 @@
-// A contiguous view on the part of a stream that is not dealt with yet. Invariants: bytes once handed out are never overwritten;
-// only what straddles two chunks is copied, and growing costs O(1) a byte, so an item over a thousand chunks is copied about
-// twice and one inside a chunk never. Used by the list filters and the frame splitters.
+// A contiguous view of the part of a stream that is not processed yet. Bytes that were handed out are never overwritten. Used by
+// the list filters and the frame splitters.
+//
+// Only bytes that span two chunks are copied, and growing costs O(1) for each byte: an item that spans a thousand chunks is
+// copied about twice, an item inside one chunk never.
 import { asBuffer } from "./types.ts";
 
 const NO_BYTES = Buffer.alloc(0);
 const MIN_JOIN_BYTES = 1024;
 
 export class ByteWindow {
-  /** Valid up to `end`; behind it there may be spare room with stale bytes. */
+  /** Valid up to `end`. The bytes after `end` are spare room. */
   bytes: Buffer = NO_BYTES;
   end = 0;
   #owned = false;
-  /** The last chunk, of which only a part may be in the window yet, and how much of it is. */
+  /** The last chunk. Only a part of it may be in the window yet. */
   #chunk: Buffer = NO_BYTES;
-  #taken = 0;
+  #takenOfChunk = 0;
 
-  /** Takes the next chunk. It is put into the window by `extend`, which must be called until there is no more of it. */
+  /** Takes the next chunk. `extend` moves it into the window and must be called until it returns undefined. */
   append(chunk: Uint8Array): void {
     this.#chunk = asBuffer(chunk);
-    this.#taken = 0;
+    this.#takenOfChunk = 0;
   }
 
   /**
-   * Takes more of the chunk into the window; what lies before `from` is gone. `from` may lie behind the end: then bytes that
-   * have not come yet are not needed either.
-   * @returns how far the positions moved down: the caller subtracts it from those that it holds; undefined if there is no more
+   * Moves more of the chunk into the window and forgets the bytes before `from`. A `from` after the end also skips bytes that
+   * have not arrived yet.
+   * @returns how far the positions moved down, which the caller subtracts from its own positions; undefined at the end of the
+   *   chunk
    */
   extend(from: number): number | undefined {
     const chunk = this.#chunk;
-    const taken = this.#taken;
+    const taken = this.#takenOfChunk;
     if (taken === chunk.length) return undefined;
     const rest = this.end - from;
-    // All that is still needed lies in the chunk itself.
+    // The chunk itself holds everything that is still needed.
     if (rest <= taken) {
-      this.#taken = chunk.length;
+      this.#takenOfChunk = chunk.length;
       this.bytes = chunk;
       this.end = chunk.length;
       this.#owned = false;
       return from - (taken - rest);
     }
     const part = chunk.subarray(taken, taken + Math.max(rest, MIN_JOIN_BYTES));
-    this.#taken += part.length;
+    this.#takenOfChunk += part.length;
     if (this.#owned && this.end + part.length <= this.bytes.length) {
       this.bytes.set(part, this.end);
       this.end += part.length;
@@ -61,6 +64,6 @@ export class ByteWindow {
     this.end = 0;
     this.#owned = false;
     this.#chunk = NO_BYTES;
-    this.#taken = 0;
+    this.#takenOfChunk = 0;
   }
 }

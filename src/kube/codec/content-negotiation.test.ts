@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodingOf, narrowAccept, preferredEncoding } from "./content-negotiation.ts";
 
-describe("the encoding of a body", () => {
+describe("encodingOf", () => {
   test.each([
     ["application/json", "json"],
     ["application/json; charset=utf-8", "json"],
@@ -25,7 +25,7 @@ describe("the encoding of a body", () => {
   });
 });
 
-describe("Accept narrowed to what can be filtered", () => {
+describe("narrowAccept", () => {
   test.each([
     ["application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf,application/json"],
     [

@@ -3,7 +3,7 @@
 import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { Encoding } from "./types.ts";
 
-/** How a body is encoded. `other` cannot be filtered. */
+/** The encoding of a body. `other` cannot be filtered. */
 export type BodyEncoding = "json" | "protobuf" | "cbor" | "other";
 
 const ENCODINGS: ReadonlyMap<string, BodyEncoding> = new Map([
@@ -15,19 +15,17 @@ const ENCODINGS: ReadonlyMap<string, BodyEncoding> = new Map([
   ["application/cbor-seq", "cbor"],
 ]);
 
-// A server chooses JSON for these where JSON is its first type, as it is for every API server.
+// A server answers these with its first type, which is JSON for every API server.
 const WILDCARDS: ReadonlySet<string> = new Set(["*/*", "application/*"]);
 
-/**
- * The encoding of a body, by its Content-Type; parameters do not matter. JSON Patch is `other`: its document is no object.
- */
+/** The encoding of a body, by its Content-Type without parameters. JSON Patch is `other`, as its document is not an object. */
 export function encodingOf(contentType: string | undefined): BodyEncoding {
   return ENCODINGS.get(mediaTypeOf(contentType)) ?? "other";
 }
 
 /**
- * The Accept header without the clauses whose responses cannot be filtered (CBOR, YAML, text); order, parameters and
- * weights stay. "application/json" if nothing is left or nothing was there.
+ * The Accept header without the clauses whose responses cannot be filtered (CBOR, YAML, text). Order, parameters and weights
+ * stay. "application/json" if no clause is left.
  */
 export function narrowAccept(accept: string | undefined): string {
   const clauses = parseAccept(accept).filter(({ encoding }) => encoding !== undefined);
@@ -35,8 +33,8 @@ export function narrowAccept(accept: string | undefined): string {
 }
 
 /**
- * Which of our two encodings the client prefers: the clause of the highest quality wins, the first one among equals. JSON if
- * it names neither, since every client of Kubernetes reads it. For answers that the proxy makes itself.
+ * The encoding that the client prefers for answers that the proxy makes: the clause with the highest quality, the first among
+ * equals. JSON if the client accepts neither, since every Kubernetes client reads it.
  */
 export function preferredEncoding(accept: string | undefined): Encoding {
   let best: { readonly encoding: Encoding; readonly quality: number } = { encoding: "json", quality: 0 };
@@ -49,13 +47,13 @@ export function preferredEncoding(accept: string | undefined): Encoding {
 /** One clause of an Accept header. */
 interface AcceptClause {
   readonly text: string;
-  /** What it asks for; undefined if that cannot be filtered. */
+  /** The encoding it accepts; undefined if responses in it cannot be filtered. */
   readonly encoding: Encoding | undefined;
-  /** 0 for one that is no number. */
+  /** 0 if it is not a number. */
   readonly quality: number;
 }
 
-// Commas inside quoted parameter values separate too, as they do for the API server (github.com/munnerz/goautoneg).
+// Commas inside quoted parameters separate clauses too, as they do for the API server (github.com/munnerz/goautoneg).
 function parseAccept(accept = ""): AcceptClause[] {
   const clauses: AcceptClause[] = [];
   for (const part of accept.split(",")) {

@@ -1,22 +1,23 @@
-// Which elements of a list pass, and as what: what the filters of both encodings do with an element once it has been read.
+// Decides for each element of a list whether it passes, and in which form. Used by the list filters of both encodings, which read
+// the elements.
 import type { ItemMeta, Keep, ListPart, ReadOptions, Rewrite } from "./types.ts";
 
 export interface ListFilterOptions extends ReadOptions {
-  /** Upper bound of one item in bytes; default 16 MiB. More is `CODEC_TOO_LARGE`. */
+  /** Upper bound of one item in bytes; the default is 16 MiB. A larger item is `CODEC_TOO_LARGE`. */
   readonly maxItemBytes?: number | undefined;
-  /** Protobuf only: how many kept bytes to hold for an exact length before filler is used; default 4 MiB. */
+  /** Protobuf only: how many kept bytes to hold for an exact length before filler is used. The default is 4 MiB. */
   readonly maxHeldBytes?: number | undefined;
-  /** What kept elements become; the default leaves them. */
+  /** The new form of a kept element. By default it stays as it is. */
   readonly rewrite?: Rewrite | undefined;
-  /** Nothing is left out, for a filter that only rewrites: what cannot be read passes as it is, and the count stays. */
+  /** For a filter that only rewrites: elements that cannot be read pass unchanged, and `remainingItemCount` stays. */
   readonly keepsAll?: boolean | undefined;
 }
 
 export class ElementFilter {
   kept = 0;
-  /** Foreign elements and those that could not be read. */
+  /** Elements of other subsets, and elements that could not be read. */
   dropped = 0;
-  /** Nothing is left out. */
+  /** Every element passes. */
   readonly keepsAll: boolean;
   readonly #keep: Keep;
   readonly #rewrite: Rewrite | undefined;
@@ -27,7 +28,7 @@ export class ElementFilter {
     this.keepsAll = keepsAll;
   }
 
-  /** Counts the element. False if it is left out, as one without readable metadata is. */
+  /** Counts the element. False if it is left out. Without readable metadata only `keepsAll` lets it pass. */
   passes(meta: ItemMeta | undefined): boolean {
     const passes = meta === undefined ? this.keepsAll : this.#keep(meta);
     if (passes) this.kept++;
@@ -35,7 +36,7 @@ export class ElementFilter {
     return passes;
   }
 
-  /** What goes out for a kept element; undefined if it goes as it is. */
+  /** The new bytes of a kept element; undefined if it stays as it is. */
   rewritten(bytes: Buffer, start: number, end: number, meta: ItemMeta | undefined, part: ListPart): Uint8Array | undefined {
     if (this.#rewrite === undefined || meta === undefined) return undefined;
     const element = bytes.subarray(start, end);

@@ -1,5 +1,5 @@
-// Splits a JSON watch stream by document, since any number of events may share a chunk and white space is free. Each frame
-// ends with one newline, added where the stream has none yet, for the clients that read lines. Used through watch-frames.ts.
+// Splits a JSON watch stream into its documents: one chunk may hold several, and white space between them is free. Each frame
+// ends with one newline, for clients that read lines. Used through watch-frames.ts.
 import { ByteWindow } from "./byte-window.ts";
 import { NEWLINE, OPEN_BRACE, skipSpace } from "./json-scan.ts";
 import { JsonWalker } from "./json-walker.ts";
@@ -10,7 +10,7 @@ export class JsonFrameSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   readonly #window = new ByteWindow();
   readonly #walker = new JsonWalker();
-  /** Where the document in hand begins. */
+  /** Where the current document begins. */
   #start = 0;
   #inDocument = false;
 
@@ -32,7 +32,7 @@ export class JsonFrameSplitter implements FrameSplitter {
       this.#takeDocuments(onFrame);
     }
     if (this.#inDocument) return;
-    // An idle watch may last for hours: it should not keep its last chunk.
+    // An idle watch may last for hours and should not keep its last chunk.
     this.#window.clear();
     this.#walker.moveTo(this.#window.bytes, 0, 0);
     this.#start = 0;

@@ -1,5 +1,5 @@
-// Reads one JSON watch event in one pass: its keys and those of its object, no deeper. Used through watch-frames.ts and by
-// the renamer.
+// Reads one JSON watch event in one pass: its keys and the keys of its object, no deeper. Used through watch-frames.ts and by
+// json-rename.ts.
 
 import { equalsAscii } from "./ascii.ts";
 import { applyEdits } from "./byte-edit.ts";
@@ -26,7 +26,7 @@ export interface JsonEvent {
   readonly objectEnd: number;
   /** The object's metadata; undefined if it cannot be read with certainty. */
   readonly meta: ItemMeta | undefined;
-  /** Where the rows of a metav1.Table begin; undefined if the object is none. */
+  /** Where the rows of a metav1.Table begin; undefined if the object is no Table. */
   readonly rowsStart: number | undefined;
 }
 
@@ -51,7 +51,7 @@ export function readJsonFrame(frame: Uint8Array, options: ReadOptions): WatchFra
 export function filterJsonTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions): Uint8Array {
   const bytes = asBuffer(frame);
   const { rowsStart } = readJsonEvent(bytes);
-  if (rowsStart === undefined) throw malformed("no Table");
+  if (rowsStart === undefined) throw malformed("the event has no Table");
   const sequence = new SequenceCuts(bytes);
   forEachRow(bytes, rowsStart, options, (row, start, end) => sequence.add(start, end, row === undefined || !keep(row)));
   return applyEdits(bytes, sequence.cuts);
@@ -83,15 +83,15 @@ class EventReader {
       if (this.#is(TYPE, this.#type !== undefined)) this.#type = readText(this.#walker) ?? "";
       else if (this.#is(OBJECT, this.#objectEnd > 0)) this.#readObject();
     });
-    if (!isObject) throw malformed("no object");
-    if (!isWatchEventType(this.#type)) throw malformed("an unknown event type");
-    if (this.#objectEnd === 0) throw malformed("no object in the event");
+    if (!isObject) throw malformed("the event is not a JSON object");
+    if (!isWatchEventType(this.#type)) throw malformed("the event type is unknown");
+    if (this.#objectEnd === 0) throw malformed("the event has no object");
     return { type: this.#type, objectStart: this.#objectStart, objectEnd: this.#objectEnd, ...this.#content() };
   }
 
   #content(): Pick<JsonEvent, "meta" | "rowsStart"> {
     if (isTableType({ apiVersion: this.#apiVersion ?? "", kind: this.#kind ?? "" })) {
-      if (this.#rowsAmbiguous || this.#rowsStart === undefined) throw malformed("a Table without rows or with two");
+      if (this.#rowsAmbiguous || this.#rowsStart === undefined) throw malformed("a Table has no rows, or has them twice");
       return { meta: undefined, rowsStart: this.#rowsStart };
     }
     return { meta: this.#reader.meta, rowsStart: undefined };
@@ -99,7 +99,7 @@ class EventReader {
 
   #readObject(): void {
     const walker = this.#walker;
-    if (walker.valueByte !== OPEN_BRACE) throw malformed("an event's object is no object");
+    if (walker.valueByte !== OPEN_BRACE) throw malformed("the event's object is not a JSON object");
     this.#objectStart = walker.valueStart;
     this.#reader.begin("item");
     if (!this.#reader.read()) throw endsEarly();
@@ -108,7 +108,7 @@ class EventReader {
 
   #readMember(): void {
     const walker = this.#walker;
-    // A custom resource may have a field Kind or Rows: only what says that this is a Table must be beyond doubt.
+    // A custom resource may have a field Kind or Rows. Only a Table must be certain.
     const kind = walker.matches(KIND);
     const apiVersion = walker.matches(API_VERSION);
     const rows = walker.matches(ROWS);
@@ -120,7 +120,7 @@ class EventReader {
     }
   }
 
-  // The kind or version; an object that has it twice is not readable. In another case it is a custom resource's own field.
+  // The kind or version. A second one makes the object unreadable. Another case is a custom resource's own field.
   #readType(match: KeyMatch, before: string | undefined): string | undefined {
     if (match === "exact" && before === undefined) return readText(this.#walker) ?? "";
     if (match === "exact") this.#reader.refuse();
@@ -130,12 +130,14 @@ class EventReader {
   #is(name: KeyName, seen: boolean): boolean {
     const match = this.#walker.matches(name);
     if (match === "no") return false;
-    if (match === "variant" || seen) throw malformed(`the key ${name.text} twice or in another case`);
+    if (match === "variant" || seen) throw malformed(`the key ${name.text} occurs twice or in another case`);
     return true;
   }
 }
 
-/** Calls back with each row of a Table: the metadata of its object, or undefined, and the row's place. */
+/**
+ * Calls back with the metadata of each row's object, and with the row's place. The metadata is undefined if it cannot be read.
+ */
 function forEachRow(
   bytes: Buffer,
   rowsStart: number,
@@ -151,7 +153,7 @@ function forEachRow(
     onRow(reader.meta, start, walker.valueEnd);
   });
   if (isArray || equalsAscii(bytes, walker.valueStart, skipOver(walker), "null")) return;
-  throw malformed("a Table's rows are no array");
+  throw malformed("the rows of a Table are not an array");
 }
 
 function malformed(what: string): Error {

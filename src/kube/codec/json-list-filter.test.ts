@@ -41,7 +41,7 @@ function list(...items: (object | string)[]): string {
   return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[${texts.join(",")}]}\n`;
 }
 
-describe("the commas come out right", () => {
+describe("the commas of a filtered list are right", () => {
   const [a, b, x] = [item("mine", "a"), item("mine", "b"), item("foreign", "x")];
   test.each([
     ["the first item is dropped", [x, a, b], [a, b]],
@@ -57,7 +57,7 @@ describe("the commas come out right", () => {
 });
 
 describe("kept bytes", () => {
-  test("pass untouched, with odd numbers, escapes and white space", () => {
+  test("pass unchanged, with odd numbers, escapes and white space", () => {
     const odd =
       '{ "spec":{"n":9007199254740993,"f":1.50e+1,"s":"\\u0041\\"}{"},\n"metadata" : {"namespace":"mine" , "name":"a"} }';
     expect(filter(list(item("foreign", "x"), odd)).text).toBe(list(odd));
@@ -77,12 +77,12 @@ describe("kept bytes", () => {
 });
 
 describe("the list's metadata", () => {
-  test("loses remainingItemCount and keeps continue and resourceVersion when it stands before the items", () => {
+  test("loses remainingItemCount before the items and keeps continue and resourceVersion", () => {
     const body = '{"metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":12},"items":[]}';
     expect(filter(body).text).toBe('{"metadata":{"resourceVersion":"7","continue":"abc"},"items":[]}');
   });
 
-  test("loses remainingItemCount behind the items when something was dropped, as in a custom resource's list", () => {
+  test("loses remainingItemCount after the items when an item was dropped, as in a custom resource's list", () => {
     const body = (items: object[], meta: string) =>
       `{"apiVersion":"x/v1","items":${JSON.stringify(items)},"kind":"FooList","metadata":{${meta}}}`;
     const meta = '"continue":"c","remainingItemCount":3,"resourceVersion":"7"';
@@ -106,8 +106,8 @@ describe("the list's metadata", () => {
   });
 });
 
-describe("an item is judged by its own metadata", () => {
-  test("also when that stands behind decoys", () => {
+describe("an item is filtered by its own metadata", () => {
+  test("also when decoys come before it", () => {
     const decoys = {
       data: { metadata: { namespace: "mine" }, items: [{ metadata: { namespace: "mine" } }] },
       text: '"metadata":{"namespace":"mine"}',
@@ -126,14 +126,14 @@ describe("an item is judged by its own metadata", () => {
     expect(filter(list('{"metadata":{"namespace":"mine\\u0000"}}')).dropped).toBe(1);
   });
 
-  test("with an escape in it, though its bytes are the namespace before it", () => {
+  test("also when an escape makes it differ from the previous namespace's bytes", () => {
     const spelled = (namespace: string) => `{"metadata":{"namespace":"${namespace}"}}`;
     const seen: string[] = [];
     filter(list(spelled(String.raw`a\\u0062`), spelled(String.raw`a\u0062`)), ({ namespace }) => seen.push(namespace) > 0);
     expect(seen.slice(0, 2)).toEqual([String.raw`a\u0062`, "ab"]);
   });
 
-  test("that of a cluster-scoped object has the namespace of no name", () => {
+  test("and a cluster-scoped object has an empty namespace", () => {
     const seen: ItemMeta[] = [];
     filter(list({ metadata: { name: "node" } }), (meta) => seen.push({ ...meta }) > 0);
     expect(seen[0]).toEqual({ namespace: "", name: "node" });
@@ -184,8 +184,8 @@ describe("a Table", () => {
   });
 });
 
-describe("what is no list", () => {
-  test("passes untouched if it is a Status", () => {
+describe("a document that is not a list", () => {
+  test("passes unchanged if it is a Status", () => {
     const status = '{"kind":"Status","apiVersion":"v1","metadata":{"remainingItemCount":1},"message":"items: []","code":403}\n';
     expect(filter(status)).toEqual({ text: status, kept: 0, dropped: 0 });
   });
@@ -224,7 +224,7 @@ describe("errors", () => {
     expect(code([...body])).toBe("CODEC_MALFORMED");
   });
 
-  test("a body without a byte is truncated", () => {
+  test("an empty body is truncated", () => {
     expect(code("")).toBe("CODEC_TRUNCATED");
   });
 
@@ -235,16 +235,16 @@ describe("errors", () => {
     expect(code(body, { maxItemBytes: 4000 })).toBe("none");
   });
 
-  test("a document that never comes to its items is too large", () => {
+  test("a document with too many bytes before its items is too large", () => {
     expect(code(`{"kind":"Pod","spec":"${"x".repeat(5000)}`, { maxItemBytes: 2000 })).toBe("CODEC_TOO_LARGE");
   });
 
-  test("nesting without end is malformed", () => {
+  test("endless nesting is malformed", () => {
     expect(code(`{"items":[${"[".repeat(20_000)}`)).toBe("CODEC_MALFORMED");
   });
 });
 
-test("kept bytes leave while the list is still coming, and what is held stays small", () => {
+test("kept bytes leave while the list still arrives, and few bytes are held", () => {
   const one = createListFilter("json", mine);
   let emitted = 0;
   const emit = (slice: Uint8Array): void => {
@@ -256,14 +256,14 @@ test("kept bytes leave while the list is still coming, and what is held stays sm
   expect(emitted).toBe(10 + 100 * text.length + 99);
 });
 
-test("an object of many levels, walked and skipped, costs no stack", () => {
+test("a deeply nested object uses no stack, walked or skipped", () => {
   const deep = (levels: number) => `${'{"metadata":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
   const text = (levels: number) => `{"items":[{"spec":${deep(levels)},"metadata":{"namespace":"mine","x":${deep(levels)}}}]}`;
   expect(filter(text(9_990)).kept).toBe(1);
   expect(code(text(10_000))).toBe("CODEC_MALFORMED");
 });
 
-test("an object of eight megabytes in small chunks is copied a few times, not once a chunk", () => {
+test("an object of eight megabytes in small chunks is copied a few times, not once for each chunk", () => {
   const body = Buffer.from(list(item("mine", "a", { data: { a: "x".repeat(4e6), b: Array.from({ length: 1e6 }, () => 1) } })));
   const chunks = Array.from({ length: Math.ceil(body.length / 1_400) }, (_, index) =>
     body.subarray(index * 1_400, (index + 1) * 1_400),
@@ -271,7 +271,7 @@ test("an object of eight megabytes in small chunks is copied a few times, not on
   expect(runFilter(createListFilter("json", mine), chunks).equals(body)).toBe(true);
 });
 
-test.each(["kind", "metadata"])("a key %s that goes on in the next chunk is read as that key", (key) => {
+test.each(["kind", "metadata"])("a key %s that is split between chunks is read as that key", (key) => {
   const body = Buffer.from(`{"items":[],"${key}":{"remainingItemCount":1},"\\u006bind":"x"}`);
   for (let cut = 1; cut < body.length; cut++) {
     const one = createListFilter("json", mine);
@@ -279,7 +279,7 @@ test.each(["kind", "metadata"])("a key %s that goes on in the next chunk is read
   }
 });
 
-test("a string of a megabyte full of quotes and backslashes is skipped whole, in chunks of any size", () => {
+test("a string of a megabyte full of quotes and backslashes is skipped as a whole, in chunks of any size", () => {
   const body = Buffer.from(
     list(item("mine", "a", { data: '\\"}],"metadata":{"namespace":"foreign"}'.repeat(30_000) }), item("foreign", "x")),
   );

@@ -1,6 +1,8 @@
-// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with their commas.
-// Invariants: nothing is emitted before the array has been found (so a document that is no list never gets out), an element
-// only after it has been read to its end, and what is held is bounded by one element.
+// The filter for JSON lists and Tables. It copies runs of kept bytes and leaves dropped elements out, with their commas. Used
+// through list-filter.ts.
+//
+// It emits nothing before it has found the array, so a document that is not a list never gets out. It emits an element only after
+// reading it to its end, and it holds at most one element.
 import { equalsAscii } from "./ascii.ts";
 import type { Edit } from "./byte-edit.ts";
 import { ByteWindow } from "./byte-window.ts";
@@ -20,15 +22,15 @@ export class JsonListFilter {
   readonly #output = new JsonListOutput(this.#window);
   readonly #reader: JsonObjectReader;
   readonly #head = new JsonListHead();
-  /** Until the array is found everything is held, and cuts are only noted. */
+  /** True until the array is found. Everything before it is held, and its cuts are only noted. */
   #inHead = true;
   #cuts: Edit[] = [];
-  /** The key whose value is in hand at the list's own level. */
+  /** The key of the list whose value is being read. */
   #key: ListKey | undefined;
-  /** What the elements of the array that is walked are. */
+  /** What the current array holds. */
   #part: ListPart = "item";
   #isFirstElement = true;
-  /** An element is being read; where it begins. */
+  /** True while an element is being read. */
   #inElement = false;
   #elementStart = 0;
 
@@ -59,7 +61,7 @@ export class JsonListFilter {
     this.#output.release(emit);
   }
 
-  // One value of the list, or one element. False if it needs more bytes.
+  // Reads one value of the list, or one element. False if it needs more bytes.
   #step(emit: Emit): boolean {
     const walker = this.#walker;
     if (this.#inElement) return this.#reader.read() && this.#closeElement(emit);
@@ -105,7 +107,7 @@ export class JsonListFilter {
     if (!this.#inHead) this.#output.pass(valueEnd);
   }
 
-  // In the head nobody knows yet whether something will be dropped: there the count always goes.
+  // Before the array nothing has been dropped yet, so the count is always left out.
   #leaveOutCount(emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
     if (this.#inHead) this.#cuts.push(...cutRemainingItemCount(bytes, valueStart));
@@ -135,7 +137,7 @@ export class JsonListFilter {
     return true;
   }
 
-  // Of the array, or of the whole document.
+  // Closes the array, or the whole document.
   #close(): void {
     const walker = this.#walker;
     if (walker.isDone && this.#inHead && !this.#head.isStatus) throw notAList();
@@ -155,7 +157,7 @@ export class JsonListFilter {
     if (bytes > this.#maxItemBytes)
       throw codecError(
         "CODEC_TOO_LARGE",
-        `filtering a JSON list: an item, or what stands around them, over ${this.#maxItemBytes} bytes`,
+        `filtering a JSON list: an item, or the list without its items, is over ${this.#maxItemBytes} bytes`,
       );
   }
 }

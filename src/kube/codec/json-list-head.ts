@@ -1,5 +1,5 @@
-// What the filter reads of a JSON list's own keys: which key is which, whether the document is a Status instead, and where
-// `remainingItemCount` stands, which would tell how much was taken out. Used by the JSON list filter only.
+// Reads the keys of a JSON list itself: which array is the items, whether the document is a Status, and where
+// `remainingItemCount` is, which would reveal how much was dropped. Used by json-list-filter.ts only.
 import type { Edit } from "./byte-edit.ts";
 import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyName, keyName } from "./json-string.ts";
@@ -8,7 +8,7 @@ import type { JsonWalker } from "./json-walker.ts";
 import { isStatusType } from "./object-type.ts";
 import { codecError } from "./types.ts";
 
-/** The top-level keys that matter; anything else is `other`. */
+/** The top-level keys that the filter reads; anything else is `other`. */
 export type ListKey = "items" | "rows" | "metadata" | "kind" | "apiVersion" | "other";
 
 const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metadata", "kind", "apiVersion"] as const).map(
@@ -16,20 +16,22 @@ const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metad
 );
 const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
 
-/** The keys of one list, as they come by. */
+/** The keys of one list, in the order of the document. */
 export class JsonListHead {
   readonly #arrays = new Set<ListKey>();
   readonly #kinds: string[] = [];
   readonly #apiVersions: string[] = [];
 
-  /** Which key the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, or one under a key in another case. */
+  /**
+   * The key that the walker has just read. Throws `CODEC_MALFORMED` for a second array of items, and for its key in another case.
+   */
   classifyKey(walker: JsonWalker): ListKey {
     for (const [key, name] of KEYS) {
       const match = walker.matches(name);
       if (match === "no") continue;
       if (key !== "items" && key !== "rows") return match === "exact" ? key : "other";
       if (match === "variant" || this.#arrays.has(key)) {
-        throw codecError("CODEC_MALFORMED", `filtering a JSON list: the key ${key} twice or in another case`);
+        throw codecError("CODEC_MALFORMED", `filtering a JSON list: the key ${key} occurs twice or in another case`);
       }
       this.#arrays.add(key);
       return key;
@@ -37,12 +39,12 @@ export class JsonListHead {
     return "other";
   }
 
-  /** Remembers the value of `kind` or `apiVersion`, which begins here. */
+  /** Remembers the value of `kind` or `apiVersion` that begins at `start`. */
   noteType(key: "kind" | "apiVersion", bytes: Buffer, start: number): void {
     (key === "kind" ? this.#kinds : this.#apiVersions).push(readText(walkerAt(bytes, start)) ?? "");
   }
 
-  /** True if what has been seen says that the document is a metav1.Status, and nothing else. */
+  /** True if the keys so far say that the document is a metav1.Status, and nothing else. */
   get isStatus(): boolean {
     const [kind, ...otherKinds] = this.#kinds;
     const [apiVersion, ...otherVersions] = this.#apiVersions;
@@ -51,7 +53,7 @@ export class JsonListHead {
   }
 }
 
-/** The parts to leave out of the list's metadata, which begins here, so that the rest is valid JSON. */
+/** The cuts that remove the count from the list's metadata, which begins at `start`. */
 export function cutRemainingItemCount(bytes: Buffer, start: number): readonly Edit[] {
   const walker = walkerAt(bytes, start);
   const sequence = new SequenceCuts(bytes);

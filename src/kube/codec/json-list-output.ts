@@ -1,7 +1,7 @@
-// What of a JSON list goes to the client: runs of kept bytes, without the dropped elements and their commas. Invariant: a byte is
-// released once and in order, and only after what it belongs to has been decided. Used by the JSON list filter only.
+// The bytes of a JSON list that go to the client: runs of kept bytes, without the dropped elements and their commas. Each byte is
+// released once, in order, and only after its element was read. Used by json-list-filter.ts only.
 //
-// Positions in the window: [mark, hold) goes to the client, [hold, ...) is read but not decided.
+// Positions in the window: [mark, hold) goes to the client, [hold, ...) is read and not decided yet.
 import type { Edit } from "./byte-edit.ts";
 import type { ByteWindow } from "./byte-window.ts";
 import type { Emit } from "./types.ts";
@@ -16,35 +16,35 @@ export class JsonListOutput {
     this.#window = window;
   }
 
-  /** Everything lies `shift` lower in the window now. */
+  /** Moves the positions down by `shift`, as the window has. */
   move(shift: number): void {
     this.mark -= shift;
     this.hold -= shift;
   }
 
-  /** What stands before this position goes. */
+  /** Keeps everything before the position. */
   pass(position: number): void {
     this.hold = position;
   }
 
-  /** An array begins behind this position. */
+  /** Begins an array after the position. */
   openArray(position: number): void {
     this.hold = position;
     this.#anyKeptInArray = false;
   }
 
-  /** A comma goes with the element behind it, unless nothing has been kept before. */
+  /** Drops the comma of the next element, unless an element was kept before. */
   comma(at: number): void {
     if (!this.#anyKeptInArray) this.mark = this.hold = at + 1;
   }
 
-  /** The element that ends here goes. */
+  /** Keeps the element that ends at `end`. */
   keep(end: number): void {
     this.#anyKeptInArray = true;
     this.hold = end;
   }
 
-  /** The element between these positions goes with other bytes. */
+  /** Replaces the element between the positions. */
   replace(start: number, end: number, written: Uint8Array, emit: Emit): void {
     this.#releaseTo(start, emit);
     emit(written);
@@ -52,13 +52,13 @@ export class JsonListOutput {
     this.keep(end);
   }
 
-  /** The element that ends here does not go. */
+  /** Drops the element that ends at `end`. */
   drop(end: number, emit: Emit): void {
     this.release(emit);
     this.mark = this.hold = end;
   }
 
-  /** Passes what stands before this position, but for these parts. */
+  /** Keeps everything before the position except the cuts. */
   cut(cuts: readonly Edit[], position: number, emit: Emit): void {
     for (const { start, end } of cuts) {
       this.#releaseTo(start, emit);
@@ -67,7 +67,7 @@ export class JsonListOutput {
     this.hold = position;
   }
 
-  /** Hands on what is decided. */
+  /** Emits everything that is decided. */
   release(emit: Emit): void {
     this.#releaseTo(this.hold, emit);
   }

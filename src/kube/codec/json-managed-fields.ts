@@ -1,5 +1,5 @@
-// Finds `metadata.managedFields` in JSON text. Invariant: only the member of that name (escapes resolved, case kept, as
-// sigs.k8s.io/json reads it) in the object's own metadata is cut, with one comma. Used through strip-managed-fields.ts.
+// Finds `metadata.managedFields` in JSON text. It cuts only that member of the object's own metadata, with one comma; it resolves
+// escapes and keeps the case, as sigs.k8s.io/json does. Used through strip-managed-fields.ts.
 import type { Edit } from "./byte-edit.ts";
 import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyName, keyName } from "./json-string.ts";
@@ -26,14 +26,14 @@ export function jsonFrameCuts(bytes: Buffer): readonly Edit[] {
   return memberCuts(walkerAt(bytes), OBJECT, documentCuts);
 }
 
-/** The cuts in an item of a list, or in the object of a Table's row, that the walker has in hand; it does not read on behind them. */
+/** The cuts in an item of a list, or in the object of a Table's row, at which the walker is. It reads no further. */
 export function jsonElementCuts(walker: JsonWalker, part: ListPart): readonly Edit[] {
   if (part === "row" && !goToMember(walker, OBJECT)) return [];
   return goToMember(walker, METADATA) ? metadataCuts(walker) : [];
 }
 
-// What a document is may stand behind its items, as it does in lists of custom resources: their cuts are found first, and made
-// if they are what the document says they are.
+// In lists of custom resources the kind may come after the items. So the cuts are found first, and made only if the kind confirms
+// them.
 function documentCuts(walker: JsonWalker): Edit[] {
   const found: { readonly part: "object" | ListPart; readonly cuts: Edit[] }[] = [];
   let kind = "";

@@ -1,4 +1,4 @@
-// Renames in JSON text by replacing string tokens. Used through rename.ts.
+// Renames in JSON text by replacing strings. Used through rename.ts.
 
 import { applyEdits, type Edit } from "./byte-edit.ts";
 import { readJsonEvent } from "./json-frame.ts";
@@ -53,7 +53,7 @@ function documentEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
   return rows === undefined ? [] : elementsOf(bytes, rows).flatMap((row) => rowEdits(bytes, row, rename));
 }
 
-// kubectl prints the cells, so the name is translated there too.
+// kubectl prints the cells, so they are renamed too.
 function rowEdits(bytes: Buffer, start: number, rename: Rename): Edit[] {
   const edits = nameEdits(bytes, start, "row", rename);
   const cells = edits.length === 0 ? undefined : findMember(bytes, start, KEYS.cells);
@@ -66,7 +66,7 @@ function nameEdits(bytes: Buffer, start: number, part: ListPart, { from, to }: R
   reader.begin(part);
   if (!reader.read()) throw endsEarly();
   const { ambiguous, nameStart, nameEnd, name } = reader;
-  if (ambiguous) throw codecError("CODEC_AMBIGUOUS", "renaming in JSON: the name or metadata twice or in another case");
+  if (ambiguous) throw codecError("CODEC_AMBIGUOUS", "renaming in JSON: name or metadata occurs twice or in another case");
   if (nameStart === 0 || name !== from) return [];
   return [{ start: nameStart, end: nameEnd, replacement: Buffer.from(JSON.stringify(to)) }];
 }
@@ -89,19 +89,19 @@ function textEdits(bytes: Buffer, start: number | undefined, change: (text: stri
   return [{ start, end: walker.valueEnd, replacement: Buffer.from(JSON.stringify(changed)) }];
 }
 
-/** Where the value of this key begins in the object at `start`; undefined if it is not there or no object stands there. */
+/** Where the value of this key begins in the object at `start`; undefined if there is no such key, or no object. */
 function findMember(bytes: Buffer, start: number, name: KeyName): number | undefined {
   const walker = walkerAt(bytes, start);
   let found: number | undefined;
   forEachMember(walker, () => {
     if (walker.matches(name) !== "exact") return;
-    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `renaming in JSON: the key ${name.text} twice`);
+    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `renaming in JSON: the key ${name.text} occurs twice`);
     found = walker.valueStart;
   });
   return found;
 }
 
-/** Where the elements of the array at `start` begin; none if it is no array. */
+/** Where the elements of the array at `start` begin; empty if there is no array. */
 function elementsOf(bytes: Buffer, start: number): number[] {
   const walker = walkerAt(bytes, start);
   const starts: number[] = [];

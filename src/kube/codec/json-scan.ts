@@ -1,6 +1,7 @@
-// The hot loops over JSON text: white space, strings and whole nested values. Invariant: for valid JSON every end found here is
-// the one that any JSON parser finds; brackets are matched by kind and a string must be followed by punctuation, so that a
-// lost quote or bracket is noticed and not read past. Used by JsonWalker only, but for the constants.
+// The hot loops over JSON text: white space, strings and whole nested values. Used by json-walker.ts only, but for the constants.
+//
+// For valid JSON every end found here is the end that any JSON parser finds. Brackets are matched by kind, and punctuation must
+// follow a string: a lost quote or bracket is noticed.
 import { codecError } from "./types.ts";
 
 export const QUOTE = 0x22;
@@ -13,7 +14,7 @@ export const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 export const NEWLINE = 0x0a;
 
-const MAX_DEPTH = 10_000; // encoding/json's own bound
+const MAX_DEPTH = 10_000; // the limit of encoding/json
 
 // 1 for the bytes that may follow a string: white space and , : } ]
 const AFTER_STRING = new Uint8Array(256);
@@ -24,14 +25,14 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The first position from `position` on that is not white space, or `end`. */
+/** The first position at or after `position` that is not white space, or `end`. */
 export function skipSpace(bytes: Uint8Array, position: number, end: number): number {
   let at = position;
   while (at < end && isSpace(bytes[at] as number)) at++;
   return at;
 }
 
-/** The first position from `position` on that is not of a number or word, or `end`. */
+/** The first position at or after `position` that is not part of a number or word, or `end`. */
 export function skipScalar(bytes: Uint8Array, position: number, end: number): number {
   let at = position;
   while (at < end && isScalarByte(bytes[at] as number)) at++;
@@ -49,9 +50,9 @@ function isScalarByte(byte: number): boolean {
 }
 
 /**
- * Skips a string whose opening quote lies before `position`.
- * @returns the position behind the closing quote; if there is none before `end`, the negative position to go on from, which
- * may be one behind `end`. Never 0, since a quote lies before.
+ * Skips a string whose opening quote is before `position`.
+ * @returns the position after the closing quote. If there is none before `end`: the negative position to continue from, which may
+ *   be one after `end`. Never 0, since a quote is before it.
  */
 export function skipString(bytes: Buffer, view: DataView, position: number, end: number): number {
   let at = position;
@@ -77,18 +78,19 @@ export function skipString(bytes: Buffer, view: DataView, position: number, end:
   return -at;
 }
 
-// Four bytes at once: a bit in the lowest byte that is a quote or backslash, none if there is none. A byte is zero exactly if
-// subtracting 1 sets its high bit and the bit was not set before; a borrow can only set bits above the first zero.
+// Checks four bytes at once. The lowest bit set is in the first byte that is a quote or backslash; 0 means that there is none. A
+// byte is zero exactly if subtracting 1 sets its high bit and the bit was not set before; a borrow can only set bits above the
+// first zero.
 function specials(word: number): number {
   const quotes = word ^ 0x22222222;
   const slashes = word ^ 0x5c5c5c5c;
   return (((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080;
 }
 
-/** The brackets that are open at a position, outermost first, and the scan over what lies in the innermost. */
+/** The brackets that are open at a position, outermost first, and the scan over the content of the innermost. */
 export class BracketStack {
   depth = 0;
-  /** Where `skipTo` has stopped for want of bytes; it may lie one behind them: an escape then waits for its second byte. */
+  /** Where `skipTo` stopped at the end of the bytes. It is one after the end if an escape lacks its second byte. */
   position = 0;
   #inString = false;
   #brackets = new Uint8Array(32);
@@ -111,8 +113,8 @@ export class BracketStack {
   }
 
   /**
-   * Goes on from `position` until only `outer` brackets are open.
-   * @returns the position behind the last closing bracket, or -1 if there is none before `end`
+   * Continues from `position` until only `outer` brackets are open.
+   * @returns the position after the last closing bracket, or -1 if there is none before `end`
    */
   skipTo(outer: number, bytes: Buffer, view: DataView, end: number): number {
     let at = this.position;
@@ -133,7 +135,7 @@ export class BracketStack {
         if (depth === brackets.length) brackets = this.#grow();
         brackets[depth++] = byte;
       } else if ((byte & 0xdf) === CLOSE_BRACKET) {
-        // In ASCII both closing brackets come two behind their opening ones.
+        // In ASCII each closing bracket is its opening bracket plus 2.
         if (brackets[--depth] !== byte - 2) throw codecError("CODEC_MALFORMED", "reading JSON: brackets do not match");
         if (depth === outer) {
           this.#pause(at, depth, false);
@@ -152,7 +154,8 @@ export class BracketStack {
   }
 
   #grow(): Uint8Array<ArrayBuffer> {
-    if (this.#brackets.length >= MAX_DEPTH) throw codecError("CODEC_MALFORMED", `reading JSON: nested over ${MAX_DEPTH} deep`);
+    if (this.#brackets.length >= MAX_DEPTH)
+      throw codecError("CODEC_MALFORMED", `reading JSON: nested deeper than ${MAX_DEPTH} levels`);
     const grown = new Uint8Array(Math.min(this.#brackets.length * 8, MAX_DEPTH));
     grown.set(this.#brackets);
     this.#brackets = grown;
@@ -160,7 +163,7 @@ export class BracketStack {
   }
 }
 
-// Without this check a lost quote would turn the text inside out: strings into structure, other objects into strings.
+// Without this check a lost quote would swap strings and structure: text inside a string would be read as objects.
 function textAfterString(): Error {
-  return codecError("CODEC_MALFORMED", "reading JSON: a string is followed by text");
+  return codecError("CODEC_MALFORMED", "reading JSON: text follows a string");
 }

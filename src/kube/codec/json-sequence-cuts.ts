@@ -1,8 +1,8 @@
-// What to cut out of JSON text so that the rest stays valid. Used where rows and members are dropped.
+// Finds the cuts that remove members or elements from JSON text and leave it valid. Used by the readers of frames and metadata.
 import type { Edit } from "./byte-edit.ts";
 import { COMMA, isSpace } from "./json-scan.ts";
 
-/** Works out what to cut, so that a sequence (members or elements) without some of its parts still has its commas right. */
+/** The cuts for one object or array. The commas stay right. */
 export class SequenceCuts {
   readonly cuts: Edit[] = [];
   readonly #bytes: Uint8Array;
@@ -13,7 +13,7 @@ export class SequenceCuts {
     this.#bytes = bytes;
   }
 
-  /** Takes the next part, in order. */
+  /** Adds the next member or element, in order. */
   add(start: number, end: number, remove: boolean): void {
     if (!remove) this.#anyKept = true;
     else if (this.#anyKept) this.cuts.push({ start: this.#previousEnd, end });

@@ -1,11 +1,11 @@
-// Comparing and decoding the strings of JSON text. Invariant: what two readers could read differently (bad escapes, bad UTF-8,
-// another case) is told apart from what all of them read the same. Used by the JSON readers of this folder.
+// Compares and decodes the strings of JSON text. Strings that two readers could read differently (bad escapes, bad UTF-8, another
+// case) are told apart from strings that all readers read alike. Used by the JSON readers of this folder.
 import { BACKSLASH } from "./json-scan.ts";
 
-/** How a key compares with a name that matters. `variant` = equal only to a reader that ignores case. */
+/** How a key compares with a name. `variant`: equal only for a reader that ignores case. */
 export type KeyMatch = "no" | "exact" | "variant";
 
-/** A key that the codec looks for, with its bytes. */
+/** A key that the codec looks for, as text and as bytes. */
 export interface KeyName {
   readonly text: string;
   readonly bytes: Uint8Array;
@@ -41,7 +41,7 @@ export function matchKey(bytes: Buffer, start: number, end: number, plain: boole
   return exact ? "exact" : "variant";
 }
 
-/** The text of a string, between its quotes; undefined if readers may disagree on what it says. */
+/** The text of a string, between its quotes; undefined if two readers may read it differently. */
 export function textOf(bytes: Buffer, start: number, end: number): string | undefined {
   if (isPlain(bytes, start, end)) return bytes.toString("latin1", start, end);
   const text = decode(bytes, start, end);
@@ -57,14 +57,14 @@ function decode(bytes: Buffer, start: number, end: number): string | undefined {
   }
 }
 
-// A key that cannot be read might be any key to a lenient reader.
+// A lenient reader may read an unreadable key as any key.
 function matchDecoded(text: string | undefined, name: string): KeyMatch {
   if (text === name) return "exact";
   if (text === undefined || fold(text) === fold(name)) return "variant";
   return "no";
 }
 
-// Through upper case first, as long s and the Kelvin sign fold to s and k in encoding/json.
+// Upper case comes first: encoding/json folds the long s and the Kelvin sign to s and k.
 function fold(text: string): string {
   return text.toUpperCase().toLowerCase();
 }

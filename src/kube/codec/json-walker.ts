@@ -1,6 +1,8 @@
-// Walks over JSON text that comes in pieces, one value after the other, on the levels that its user enters; nested values that are
-// not entered are skipped. Invariants: it stops at any byte and goes on there when more have come, so no byte is scanned twice;
-// the punctuation of the levels walked is checked. Used by the list filter, the frame splitter and, over whole text, by the rest.
+// Walks over JSON text that arrives in pieces. It visits the values of the containers that its user enters and skips all others.
+// Used by the list filter and the frame splitter, and over whole text through json-text.ts.
+//
+// It stops at any byte and continues there when more bytes arrive: no byte is scanned twice. It checks the punctuation of the
+// containers it enters.
 import {
   BACKSLASH,
   BracketStack,
@@ -17,9 +19,9 @@ import { type KeyMatch, type KeyName, matchKey, textOf } from "./json-string.ts"
 import { codecError } from "./types.ts";
 
 /**
- * - `value` the walker stands at a value of the container entered last: `enter` it, or it is skipped
- * - `closed` the container entered last is over; the one around it goes on
- * - `more` the bytes are used up
+ * - `value` the walker is at a value of the container entered last; it skips the value unless `enter` is called
+ * - `closed` the container entered last has ended; the walker is in the container around it
+ * - `more` there are no more bytes
  */
 export type Token = "value" | "closed" | "more";
 
@@ -28,7 +30,7 @@ export type Token = "value" | "closed" | "more";
 // atValue => inValue => after          skipped
 // first, after => key | value | after  at a key, an element or the closing bracket
 // key => inKey => colon => value
-// after => done                        behind the outermost value
+// after => done                        after the outermost value
 type State = "value" | "atValue" | "inValue" | "first" | "key" | "inKey" | "colon" | "after" | "done";
 
 const NO_BYTES = Buffer.alloc(0);
@@ -37,26 +39,26 @@ const NO_VIEW = new DataView(new ArrayBuffer(0));
 export class JsonWalker {
   bytes: Buffer = NO_BYTES;
   end = 0;
-  /** Where it goes on; may lie one behind `end`. */
+  /** Where the walker continues. May be one after `end`. */
   position = 0;
-  /** The value in hand or, behind it, the last one. */
+  /** The current value or, after it, the last one. */
   valueStart = 0;
   valueEnd = 0;
-  /** The key of the value in hand, without its quotes. */
+  /** The key of the current value, without its quotes. */
   keyStart = 0;
   keyEnd = 0;
-  /** The comma before the value in hand, if it is not the first of its container. */
+  /** The comma before the current value, if the value is not the first of its container. */
   commaAt = 0;
   #keyIsPlain = true;
-  /** All bytes of the key in hand, joined by "or", and 0x80 for an escape. */
+  /** All bytes of the current key, joined by "or", and 0x80 for an escape. */
   #keySeen = 0;
   #view: DataView = NO_VIEW;
   #state: State = "value";
   readonly #open = new BracketStack();
-  /** How many brackets were open before the value that is skipped. */
+  /** How many brackets were open before the value being skipped. */
   #outer = 0;
 
-  /** Begins anew at the value that starts at or behind `position`. */
+  /** Starts again at the value at or after `position`. */
   start(bytes: Buffer, position: number, end: number): this {
     this.#open.clear();
     this.#state = "value";
@@ -66,7 +68,7 @@ export class JsonWalker {
     return this;
   }
 
-  /** Goes on in other bytes, where everything lies `shift` lower. */
+  /** Continues in other bytes, where every position is lower by `shift`. */
   moveTo(bytes: Buffer, end: number, shift: number): void {
     if (bytes !== this.bytes) {
       this.bytes = bytes;
@@ -83,22 +85,22 @@ export class JsonWalker {
     this.#open.position -= shift;
   }
 
-  /** How many containers have been entered and are not over. */
+  /** How many containers are entered and not closed. */
   get depth(): number {
     return this.#open.depth;
   }
 
-  /** True behind the outermost value. */
+  /** True after the outermost value. */
   get isDone(): boolean {
     return this.#state === "done";
   }
 
-  /** The first byte of the value in hand. */
+  /** The first byte of the current value. */
   get valueByte(): number {
     return this.bytes[this.valueStart] as number;
   }
 
-  /** Goes to the next value, over the one in hand. */
+  /** Moves to the next value. Skips the current one. */
   next(): Token {
     if (!this.skip()) return "more";
     const { bytes, end } = this;
@@ -111,7 +113,7 @@ export class JsonWalker {
       if (at >= end) return this.#wantMore(at);
     }
     if (this.#state === "key") {
-      if (bytes[at] !== QUOTE) throw malformed("a key was expected");
+      if (bytes[at] !== QUOTE) throw malformed("expected a key");
       this.position = this.keyStart = at + 1;
       this.#state = "inKey";
       if (!this.#skipKey()) return "more";
@@ -119,12 +121,12 @@ export class JsonWalker {
       if (at >= end) return this.#wantMore(at);
     }
     if (this.#state === "colon") {
-      if (bytes[at] !== COLON) throw malformed("a colon was expected");
+      if (bytes[at] !== COLON) throw malformed("expected a colon");
       at = skipSpace(bytes, at + 1, end);
       this.#state = "value";
       if (at >= end) return this.#wantMore(at);
     }
-    if (this.#state === "done") throw malformed("text behind the document");
+    if (this.#state === "done") throw malformed("there is text after the document");
     this.position = this.valueStart = at;
     this.#state = "atValue";
     return "value";
@@ -136,12 +138,12 @@ export class JsonWalker {
   }
 
   #skipComma(at: number): number {
-    if (this.bytes[at] !== COMMA) throw malformed("a comma was expected");
+    if (this.bytes[at] !== COMMA) throw malformed("expected a comma");
     this.commaAt = at;
     return skipSpace(this.bytes, at + 1, this.end);
   }
 
-  /** Enters the value in hand. False if it does not begin with this bracket. */
+  /** Enters the current value. False if it does not begin with this bracket. */
   enter(bracket: typeof OPEN_BRACE | typeof OPEN_BRACKET): boolean {
     if (this.#state !== "atValue" || this.valueByte !== bracket) return false;
     this.#open.push(bracket);
@@ -150,7 +152,7 @@ export class JsonWalker {
     return true;
   }
 
-  /** Goes behind the value in hand, or behind the key if it stands in one. False if that lies behind the end. */
+  /** Moves after the current value, or after the current key. False if that is after the end. */
   skip(): boolean {
     if (this.#state === "inKey") return this.#skipKey();
     if (this.#state === "atValue") this.#openValue();
@@ -177,17 +179,17 @@ export class JsonWalker {
       behind = skipString(bytes, this.#view, this.position, end);
       if (behind < 0) return this.#pause(-behind);
     } else {
-      // A number or word ends only where another byte is seen.
+      // Only another byte shows where a number or word ends.
       behind = skipScalar(bytes, this.position, end);
       if (behind === end) return this.#pause(end);
-      if (behind === this.valueStart) throw malformed("a value was expected");
+      if (behind === this.valueStart) throw malformed("expected a value");
     }
     this.position = this.valueEnd = behind;
     this.#state = this.#open.depth === 0 ? "done" : "after";
     return true;
   }
 
-  // Keys are short: one pass that also sees whether there is anything to decode.
+  // Keys are short. One pass also finds out whether there are escapes to decode.
   #skipKey(): boolean {
     const { bytes, end } = this;
     let at = this.position;
@@ -225,16 +227,16 @@ export class JsonWalker {
   }
 
   #closes(byte: number): boolean {
-    // In ASCII both closing brackets come two behind their opening ones.
+    // In ASCII each closing bracket is its opening bracket plus 2.
     return byte - 2 === this.#open.top;
   }
 
-  /** Compares the key of the value in hand with a name. Escapes are resolved first. */
+  /** Compares the key of the current value with a name. Escapes are resolved first. */
   matches(name: KeyName): KeyMatch {
     return matchKey(this.bytes, this.keyStart, this.keyEnd, this.#keyIsPlain, name);
   }
 
-  /** The last key, or undefined if readers may disagree on what it says. */
+  /** The last key; undefined if two readers may read it differently. */
   keyText(): string | undefined {
     return textOf(this.bytes, this.keyStart, this.keyEnd);
   }

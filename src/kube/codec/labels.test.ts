@@ -75,7 +75,7 @@ function rowOf(frame: Buffer): ItemMeta | undefined {
   return seen;
 }
 
-describe("labels that are asked for", () => {
+describe("requested labels", () => {
   test.each([
     ["none", '"name":"a","namespace":"mine"', {}],
     ["null", '"labels":null,"name":"a","namespace":"mine"', {}],
@@ -213,7 +213,7 @@ describe("labels that are asked for", () => {
     expect(new Set(readEverywhere("protobuf", protobufPod(fields)))).toEqual(new Set([undefined]));
   });
 
-  test("are not there, and cannot make an object unreadable, unless they are asked for", () => {
+  test("are absent and cannot make an object unreadable unless they are requested", () => {
     const meta = readObjectMeta("json", Buffer.from('{"metadata":{"namespace":"mine","labels":{"a":1},"Labels":{}}}'));
     expect(meta).toStrictEqual({ namespace: "mine", name: "" });
     expect(

@@ -18,7 +18,7 @@ const item = (name: string, version: string, more: object = {}) => ({
 });
 
 describe("a JSON list as events", () => {
-  it("gives each object the type that it lacks inside a list, and leaves its other bytes", () => {
+  it("gives each object the type that it lacks inside a list and keeps its other bytes", () => {
     const pod = '{"metadata":{"name":"x","resourceVersion":"7"},"n":9007199254740993}';
     const body = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[ ${pod} ]}`;
     expect(textOf(framesOf("json", Buffer.from(body)))).toEqual([
@@ -26,26 +26,26 @@ describe("a JSON list as events", () => {
     ]);
   });
 
-  it("leaves objects that have a type as they are, as custom resources do", () => {
+  it("keeps objects that have a type, such as custom resources, unchanged", () => {
     const foo = item("x", "7", { kind: "Foo", apiVersion: "test/v1" });
     const body = json({ kind: "FooList", apiVersion: "test/v1", metadata, items: [foo] });
     expect(textOf(framesOf("json", body))).toEqual([`${JSON.stringify({ type: "ADDED", object: foo })}\n`]);
   });
 
-  it("puts the newest last, by number and not by letter", () => {
+  it("puts the newest last, compared as numbers", () => {
     expect(namesOf(framesOf("json", pods(item("b", "10"), item("c", "9"), item("a", "100"))))).toEqual(["c", "b", "a"]);
   });
 
-  it("may be what has gone", () => {
+  it("can be DELETED events", () => {
     const [frame = ""] = textOf(listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true));
     expect(JSON.parse(frame)).toMatchObject({ type: "DELETED", object: { kind: "Pod", metadata: { name: "x" } } });
   });
 
-  it("leaves out what is not kept", () => {
+  it("leaves out objects that are not kept", () => {
     expect(namesOf(framesOf("json", pods(item("a", "1"), item("b", "2")), ({ name }) => name === "b"))).toEqual(["b"]);
   });
 
-  it("is nothing where the list has no items", () => {
+  it("is empty for a list without items", () => {
     expect(framesOf("json", json({ kind: "PodList", apiVersion: "v1", metadata, items: null }))).toEqual([]);
   });
 
@@ -63,7 +63,7 @@ describe("a JSON list as events", () => {
     expect(() => framesOf("json", json(body))).toThrow(expect.objectContaining({ code: expect.stringMatching(/^CODEC_/) }));
   });
 
-  it("refuses a list that breaks off", () => {
+  it("refuses a truncated list", () => {
     const body = pods(item("x", "1"));
     for (const length of [1, 20, body.length - 1]) expect(() => framesOf("json", body.subarray(0, length))).toThrow();
   });
@@ -83,7 +83,7 @@ describe("a protobuf list as events", () => {
   const list = (...items: Field[][]) =>
     envelope("v1", "PodList", [[1, [[2, "1000"]]], ...items.map((fields): Field => [2, fields])]);
 
-  it("is one frame for each object, with its type, the newest last", () => {
+  it("has one frame for each object, with its type, the newest last", () => {
     const frames = framesOf("protobuf", list(pod("b", "12"), pod("a", "3")));
     const seen: unknown[] = [];
     const splitter = createFrameSplitter("protobuf");
@@ -105,7 +105,7 @@ describe("a protobuf list as events", () => {
 });
 
 describe("versions", () => {
-  it("are read of events only where they are asked for", () => {
+  it("are read from events only if requested", () => {
     const frame = json({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "9" } } });
     expect(readFrame("json", frame).objects).toEqual([{ namespace: "", name: "" }]);
     expect(readFrame("json", frame, { versions: true }).objects).toEqual([{ namespace: "", name: "", resourceVersion: "9" }]);

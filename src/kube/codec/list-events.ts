@@ -1,6 +1,5 @@
-// A whole list as watch events: one for each object that is kept, as if it came, or went, with it. Invariant: an object's bytes stay as
-// they are, but for the type that built-in objects lack inside a list. Pure. Called by the proxy where it goes on with a watch in its
-// client's place.
+// Turns a whole list into watch events, one for each kept object, as if all of them came or went. The bytes of an object stay; a
+// built-in object gets the type that it lacks inside a list. Pure; called by the proxy when it continues a watch for its client.
 import { parseResourceVersion } from "../resource-version.ts";
 import { keyName } from "./json-string.ts";
 import { forEachMember, goToMember, readText, walkerAt } from "./json-text.ts";
@@ -19,16 +18,18 @@ const RESOURCE_VERSION = keyName("resourceVersion");
 const LIST_META = 1;
 const LIST_RESOURCE_VERSION = 2; // of ListMeta
 
-/** What a list says of itself. */
+/** What a list says about itself. */
 interface ListHead {
   readonly type: ObjectType;
   readonly resourceVersion: string | undefined;
 }
 
 /**
- * The kept objects as frames, by ascending resourceVersion, so that a client that remembers the last one remembers the highest.
- * @param body a whole list as it was at the version; a Table, or a list of objects of several kinds, is none
- * @throws MeshError `CODEC_MALFORMED`, also if the list is of another version, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST`
+ * The kept objects as frames in ascending order of resourceVersion, so that a client that remembers the last version remembers
+ * the highest.
+ * @param body a whole list at `version`; a Table, or a list of objects of several kinds, is not accepted
+ * @throws MeshError `CODEC_MALFORMED` (also for a list of another version), `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`,
+ *   `CODEC_NOT_A_LIST`
  */
 export function listEvents(
   encoding: Encoding,
@@ -40,14 +41,14 @@ export function listEvents(
   const bytes = asBuffer(body);
   const head = encoding === "json" ? jsonHead(bytes) : protobufHead(bytes);
   const type = itemType(head.type);
-  if (parseResourceVersion(head.resourceVersion) !== version) throw malformed("it is not of the version that was asked for");
+  if (parseResourceVersion(head.resourceVersion) !== version) throw malformed("its version is not the requested one");
   const events: { readonly version: bigint; readonly frame: Uint8Array }[] = [];
   const filter = createListFilter(encoding, keep, {
     versions: true,
     rewrite(element, meta, part) {
       if (part === "row") throw codecError("CODEC_NOT_A_LIST", "reading a list: it is a Table");
       const of = parseResourceVersion(meta.resourceVersion);
-      if (of === undefined || of > version) throw malformed("an object without a version, or of a later one");
+      if (of === undefined || of > version) throw malformed("an object has no version, or a later one than the list");
       const isJson = encoding === "json";
       const frame = isJson
         ? jsonFrame(eventType, asBuffer(element), type)
@@ -73,7 +74,7 @@ function itemType(type: ObjectType): ObjectType {
 function jsonFrame(eventType: WatchEventType, element: Buffer, { kind, apiVersion }: ObjectType): Uint8Array {
   const own = jsonHead(element).type;
   const isTyped = own.kind !== "" && own.apiVersion !== "";
-  if (!isTyped && own.kind + own.apiVersion !== "") throw malformed("an object with half a type");
+  if (!isTyped && own.kind + own.apiVersion !== "") throw malformed("an object has only a kind or only an apiVersion");
   const type = isTyped ? "" : `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
   const rest = element.subarray(element.indexOf("{") + 1);
   return Buffer.concat([Buffer.from(`{"type":"${eventType}","object":{${type}`), rest, Buffer.from("}\n")]);
@@ -85,12 +86,12 @@ function jsonHead(bytes: Buffer): ListHead {
   const isObject = forEachMember(walker, () => {
     for (const name of [KIND, API_VERSION, METADATA]) {
       if (walker.matches(name) !== "exact") continue;
-      if (texts.has(name.text)) throw malformed(`the key ${name.text} twice`);
+      if (texts.has(name.text)) throw malformed(`the key ${name.text} occurs twice`);
       texts.set(name.text, (name === METADATA ? versionOf(bytes, walker.valueStart) : readText(walker)) ?? "");
       return;
     }
   });
-  if (!isObject) throw codecError("CODEC_NOT_A_LIST", "reading a list: it is no object");
+  if (!isObject) throw codecError("CODEC_NOT_A_LIST", "reading a list: it is not a JSON object");
   const type = { kind: texts.get("kind") ?? "", apiVersion: texts.get("apiVersion") ?? "" };
   return { type, resourceVersion: texts.get("metadata") };
 }

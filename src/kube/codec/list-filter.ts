@@ -1,4 +1,4 @@
-// Makes the filter for a list response. Called by the proxy's stream layer once the response's content type is known.
+// Makes the filter for a list response. Called by the proxy's filters once the content type of the response is known.
 import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
 import { JsonListFilter } from "./json-list-filter.ts";
 import { ProtobufListFilter } from "./protobuf-list-filter.ts";
@@ -7,8 +7,8 @@ import type { ByteFilter, Emit, Encoding, Keep } from "./types.ts";
 export type { ListFilterOptions } from "./element-filter.ts";
 
 /**
- * A filter over one list response. Kept items pass byte for byte, or as they are rewritten; foreign ones and those without readable metadata are left
- * out; `remainingItemCount` goes where something may have been left out. A Status passes as it is.
+ * A filter for one list response. Kept items pass byte for byte, or rewritten. Items of other subsets and items without readable
+ * metadata are left out, and so is `remainingItemCount` when an item may be left out. A Status passes unchanged.
  * @throws MeshError (by push and end) `CODEC_MALFORMED`, `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`, `CODEC_NOT_A_LIST`
  */
 export function createListFilter(encoding: Encoding, keep: Keep, options: ListFilterOptions = {}): ByteFilter {
@@ -17,7 +17,7 @@ export function createListFilter(encoding: Encoding, keep: Keep, options: ListFi
   return new FailOnceFilter(elements, body);
 }
 
-// After an error the state machine inside may not go on: it could take the middle of an object for an object.
+// After an error the state machine must not continue: it could read the middle of an object as an object.
 class FailOnceFilter implements ByteFilter {
   readonly #elements: ElementFilter;
   readonly #body: Pick<ByteFilter, "push" | "end">;

@@ -1,12 +1,12 @@
-// Reads whose object a request's body is, where the path does not say it (a create). Invariant: what two decoders could
-// read differently is an error. Called by the proxy's election layer, on bodies that are held whole.
+// Reads the metadata of the object in a request's body, when the path does not name the object (a create). Metadata that two
+// decoders could read differently is an error. Called by the proxy's election layer and isolate layer on complete bodies.
 import { JsonObjectReader } from "./json-object.ts";
 import { endsEarly, walkerAt } from "./json-text.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
 import { readProtobufMeta } from "./protobuf-object.ts";
 import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./types.ts";
 
-/** The namespace and name of one object, and its labels if asked for. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
+/** The namespace and name of the object, and its labels if asked for. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
   const meta = encoding === "json" ? readJsonMeta(body, options) : readProtobufMeta(readEnvelope(body).raw, options);
   if (meta === undefined) throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");

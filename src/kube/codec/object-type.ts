@@ -1,4 +1,4 @@
-// What an object says that it is, in either encoding. Pure.
+// The type of an object, in either encoding. Used by the readers of this folder. Pure.
 
 /** runtime.TypeMeta. "" stands for a field that is not there. */
 export interface ObjectType {
@@ -16,10 +16,10 @@ export function isTableType({ apiVersion, kind }: ObjectType): boolean {
   return kind === "Table" && apiVersion.startsWith("meta.k8s.io/");
 }
 
-// The generic v1 List holds RawExtensions; the values of the metrics APIs have something else in ObjectMeta's place.
+// The generic v1 List holds RawExtensions. The values of the metrics APIs have another field in ObjectMeta's place.
 const LISTS_WITHOUT_METADATA: ReadonlySet<string> = new Set(["List", "MetricValueList", "ExternalMetricValueList"]);
 
-/** True for a list of objects that can be told apart by their ObjectMeta. */
+/** True for a list of objects with an ObjectMeta each. */
 export function isListType({ kind }: ObjectType): boolean {
   return kind.endsWith("List") && !LISTS_WITHOUT_METADATA.has(kind);
 }

@@ -9,13 +9,13 @@ export function readEnvelopeType(message: Uint8Array): ObjectType {
   const texts = new Map<number, string>();
   for (const field of fieldsOf(message)) {
     if (field.wireType !== BYTES) continue;
-    if (texts.has(field.number)) throw codecError("CODEC_MALFORMED", "reading protobuf: two types in one envelope");
+    if (texts.has(field.number)) throw codecError("CODEC_MALFORMED", "reading protobuf: the envelope has two types");
     texts.set(field.number, field.value().toString("utf8"));
   }
   return { apiVersion: texts.get(1) ?? "", kind: texts.get(2) ?? "" };
 }
 
-/** An object's message as a whole runtime.Unknown with its prefix. */
+/** Encodes an object's message as a whole runtime.Unknown with its prefix. */
 export function encodeEnvelope({ apiVersion, kind }: ObjectType, raw: Uint8Array): Buffer {
   const type = Buffer.concat([encodeString(1, apiVersion), encodeString(2, kind)]);
   const none = Buffer.alloc(0);
@@ -32,13 +32,14 @@ export interface Envelope {
 /** Reads a whole enveloped object. Throws `CODEC_MALFORMED`. */
 export function readEnvelope(body: Uint8Array): Envelope {
   const bytes = asBuffer(body);
-  if (!bytes.subarray(0, 4).equals(ENVELOPE_PREFIX)) throw codecError("CODEC_MALFORMED", "reading protobuf: no k8s prefix");
+  if (!bytes.subarray(0, 4).equals(ENVELOPE_PREFIX))
+    throw codecError("CODEC_MALFORMED", "reading protobuf: the k8s prefix is missing");
   let type: ObjectType | undefined;
   let raw: Buffer | undefined;
   for (const field of fieldsOf(bytes.subarray(4))) {
     if (field.number > 2 || field.wireType !== BYTES) continue;
     if ((field.number === 1 ? type : raw) !== undefined)
-      throw codecError("CODEC_MALFORMED", "reading protobuf: two objects in one envelope");
+      throw codecError("CODEC_MALFORMED", "reading protobuf: the envelope has two objects");
     if (field.number === 1) type = readEnvelopeType(field.value());
     else raw = field.value();
   }

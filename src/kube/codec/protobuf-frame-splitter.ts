@@ -26,7 +26,7 @@ export class ProtobufFrameSplitter implements FrameSplitter {
       this.#takeFrames(onFrame);
     }
     if (!this.atBoundary) return;
-    // An idle watch may last for hours: it should not keep its last chunk.
+    // An idle watch may last for hours and should not keep its last chunk.
     this.#window.clear();
     this.#start = 0;
   }

@@ -56,7 +56,7 @@ function code(run: () => unknown): string {
   return "none";
 }
 
-test("a golden body: the bytes that Go writes for a list of two, one kept", () => {
+test("a golden body has the bytes that Go writes for a list of two, one kept", () => {
   const before = Buffer.from(
     "6b387300" + // k8s\0
       "0a0d" +
@@ -99,21 +99,21 @@ describe("with the exact length", () => {
     expect([kept, dropped]).toEqual([after.length, before.length - after.length]);
   });
 
-  test("remainingItemCount goes; continue, resourceVersion and shardInfo stay", () => {
+  test("remainingItemCount is left out; continue, resourceVersion and shardInfo stay", () => {
     const meta = (...count: Field[]): Field => [1, [[2, "7"], [3, "token"], ...count, [5, [[1, "shard"]]]]];
     const body = (...count: Field[]) => envelope("v1", "PodList", [meta(...count), [2, a]]);
     expect(filter(body([4, 300])).bytes.equals(body())).toBe(true);
   });
 
-  test("unknown fields of the list do not pass, as nobody could say what is in them", () => {
+  test("unknown fields of the list are left out, as their content is unknown", () => {
     expect(filter(envelope("v1", "PodList", [[7, "secret"], [8, 5], listMeta, [2, a]])).bytes.equals(list(a))).toBe(true);
   });
 });
 
-describe("past the bound of what is held", () => {
+describe("beyond the bound of held bytes", () => {
   const foreign = (size: number) => item("foreign", "secret", [2, "secret".repeat(Math.ceil(size / 6)).slice(0, size)]);
 
-  test("dropped items become filler of the same size, and no byte of them passes", () => {
+  test("dropped items become filler of the same size and none of their bytes passes", () => {
     for (const size of [
       0, 80, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 16_340, 16_341, 16_342, 16_343, 16_344, 16_345, 16_346, 16_347, 200_000,
     ]) {
@@ -126,14 +126,14 @@ describe("past the bound of what is held", () => {
     }
   });
 
-  test("what was dropped before costs no filler", () => {
+  test("an item that was dropped before the bound needs no filler", () => {
     const body = list(foreign(5000), item("mine", "a"), foreign(10), item("mine", "b"));
     const { bytes } = filter(body, { maxHeldBytes: 40 });
     expect(body.length - bytes.length).toBeGreaterThan(5000);
     expect(decodeList(bytes).items).toHaveLength(2);
   });
 
-  test("remainingItemCount and unknown fields go too", () => {
+  test("remainingItemCount and unknown fields are left out too", () => {
     const body = envelope("v1", "PodList", [
       [2, item("mine", "a")],
       [9, 1],
@@ -225,8 +225,8 @@ describe("an item is dropped and counted", () => {
   });
 });
 
-describe("what is no list", () => {
-  test("passes untouched if it is a Status, in any chunks", () => {
+describe("a message that is not a list", () => {
+  test("passes unchanged if it is a Status, in any chunks", () => {
     const status = envelope("v1", "Status", [
       [1, []],
       [2, "Failure"],
@@ -248,7 +248,7 @@ describe("what is no list", () => {
   );
 });
 
-describe("a namespace is compared with the one before", () => {
+describe("a namespace is compared with the previous one", () => {
   const both = (first: string, second: string | Buffer) => {
     const [a, b] = [first, second].map((namespace) => message([[1, [[3, namespace]]]]));
     const one = createListFilter("protobuf", ({ namespace }) => namespace === first);
@@ -256,7 +256,7 @@ describe("a namespace is compared with the one before", () => {
     return [one.kept, one.dropped];
   };
 
-  test("and is that one only if its bytes are", () => {
+  test("and is the same only if its bytes are the same", () => {
     expect(both("mine", "mine")).toEqual([2, 0]);
     expect(both("m\u00fc", "m\u00fc")).toEqual([2, 0]);
     expect(both("mine", "minE")).toEqual([1, 1]);
@@ -296,7 +296,7 @@ describe("errors", () => {
     }
   });
 
-  test("a body that ends inside a field that is left out is truncated, and nothing has passed", () => {
+  test("a body that ends inside a dropped field is truncated and nothing has passed", () => {
     const body = envelope("v1", "PodList", [
       [2, item("mine", "a")],
       [9, "x".repeat(100)],
@@ -308,7 +308,7 @@ describe("errors", () => {
     }
   });
 
-  test("an item over the bound is too large before it has come", () => {
+  test("an item over the bound is too large before all of it has arrived", () => {
     const body = list(item("mine", "a", [2, "x".repeat(5000)]));
     expect(code(() => createListFilter("protobuf", mine, { maxItemBytes: 1000 }).push(body.subarray(0, 80), () => {}))).toBe(
       "CODEC_TOO_LARGE",

@@ -1,6 +1,7 @@
-// The filter for protobuf lists: `k8s\0`, then runtime.Unknown, whose field 2 is the list message. Invariants: a message that does
-// not say it is a list is refused before a byte is emitted; what is held is bounded by one item and by the writer's bound,
-// whatever the size of the list.
+// The filter for protobuf lists: `k8s\0`, then runtime.Unknown with the list message as field 2. Used through list-filter.ts.
+//
+// It refuses a message that is not a list before it emits a byte. It holds at most one item and the writer's bound, however long
+// the list is.
 import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
 import { isListType, isStatusType, type ObjectType } from "./object-type.ts";
 import { readEnvelopeType } from "./protobuf-envelope.ts";
@@ -13,10 +14,10 @@ import { codecError, type Emit } from "./types.ts";
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 const MAX_ENVELOPE_FIELD_BYTES = 4 * 1024;
 
-// prefix => envelope    behind k8s\0
-// envelope => list      at field 2 of an envelope whose kind is a list
-// envelope => opaque    at field 2 of a Status, which passes as it is
-// list, opaque => tail  at the end of field 2; then only small fields may follow
+// prefix => envelope    after k8s\0
+// envelope => list      at field 2 of an envelope with a list kind
+// envelope => opaque    at field 2 of a Status, which passes unchanged
+// list, opaque => tail  at the end of field 2; only small fields may follow
 type State = "prefix" | "envelope" | "list" | "opaque" | "tail";
 
 export class ProtobufListFilter {
@@ -44,7 +45,7 @@ export class ProtobufListFilter {
       throw codecError("CODEC_TRUNCATED", "filtering a protobuf list: the body ends inside the message");
   }
 
-  // One transition. False if it needs more bytes.
+  // Makes one transition. False if it needs more bytes.
   #step(emit: Emit): boolean {
     const { position, end, rawLeft } = this.#output;
     if (position > end) return false;
@@ -68,7 +69,7 @@ export class ProtobufListFilter {
     const { bytes, position, end } = this.#output;
     const behind = position + ENVELOPE_PREFIX.length;
     if (end < behind) return false;
-    if (!bytes.subarray(position, behind).equals(ENVELOPE_PREFIX)) throw malformed("no k8s prefix");
+    if (!bytes.subarray(position, behind).equals(ENVELOPE_PREFIX)) throw malformed("the k8s prefix is missing");
     this.#output.header(ENVELOPE_PREFIX.length);
     this.#state = "envelope";
     return true;
@@ -80,7 +81,7 @@ export class ProtobufListFilter {
     if (field.number === 2 && field.wireType === BYTES) return this.#openRaw(field);
     if (!isWholeText(field)) return false;
     if (field.number === 1) {
-      if (this.#type !== undefined) throw malformed("two types in one envelope");
+      if (this.#type !== undefined) throw malformed("the envelope has two types");
       this.#type = readEnvelopeType(field.value());
     }
     this.#output.header(field.valueEnd - field.fieldStart);
@@ -88,7 +89,7 @@ export class ProtobufListFilter {
   }
 
   #openRaw({ fieldStart, valueStart, valueEnd }: FieldCursor): true {
-    if (this.#type === undefined) throw malformed("an envelope without a type");
+    if (this.#type === undefined) throw malformed("the envelope has no type");
     const status = isStatusType(this.#type);
     if (!status && !isListType(this.#type))
       throw codecError("CODEC_NOT_A_LIST", `filtering a protobuf list: the kind is ${JSON.stringify(this.#type.kind)}`);
@@ -113,14 +114,14 @@ export class ProtobufListFilter {
   #readTailField(emit: Emit): boolean {
     const field = this.#nextField();
     if (field === undefined) return false;
-    if (field.number <= 2) throw malformed("two objects in one envelope");
+    if (field.number <= 2) throw malformed("the envelope has two objects");
     if (!isWholeText(field)) return false;
     emit(field.bytes.subarray(field.fieldStart, field.valueEnd));
     this.#output.advance(field.valueEnd - field.fieldStart);
     return true;
   }
 
-  // The field at the position, of which at least the place is known.
+  // The field at the position, if at least its place is known.
   #nextField(): FieldCursor | undefined {
     const { bytes, position, end } = this.#output;
     const field = this.#field.reset(bytes, position, end);
@@ -128,14 +129,14 @@ export class ProtobufListFilter {
   }
 }
 
-// Fields 1, 3 and 4 of the envelope are short texts. Anything else there could be an object in another place.
+// Fields 1, 3 and 4 of the envelope are short texts. Any other field could be a second object.
 function isWholeText(field: FieldCursor): boolean {
-  if (field.wireType !== BYTES || field.number > 4) throw malformed("an unknown field in the envelope");
+  if (field.wireType !== BYTES || field.number > 4) throw malformed("the envelope has an unknown field");
   if (field.valueEnd - field.fieldStart > MAX_ENVELOPE_FIELD_BYTES) {
-    throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: an envelope field over ${MAX_ENVELOPE_FIELD_BYTES} bytes`);
+    throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: an envelope field is over ${MAX_ENVELOPE_FIELD_BYTES} bytes`);
   }
-  // contentEncoding: the list would have to be unpacked first.
-  if (field.number === 3 && field.valueEnd !== field.valueStart) throw malformed("an encoded object in the envelope");
+  // contentEncoding: the filter would have to unpack the list first.
+  if (field.number === 3 && field.valueEnd !== field.valueStart) throw malformed("the object in the envelope is encoded");
   return !field.incomplete;
 }
 

@@ -1,5 +1,5 @@
-// The fields of a protobuf list message, {1: ListMeta, 2: items}. Invariant: only whole fields 1 and 2 pass. Used by the protobuf
-// list filter.
+// The fields of a protobuf list message, {1: ListMeta, 2: items}. Only whole fields 1 and 2 pass. Used by protobuf-list-filter.ts
+// only.
 import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
 import type { ProtobufListOutput } from "./protobuf-list-output.ts";
 import { ProtobufObjectReader } from "./protobuf-object.ts";
@@ -24,13 +24,13 @@ export class ProtobufListMessage {
     this.#reader = new ProtobufObjectReader(options);
   }
 
-  /** Deals with one field. False if it needs more bytes. */
+  /** Processes one field. False if it needs more bytes. */
   readField(emit: Emit): boolean {
     const { bytes, position, end, rawLeft } = this.#output;
     const rawEnd = position + rawLeft;
     const field = this.#field.reset(bytes, position, Math.min(end, rawEnd));
     const whole = field.next();
-    if (field.valueEnd > rawEnd || (!whole && field.end === rawEnd)) throw malformed("a field leaves its message");
+    if (field.valueEnd > rawEnd || (!whole && field.end === rawEnd)) throw malformed("a field is longer than its message");
     if (!whole && field.valueEnd === 0) return false;
     const size = field.valueEnd - field.fieldStart;
     if (field.number !== LIST_META && field.number !== ITEMS) {
@@ -38,7 +38,7 @@ export class ProtobufListMessage {
       return true;
     }
     if (size > this.#maxItemBytes)
-      throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: a field over ${this.#maxItemBytes} bytes`);
+      throw codecError("CODEC_TOO_LARGE", `filtering a protobuf list: a field is over ${this.#maxItemBytes} bytes`);
     if (!whole) return false;
     if (field.wireType !== BYTES) throw malformed(`field ${field.number} of a list has wire type ${field.wireType}`);
     if (field.number === ITEMS) this.#readItem(field, size, emit);
@@ -58,7 +58,7 @@ export class ProtobufListMessage {
     else this.#output.replace(ITEMS, size, written, emit);
   }
 
-  // Whether something will be dropped is not known yet, so the count always goes.
+  // The list may still lose items, so the count is always left out.
   #readListMeta(field: FieldCursor, size: number, emit: Emit): void {
     const rest = this.#elements.keepsAll ? undefined : withoutRemainingItemCount(field.value());
     if (rest === undefined) this.#output.keep(size);
@@ -66,7 +66,7 @@ export class ProtobufListMessage {
   }
 }
 
-// The ListMeta without the count; undefined if it has none.
+// The ListMeta without the count; undefined if it has no count.
 function withoutRemainingItemCount(meta: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   for (const field of fieldsOf(meta)) {

@@ -1,18 +1,20 @@
-// The place in a protobuf list that is read, and what becomes of what has been read. Invariant: bytes of the list's message are
-// kept, replaced or left out, each once and in order, so that the writer can promise a length. Used by the protobuf list filter.
+// The position in a protobuf list and the bytes that go to the client. Each byte of the list's message is kept, replaced or left
+// out, once and in order, so that the writer can promise a length. Used by protobuf-list-filter.ts and protobuf-list-message.ts.
 import { ByteWindow } from "./byte-window.ts";
 import type { ProtobufRawWriter } from "./protobuf-raw-writer.ts";
 import { encodeBytes } from "./protobuf-wire.ts";
 import { codecError, type Emit } from "./types.ts";
 
 export class ProtobufListOutput {
-  /** What stands before it is dealt with. It may lie behind the window's end, where what has not come yet is left out. */
+  /**
+   * Everything before it is processed. It may be after the end of the window, when bytes that have not arrived yet are left out.
+   */
   position = 0;
-  /** Bytes of the list's message behind `position`. */
+  /** Bytes of the list's message after `position`. */
   rawLeft = 0;
   readonly #window = new ByteWindow();
   readonly #writer: ProtobufRawWriter;
-  /** [mark, position) is kept and not yet written. */
+  /** [mark, position) is kept and not written yet. */
   #mark = 0;
 
   constructor(writer: ProtobufRawWriter) {
@@ -27,12 +29,12 @@ export class ProtobufListOutput {
     return this.#window.end;
   }
 
-  /** Takes the next chunk; see `extend`. */
+  /** Takes the next chunk. See `extend`. */
   append(chunk: Uint8Array): void {
     this.#window.append(chunk);
   }
 
-  /** Moves on in the chunk. False if it is used up. */
+  /** Moves more of the chunk into the window. False at the end of the chunk. */
   extend(): boolean {
     const shift = this.#window.extend(this.position);
     if (shift === undefined) return false;
@@ -41,25 +43,25 @@ export class ProtobufListOutput {
     return true;
   }
 
-  /** The next bytes stand in front of the message. */
+  /** Copies the next bytes, which come before the message. */
   header(size: number): void {
     this.#writer.header(this.bytes.subarray(this.position, this.position + size));
     this.advance(size);
   }
 
-  /** Goes on without writing what is passed. */
+  /** Skips bytes without writing them. */
   advance(size: number): void {
     this.position += size;
     this.#mark = this.position;
   }
 
-  /** The next bytes of the message go. */
+  /** Keeps the next bytes of the message. */
   keep(size: number): void {
     this.position += size;
     this.rawLeft -= size;
   }
 
-  /** The next bytes, which are whole fields and may not all be there yet, do not go. */
+  /** Drops the next bytes. They are whole fields, of which a part may not have arrived yet. */
   leaveOut(size: number, emit: Emit): void {
     this.flush(emit);
     this.#writer.drop(size, emit);
@@ -67,12 +69,12 @@ export class ProtobufListOutput {
     this.rawLeft -= size;
   }
 
-  /** The next field goes with another value. */
+  /** Writes the next field with another value. */
   replace(number: number, size: number, value: Uint8Array, emit: Emit): void {
     this.flush(emit);
     const written = encodeBytes(number, value);
     const saved = size - written.length;
-    // The length of the whole may have been promised, and no filler has one byte.
+    // The length of the message may have been promised, and no filler has one byte.
     if (saved < 0 || saved === 1)
       throw codecError("CODEC_TOO_LARGE", "filtering a protobuf list: a rewritten field does not fit");
     this.#writer.keep(written, this.rawLeft - written.length, emit);
@@ -81,7 +83,7 @@ export class ProtobufListOutput {
     this.rawLeft -= size;
   }
 
-  /** Writes what is kept. */
+  /** Writes the kept bytes. */
   flush(emit: Emit): void {
     if (this.position > this.#mark) this.#writer.keep(this.bytes.subarray(this.#mark, this.position), this.rawLeft, emit);
     this.#mark = this.position;

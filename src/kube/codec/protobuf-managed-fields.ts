@@ -1,5 +1,5 @@
-// Finds ObjectMeta's field 17, managedFields, in protobuf messages. Invariant: what is cut shortens every length around it, so
-// each level returns the edits within it, its own header among them. Used through strip-managed-fields.ts.
+// Finds ObjectMeta's field 17, managedFields, in protobuf messages. A cut shortens every length around it, so each level returns
+// the edits inside it and the edit of its own header. Used through strip-managed-fields.ts.
 import { type Edit, savedBy } from "./byte-edit.ts";
 import { isListType, isStatusType } from "./object-type.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
@@ -9,7 +9,7 @@ import { codecError } from "./types.ts";
 
 const MANAGED_FIELDS = 17;
 
-/** The edits of what lies between two positions of the bytes. */
+/** The edits between two positions of the bytes. */
 type FindEdits = (bytes: Buffer, start: number, end: number) => Edit[];
 
 /** The edits in an enveloped object or list. */
@@ -54,7 +54,7 @@ function bodyEdits(bytes: Buffer, start: number, end: number): Edit[] {
   return find(bytes, start + ENVELOPE_PREFIX.length, end);
 }
 
-/** The edits in all fields of this number, each with its new length. */
+/** The edits in all fields of this number, and the new length of each. */
 function within(wanted: number, find: FindEdits): FindEdits {
   return (bytes, start, end) => {
     const edits: Edit[] = [];

@@ -1,6 +1,7 @@
-// Reads whose object a protobuf message is, and what kind an envelope says that it holds. Field numbers are those of the
-// published generated.proto files: every object has ObjectMeta as field 1, which has name = 1 and namespace = 3. Invariant:
-// `readable` only if no field that is read stands there twice, where decoders merge or let the last one win.
+// Reads the metadata of a protobuf object. An object is `readable` only if no field that is read occurs twice: there decoders
+// merge, or take the last. Used by the protobuf readers of this folder.
+//
+// The field numbers are those of the published generated.proto files: every object has ObjectMeta as field 1.
 
 import { equalsAscii } from "./ascii.ts";
 import { BYTES, FieldCursor } from "./protobuf-wire.ts";
@@ -13,7 +14,7 @@ const RESOURCE_VERSION = 6;
 const LABELS = 11;
 const NO_LABELS = noLabels();
 
-/** Reads one object at a time; the fields are of the last one. */
+/** Reads one object at a time. The properties are those of the last one. */
 export class ProtobufObjectReader {
   readable = false;
   namespace = "";
@@ -24,7 +25,7 @@ export class ProtobufObjectReader {
   resourceVersion = "";
   readonly #object = new FieldCursor();
   readonly #meta = new FieldCursor();
-  /** Over an entry of the labels. */
+  /** The cursor over an entry of the labels. */
   readonly #label: FieldCursor | undefined;
   readonly #readsVersions: boolean;
   #lastNamespace = "";
@@ -34,7 +35,7 @@ export class ProtobufObjectReader {
     this.#readsVersions = versions;
   }
 
-  /** What has been read of the object, or undefined if it cannot be read with certainty. */
+  /** The metadata of the object, or undefined if it cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
     const { readable, namespace, name, resourceVersion } = this;
     if (!readable) return undefined;
@@ -42,7 +43,7 @@ export class ProtobufObjectReader {
     return this.#readsVersions ? { ...meta, resourceVersion } : meta;
   }
 
-  /** Reads the object message between two positions. A message that cannot be read is not readable; nothing is thrown. */
+  /** Reads the object message between two positions. Never throws: a bad message is not readable. */
   read(bytes: Buffer, start: number, end: number): void {
     this.readable = true;
     this.namespace = "";
@@ -82,7 +83,7 @@ export class ProtobufObjectReader {
         if (fields.wireType !== BYTES) this.readable = false;
         this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
       } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
-        // Whose the object is does not depend on it: one that is there twice is none.
+        // The owner does not depend on the version, so a second version only hides both.
         const isSure = !versionSeen && fields.wireType === BYTES;
         this.resourceVersion = isSure ? bytes.toString("latin1", fields.valueStart, fields.valueEnd) : "";
         versionSeen = true;
@@ -91,7 +92,7 @@ export class ProtobufObjectReader {
     if (fields.incomplete) this.readable = false;
   }
 
-  // One entry of the map: {1: key, 2: value}, where one that is not there is "".
+  // One entry of the map: {1: key, 2: value}. A missing one is "".
   #readLabel(fields: FieldCursor): void {
     const entry: [key: string | undefined, value: string | undefined] = [undefined, undefined];
     while (fields.next()) {
@@ -105,7 +106,7 @@ export class ProtobufObjectReader {
     this.labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the last one is most often the next one.
+  // Lists are sorted by namespace, so the next namespace is most often the same.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (!equalsAscii(bytes, start, end, this.#lastNamespace)) this.#lastNamespace = this.#text(bytes, start, end);
     return this.#lastNamespace;

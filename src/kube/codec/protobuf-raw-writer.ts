@@ -1,7 +1,9 @@
-// Writes the filtered list message into its envelope. The envelope's length stands before the message, but how much is kept
-// is known only at its end. So kept bytes are held, copied together, up to a bound. If the message ends before that, its
-// exact length is written. If not, the full length is promised, and what is dropped from then on is replaced by filler: an
-// unknown field of zeros of exactly the same size, which every protobuf decoder skips. Used by the protobuf list filter.
+// Writes the filtered list message into its envelope. Used by protobuf-list-output.ts.
+//
+// The envelope's length comes before the message, but the size of the kept part is known only at the end. So kept bytes are held,
+// up to a bound. If the message ends within the bound, its exact length is written. If not, the original length is promised, and
+// filler replaces what is dropped from then on: an unknown field of zeros of exactly the same size, which every protobuf decoder
+// skips.
 import { BYTES, encodeVarint, varintLength } from "./protobuf-wire.ts";
 import type { Emit } from "./types.ts";
 
@@ -20,21 +22,21 @@ export class ProtobufRawWriter {
   #used = 0;
   #held = 0;
   #promised = false;
-  /** Bytes that filler still has to stand in for: neighbours are joined into one field. */
+  /** Dropped bytes that filler must still replace. Neighbours share one field. */
   #owed = 0;
 
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes;
   }
 
-  /** Adds bytes that stand in front of the message. */
+  /** Adds bytes that come before the message. */
   header(bytes: Uint8Array): void {
     this.#header.push(Buffer.from(bytes));
   }
 
   /**
    * Writes kept bytes of the message.
-   * @param remaining how many bytes of the original message are still to be dealt with
+   * @param remaining how many bytes of the original message are not processed yet
    */
   keep(bytes: Uint8Array, remaining: number, emit: Emit): void {
     if (this.#promised) {
@@ -49,7 +51,7 @@ export class ProtobufRawWriter {
     }
   }
 
-  /** Stands in for `size` bytes of whole fields that do not pass; `size` is at least 2, as no field is smaller. */
+  /** Replaces whole fields of `size` bytes that are dropped. `size` is at least 2, as no field is smaller. */
   drop(size: number, emit: Emit): void {
     if (!this.#promised) return;
     this.#owed += size;
@@ -67,7 +69,7 @@ export class ProtobufRawWriter {
     this.#owed = 0;
   }
 
-  // Copied, since a slice of a chunk would keep the whole chunk alive.
+  // The bytes are copied, since a slice would keep its whole chunk in memory.
   #hold(bytes: Uint8Array): void {
     this.#held += bytes.length;
     for (let from = 0; from < bytes.length; ) {
@@ -94,7 +96,8 @@ export class ProtobufRawWriter {
   }
 }
 
-// A field of n zeros takes 1 + varintLength(n) + n bytes, which leaves gaps (130, for one): there an empty field goes first.
+// A field of n zeros takes 1 + varintLength(n) + n bytes. Some sizes cannot be reached so (130, for one): there an empty field
+// comes first.
 function emitFiller(size: number, emit: Emit): void {
   const length = fillerLength(size) ?? fillerLength(size - 2);
   if (length === undefined) throw new RangeError(`no filler has ${size} bytes`);

@@ -1,5 +1,4 @@
-// Renames in protobuf messages: the innermost field is replaced and the lengths around it are written anew, outward. Used
-// through rename.ts.
+// Renames in protobuf messages: replaces the innermost field and rewrites the lengths around it. Used through rename.ts.
 
 import { isStatusType } from "./object-type.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
@@ -32,12 +31,12 @@ function rewriteRaw(body: Uint8Array, rewrite: (raw: Buffer) => Uint8Array): Uin
   return rewritten === envelope ? body : Buffer.concat([ENVELOPE_PREFIX, rewritten]);
 }
 
-// Field 1 of an object is its ObjectMeta, field 1 of that the name.
+// Field 1 of an object is its ObjectMeta, whose field 1 is the name.
 function renameMeta(object: Uint8Array, rename: Rename): Uint8Array {
   return replaceField(object, 1, (meta) => replaceName(meta, rename));
 }
 
-// metav1.Status: 3 is the message, 5 the details, field 1 of those the name.
+// metav1.Status: field 3 is the message, field 5 the details, whose field 1 is the name.
 function renameStatus(status: Buffer, rename: Rename): Uint8Array {
   const translated = replaceField(status, 3, (message) => changeText(message, (text) => renameInMessage(text, rename)));
   return replaceField(translated, 5, (details) => replaceName(details, rename));
@@ -47,7 +46,7 @@ function replaceName(message: Buffer, rename: Rename): Uint8Array {
   return replaceField(message, 1, (name) => changeText(name, (text) => renameName(text, rename)));
 }
 
-/** The same bytes if the text stays. */
+/** The same array if the text does not change. */
 function changeText(bytes: Buffer, change: (text: string) => string): Buffer {
   const text = bytes.toString("utf8");
   const changed = change(text);

@@ -1,5 +1,5 @@
-// The protobuf wire format, as far as Kubernetes uses it. Invariant: fails closed where decoders differ: groups, field
-// numbers over 29 bits, lengths that leave their message and varints over 2^53 are errors, not guesses. Pure.
+// The protobuf wire format as Kubernetes uses it. Pure; used by the protobuf readers of this folder. Where decoders differ it
+// throws: groups, field numbers over 29 bits, lengths beyond the message, varints over 2^53.
 import { asBuffer, codecError } from "./types.ts";
 
 const VARINT = 0;
@@ -7,15 +7,15 @@ const FIXED64 = 1;
 export const BYTES = 2;
 const FIXED32 = 5;
 
-/** What every protobuf body and embedded object of Kubernetes begins with. */
+/** The first bytes of every protobuf body and embedded object of Kubernetes. */
 export const ENVELOPE_PREFIX = Buffer.from([0x6b, 0x38, 0x73, 0x00]); // k8s\0
 
 const NO_BYTES = Buffer.alloc(0);
 const MAX_TAG = 0xffff_ffff; // 29 bits of number, 3 of wire type
 
 /**
- * Walks the fields of a message between two positions of a buffer. `next` leaves the field's place in the fields; it returns
- * false at the end, and also when the bytes up to `end` do not hold the whole field: then `incomplete` is true.
+ * Walks the fields of a message between two positions of a buffer. `next` sets the properties to the field's place. It returns
+ * false at the end, and also when the bytes up to `end` do not hold the whole field; then `incomplete` is true.
  */
 export class FieldCursor {
   bytes: Buffer = NO_BYTES;
@@ -25,9 +25,9 @@ export class FieldCursor {
   wireType = 0;
   /** Where the field's tag begins. */
   fieldStart = 0;
-  /** Where the value begins: for BYTES behind the length. */
+  /** Where the value begins; for BYTES after the length. */
   valueStart = 0;
-  /** Where the field ends; may lie behind `end` if `incomplete`, and is 0 if it is not known yet. */
+  /** Where the field ends. May be after `end` if `incomplete`; 0 if it is not known yet. */
   valueEnd = 0;
   incomplete = false;
   #varint = 0;
@@ -40,7 +40,7 @@ export class FieldCursor {
     return this;
   }
 
-  /** Goes to the next field. */
+  /** Moves to the next field. */
   next(): boolean {
     this.fieldStart = this.position;
     this.valueEnd = 0;
@@ -61,7 +61,7 @@ export class FieldCursor {
     const tag = this.#varint;
     this.number = Math.floor(tag / 8);
     this.wireType = tag % 8;
-    if (tag > MAX_TAG || this.number === 0) throw malformed("an illegal field number");
+    if (tag > MAX_TAG || this.number === 0) throw malformed("a field number is illegal");
     return true;
   }
 
@@ -85,12 +85,12 @@ export class FieldCursor {
         this.valueEnd = this.valueStart + 4;
         break;
       default:
-        throw malformed(`wire type ${this.wireType}`);
+        throw malformed(`wire type ${this.wireType} is unknown`);
     }
     return this.valueEnd <= this.end;
   }
 
-  // Reads a varint at `valueStart` and goes behind it. A value that is only skipped may have all 64 bits.
+  // Reads a varint at `valueStart` and moves after it. A value that is only skipped may have all 64 bits.
   #readVarint(exact = true): boolean {
     const { bytes, end } = this;
     const start = this.valueStart;
@@ -98,17 +98,17 @@ export class FieldCursor {
     let scale = 1;
     for (let at = start; at < end; at++) {
       const byte = bytes[at] as number;
-      if (at - start === 10) throw malformed("a varint over ten bytes");
+      if (at - start === 10) throw malformed("a varint is over ten bytes");
       value += (byte & 0x7f) * scale;
       scale *= 128;
       if (byte < 0x80) {
-        if (exact && value > Number.MAX_SAFE_INTEGER) throw malformed("a number over 2^53");
+        if (exact && value > Number.MAX_SAFE_INTEGER) throw malformed("a number is over 2^53");
         this.#varint = value;
         this.valueStart = at + 1;
         return true;
       }
     }
-    if (end - start >= 10) throw malformed("a varint over ten bytes");
+    if (end - start >= 10) throw malformed("a varint is over ten bytes");
     return false;
   }
 
@@ -118,7 +118,9 @@ export class FieldCursor {
   }
 }
 
-/** The fields of a whole message, one after the other, by one cursor. Throws `CODEC_MALFORMED` where it ends inside a field. */
+/**
+ * The fields of a whole message in order, all with the same cursor. Throws `CODEC_MALFORMED` if the message ends inside a field.
+ */
 export function* fieldsOf(message: Uint8Array): Generator<FieldCursor, void, undefined> {
   const cursor = new FieldCursor().reset(asBuffer(message), 0, message.length);
   while (cursor.next()) yield cursor;
@@ -132,7 +134,7 @@ export function varintLength(value: number): number {
   return length;
 }
 
-/** A number from 0 on as a varint. */
+/** A number of 0 or more as a varint. */
 export function encodeVarint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
@@ -141,7 +143,7 @@ export function encodeVarint(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** What stands before the value of a BYTES field: its tag and length. */
+/** The tag and length before the value of a BYTES field. */
 export function encodeHeader(number: number, length: number): Buffer {
   return Buffer.concat([encodeVarint(number * 8 + BYTES), encodeVarint(length)]);
 }
@@ -151,26 +153,26 @@ export function encodeBytes(number: number, value: Uint8Array): Buffer {
   return Buffer.concat([encodeHeader(number, value.length), value]);
 }
 
-/** A string field; nothing for undefined, as proto2 has no default to send. */
+/** A string field; empty for undefined, as proto2 has no default to send. */
 export function encodeString(number: number, value: string | undefined): Buffer {
   return value === undefined ? Buffer.alloc(0) : encodeBytes(number, Buffer.from(value));
 }
 
-/** A varint field; nothing for undefined. */
+/** A varint field; empty for undefined. */
 export function encodeNumber(number: number, value: number | undefined): Buffer {
   return value === undefined ? Buffer.alloc(0) : Buffer.concat([encodeVarint(number * 8 + VARINT), encodeVarint(value)]);
 }
 
 /**
- * The message with one BYTES field's value replaced and its length written anew; every other byte stays. The message itself
- * is returned if the field is not there or `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if the field is there twice.
+ * The message with another value in one BYTES field and a new length; every other byte stays. Returns the message itself if it
+ * has no such field, or if `replace` returns the same array. Throws `CODEC_AMBIGUOUS` if the field occurs twice.
  */
 export function replaceField(message: Uint8Array, number: number, replace: (value: Buffer) => Uint8Array): Uint8Array {
   let found: { readonly start: number; readonly end: number; readonly value: Buffer } | undefined;
   for (const field of fieldsOf(message)) {
     if (field.number !== number) continue;
     if (field.wireType !== BYTES) throw malformed(`field ${number} has wire type ${field.wireType}`);
-    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `rewriting protobuf: field ${number} is there twice`);
+    if (found !== undefined) throw codecError("CODEC_AMBIGUOUS", `rewriting protobuf: field ${number} occurs twice`);
     found = { start: field.fieldStart, end: field.valueEnd, value: field.value() };
   }
   if (found === undefined) return message;

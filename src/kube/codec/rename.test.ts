@@ -60,7 +60,7 @@ describe("in JSON", () => {
     expect(json(body('"l\\u006fck"'))).toBe(body('"lock---canary"'));
   });
 
-  test("a lock named as its namespace keeps its namespace, which the first mesh replaced as well", () => {
+  test("a lock with the name of its namespace keeps its namespace", () => {
     expect(json('{"metadata":{"name":"lock","namespace":"lock"}}')).toBe(
       '{"metadata":{"name":"lock---canary","namespace":"lock"}}',
     );
@@ -88,7 +88,7 @@ describe("in JSON", () => {
     expect(code(() => json('{"metadata":{"name":"lock"'))).toBe("CODEC_MALFORMED");
   });
 
-  test("a Status names the lock as the operator knows it", () => {
+  test("a Status has the lock's name as the operator knows it", () => {
     const status = (name: string) =>
       `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"leases.coordination.k8s.io \\"${name}\\" not found","reason":"NotFound","details":{"name":"${name}","group":"coordination.k8s.io","kind":"leases"},"code":404}\n`;
     expect(json(status("lock---canary"), { from: "lock---canary", to: "lock" })).toBe(status("lock"));
@@ -108,7 +108,7 @@ describe("in JSON", () => {
     expect(renameFrame("json", frame("ERROR", error("lock")), rename)).toEqual(frame("ERROR", error("lock---canary")));
   });
 
-  test("a list is filtered by the names before the rename", () => {
+  test("a list is filtered by its names before the rename", () => {
     const list = (...names: string[]) =>
       JSON.stringify({
         kind: "LeaseList",
@@ -122,7 +122,7 @@ describe("in JSON", () => {
     );
   });
 
-  test("in a list white space and other elements stay, whatever is kept around them", () => {
+  test("in a list white space and other elements stay, whichever elements are kept", () => {
     const body = (own: string) => `{"kind":"LeaseList", "items":[ {"metadata":{"name":"a"}} , {"metadata":{"name":"${own}"}} ] }`;
     expect(renamedList("json", Buffer.from(body("lock---canary")), () => true).toString()).toBe(body("lock"));
     expect(renamedList("json", Buffer.from(body("lock---canary")), ({ name }) => name !== "a").toString()).toBe(
@@ -147,12 +147,12 @@ describe("in protobuf", () => {
     ...fields.slice(1),
   ];
 
-  test("only metadata.name changes and the lengths around it are written anew", () => {
+  test("only metadata.name and the lengths around it change", () => {
     const after = envelope("coordination.k8s.io/v1", "Lease", renamed(leaseMessage("lock"), "lock---canary"));
     expect(Buffer.from(renameObject("protobuf", lease("lock"), rename)).equals(after)).toBe(true);
   });
 
-  test("lengths that grow over a varint's bound are right", () => {
+  test("lengths that need a longer varint are right", () => {
     const long = "x".repeat(120);
     const body = (name: string) =>
       envelope("v1", "ConfigMap", [
@@ -168,7 +168,7 @@ describe("in protobuf", () => {
     expect(Buffer.from(renameObject("protobuf", body("lock"), rename)).equals(body("lock---canary"))).toBe(true);
   });
 
-  test("a lock named as its namespace keeps its namespace, which the first mesh replaced as well", () => {
+  test("a lock with the name of its namespace keeps its namespace", () => {
     const body = (name: string) =>
       envelope("v1", "ConfigMap", [
         [
@@ -189,7 +189,7 @@ describe("in protobuf", () => {
     expect(renameFrame("protobuf", frame, rename)).toBe(frame);
   });
 
-  test("a Status names the lock as the operator knows it", () => {
+  test("a Status has the lock's name as the operator knows it", () => {
     const status = (name: string) =>
       envelope("v1", "Status", [
         [1, []],
@@ -217,14 +217,14 @@ describe("in protobuf", () => {
     ).toBe(true);
   });
 
-  test("a list is filtered by the names before the rename", () => {
+  test("a list is filtered by its names before the rename", () => {
     const list = (...names: string[]) =>
       envelope("v1", "ConfigMapList", [[1, [[2, "7"]]], ...names.map((name): Field => [2, [[1, [[1, name]]]]])]);
     const result = renamedList("protobuf", list("lock", "other", "lock---canary", "last"), ({ name }) => name !== "lock");
     expect(result.equals(list("other", "lock", "last"))).toBe(true);
   });
 
-  test("in a list that is longer than what may be held, filler stands in for what a renamed item is shorter", () => {
+  test("in a list beyond the bound of held bytes, filler replaces the bytes that a renamed item saves", () => {
     const list = (...names: string[]) =>
       envelope(
         "v1",
@@ -238,7 +238,7 @@ describe("in protobuf", () => {
     }
   });
 
-  test("an item that would become longer breaks the list, whose length may have been promised", () => {
+  test("an item that would become longer breaks the list, since the list's length may be promised", () => {
     const body = envelope("v1", "ConfigMapList", [[2, [[1, [[1, "lock"]]]]]]);
     const filter = createListFilter("protobuf", () => true, { rewrite: elementRenamer("protobuf", rename) });
     expect(code(() => runFilter(filter, [body]))).toBe("CODEC_TOO_LARGE");

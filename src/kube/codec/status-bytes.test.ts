@@ -21,7 +21,7 @@ describe("a Status", () => {
     expect(text.endsWith("}\n")).toBe(true);
   });
 
-  test("as protobuf has the fields of metav1.Status in an envelope that names it", () => {
+  test("as protobuf has the fields of metav1.Status in an envelope of that type", () => {
     const { type, raw } = readEnvelope(encodeStatus("protobuf", status));
     expect(type).toEqual({ apiVersion: "v1", kind: "Status" });
     const fields = decode(raw);
@@ -34,7 +34,7 @@ describe("a Status", () => {
     expect([1, 2, 3].map((number) => bytesOf(cause, number)?.toString())).toEqual(["Owned", "m", "metadata.namespace"]);
   });
 
-  test("without details has none", () => {
+  test("without details has no details field", () => {
     const fields = decode(readEnvelope(encodeStatus("protobuf", createStatus("Expired", "list again"))).raw);
     expect(fields.map(({ number }) => number)).toEqual([1, 2, 3, 4, 6]);
   });

@@ -71,7 +71,7 @@ describe("stripping JSON", () => {
     expect(stripObject("json", body)).toBe(body);
   });
 
-  test("of a list every item, wherever its kind stands", () => {
+  test("strips every item of a list, wherever the list has its kind", () => {
     const items = (managed: string) =>
       `"items":[{"metadata":{"name":"a"${managed}}},{"metadata":{}}, {"metadata":{"name":"b"${managed}},"spec":7}]`;
     const list = (managed: string) => [
@@ -81,19 +81,19 @@ describe("stripping JSON", () => {
     expect(list(`,${MANAGED}`).map(stripText)).toEqual(list(""));
   });
 
-  test("of a Table the object of every row", () => {
+  test("strips the object of every row of a Table", () => {
     const table = (managed: string) =>
       `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[{"cells":["managedFields"],"object":{"metadata":{"name":"a"${managed}}}},{"cells":[],"object":null}]}`;
     expect(stripText(table(`,${MANAGED}`))).toBe(table(""));
   });
 
-  test.each(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"])("of a watch event %s the object", (type) => {
+  test.each(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"])("strips the object of a watch event %s", (type) => {
     const frame = (managed: string) =>
       `{"type":"${type}","metadata":{"managedFields":[]},"object":{"kind":"Pod","metadata":{"name":"a"${managed}}}}\n`;
     expect(Buffer.from(stripFrame("json", Buffer.from(frame(`,${MANAGED}`)))).toString()).toBe(frame(""));
   });
 
-  test("of a watch event the rows of a Table", () => {
+  test("strips the rows of a Table in a watch event", () => {
     const frame = (managed: string) =>
       `{"object":{"rows":[{"object":{"metadata":{${managed}}}}],"kind":"Table","apiVersion":"meta.k8s.io/v1"},"type":"ADDED"}`;
     expect(Buffer.from(stripFrame("json", Buffer.from(frame(MANAGED)))).toString()).toBe(frame(""));
@@ -130,7 +130,7 @@ describe("stripping protobuf", () => {
     },
   );
 
-  test("in metadata that is there twice", () => {
+  test("strips metadata that occurs twice", () => {
     const twice = (managed: readonly Field[]) => envelope("v1", "Pod", [meta(managed), meta(managed)]);
     expect(Buffer.from(stripObject("protobuf", twice([manager(5)]))).equals(twice([]))).toBe(true);
   });
@@ -153,7 +153,7 @@ describe("stripping protobuf", () => {
   });
 });
 
-describe("stripping the elements of a list that is filtered", () => {
+describe("stripping the elements of a filtered list", () => {
   const items = (managed: boolean) =>
     ["mine", "foreign", "mine"].map((namespace) => ({
       metadata: { namespace, ...(managed ? { managedFields: [{ a: 1 }] } : {}), name: "a" },
@@ -164,14 +164,14 @@ describe("stripping the elements of a list that is filtered", () => {
       cutAt(body, [7, 40, 90]),
     );
 
-  test("JSON items and rows", () => {
+  test("strips JSON items and rows", () => {
     const mine = items(false).filter(({ metadata }) => metadata.namespace === "mine");
     expect(run("json", Buffer.from(JSON.stringify({ items: items(true) }))).toString()).toBe(JSON.stringify({ items: mine }));
     const rows = (objects: object[]) => JSON.stringify({ rows: objects.map((object) => ({ cells: [], object })) });
     expect(run("json", Buffer.from(rows(items(true)))).toString()).toBe(rows(mine));
   });
 
-  test("protobuf items, with an exact length and with filler", () => {
+  test("strips protobuf items, with an exact length and with filler", () => {
     const list = envelope("v1", "PodList", [
       [2, pod([manager(1)])],
       [2, message([[1, [[3, "foreign"]]]])],

@@ -59,7 +59,7 @@ describe("splitting JSON", () => {
     expect(split("json", bytewise(bytes)).frames).toEqual([a, b, a]);
   });
 
-  test("events that are joined, or set apart by any white space, become lines", () => {
+  test("events become lines, whether joined or separated by any white space", () => {
     expect(split("json", [Buffer.from(`  ${a.trim()}${b.trim()}\r\n\n ${a}`)]).frames).toEqual([a, b, a]);
   });
 
@@ -68,7 +68,7 @@ describe("splitting JSON", () => {
     expect(split("json", [Buffer.from(pretty + a)]).frames).toEqual([pretty, a]);
   });
 
-  test("an event is handed on without waiting for its newline, and gets one", () => {
+  test("an event passes before its newline arrives, and gets one", () => {
     const splitter = createFrameSplitter("json");
     const frames: string[] = [];
     const onFrame = (frame: Uint8Array) => frames.push(Buffer.from(frame).toString());
@@ -84,7 +84,7 @@ describe("splitting JSON", () => {
     expect(split("json", []).atBoundary).toBe(true);
   });
 
-  test("an event over the bound is too large, whole or while it comes", () => {
+  test("an event over the bound is too large, whole or in part", () => {
     expect(code(() => split("json", [Buffer.from(a)], { maxFrameBytes: 20 }))).toBe("CODEC_TOO_LARGE");
     expect(code(() => split("json", [Buffer.from(a.slice(0, 30))], { maxFrameBytes: 20 }))).toBe("CODEC_TOO_LARGE");
   });
@@ -122,21 +122,21 @@ describe("reading JSON events", () => {
     });
   });
 
-  test("the object may stand before the type", () => {
+  test("the object may come before the type", () => {
     expect(read(JSON.stringify({ object: pod("mine", "a"), type: "ADDED" })).objects).toEqual([{ namespace: "mine", name: "a" }]);
   });
 
-  test("a bookmark without a name is read as it is", () => {
+  test("a bookmark without a name is readable", () => {
     const bookmark = { kind: "Pod", metadata: { resourceVersion: "7", annotations: { "k8s.io/initial-events-end": "true" } } };
     expect(read(event("BOOKMARK", bookmark)).objects).toEqual([{ namespace: "", name: "" }]);
   });
 
-  test("the bookmark that ends the initial events is one however its annotation is written", () => {
+  test("the bookmark that ends the initial events is a bookmark in every spelling of its annotation", () => {
     const text = String.raw`{"\u0074ype":"\u0042OOKMARK","object":{"metadata":{"annotations":{"k8s.io\/initial-events-end":"true"}}}}`;
     expect(read(text)).toEqual({ type: "BOOKMARK", objects: [{ namespace: "", name: "" }], unreadable: 0, isTable: false });
   });
 
-  test("a string that goes on in the next chunk must be followed by punctuation, too", () => {
+  test("punctuation must follow a string that is split between chunks, too", () => {
     const bytes = Buffer.from('{"type":"ADDED","object":{"a":"b"c}}');
     for (let cut = 1; cut < bytes.length; cut++) {
       expect(code(() => split("json", [bytes.subarray(0, cut), bytes.subarray(cut)]))).toBe("CODEC_MALFORMED");
@@ -159,7 +159,7 @@ describe("reading JSON events", () => {
     expect(read(event("ADDED", object))).toMatchObject({ objects: [], unreadable: 1 });
   });
 
-  test.each(["kind", "apiVersion"])("an object with two of the key %s is not readable", (key) => {
+  test.each(["kind", "apiVersion"])("an object with the key %s twice is not readable", (key) => {
     const text = `{"type":"ADDED","object":{"${key}":"x","${key}":"y","metadata":{"namespace":"mine"}}}`;
     expect(read(text)).toMatchObject({ objects: [], unreadable: 1 });
   });
@@ -169,7 +169,7 @@ describe("reading JSON events", () => {
     expect(read(event("ADDED", object))).toMatchObject({ objects: [{ namespace: "mine", name: "n" }], unreadable: 0 });
   });
 
-  test("a Table event has an object a row", () => {
+  test("a Table event has an object for each row", () => {
     const rows = [{ object: pod("mine", "a") }, { cells: [] }, { object: pod("foreign", "b") }];
     const objects = [
       { namespace: "mine", name: "a" },
@@ -183,7 +183,7 @@ describe("reading JSON events", () => {
     });
   });
 
-  test("a custom resource with rows, or named Table, is no Table", () => {
+  test("a custom resource with rows, or with the kind Table, is not a Table", () => {
     const object = {
       apiVersion: "example.com/v1",
       kind: "Table",
@@ -229,7 +229,7 @@ describe("filtering a Table event", () => {
     expect(Buffer.from(filterTableFrame(Buffer.from(table(...before)), mine)).toString()).toBe(table(...after));
   });
 
-  test("refuses an event that is no Table", () => {
+  test("refuses an event without a Table", () => {
     expect(code(() => filterTableFrame(Buffer.from(event("ADDED", pod("mine", "a"))), mine))).toBe("CODEC_MALFORMED");
   });
 });

@@ -1,5 +1,5 @@
-// Watch streams: cutting them into whole events and reading whose object an event carries. Invariant: a frame is a document,
-// not a chunk and not a line, and it is handed on as soon as its last byte is there. Called by the proxy's stream layer.
+// Cuts watch streams into whole events and reads the metadata of an event's object. A frame is a document, not a chunk and not a
+// line, and it is passed on as soon as its last byte is there. Called by the proxy's filters.
 
 import { filterJsonTableFrame, readJsonFrame } from "./json-frame.ts";
 import { JsonFrameSplitter } from "./json-frame-splitter.ts";
@@ -24,7 +24,10 @@ export function readFrame(encoding: Encoding, frame: Uint8Array, options: ReadOp
   return encoding === "json" ? readJsonFrame(frame, options) : readProtobufFrame(frame, options);
 }
 
-/** A JSON Table event without the rows that are foreign or cannot be read; the other bytes stay. Throws `CODEC_MALFORMED` if it is none. */
+/**
+ * A JSON Table event without the rows of other subsets and the rows that cannot be read; the other bytes stay. Throws
+ * `CODEC_MALFORMED` if the event has no Table.
+ */
 export function filterTableFrame(frame: Uint8Array, keep: Keep, options: ReadOptions = {}): Uint8Array {
   return filterJsonTableFrame(frame, keep, options);
 }

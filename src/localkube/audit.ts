@@ -1,11 +1,11 @@
-// The record of requests by which tests and the demo judge: bounded in memory, and as JSON lines of audit.k8s.io/v1 Event
-// for whoever asked for a file. One entry a request, at its end (a watch at its start).
+// The record of requests that tests and the demo check: bounded in memory, and optionally written as JSON lines of
+// audit.k8s.io/v1 Event. Each request has one entry, written at its end; a watch has it at its start.
 import { timestamp } from "./model/object.ts";
 
 export interface AuditEntry {
   readonly verb: string;
   readonly user: string;
-  /** As in UserInfo: of a pod-bound token, the pod's name and uid. */
+  /** As in UserInfo: for a pod-bound token the pod's name and uid. */
   readonly userExtra?: Readonly<Record<string, readonly string[]>>;
   readonly userAgent: string;
   readonly group: string;
@@ -21,9 +21,9 @@ export interface AuditEntry {
 }
 
 export interface AuditOptions {
-  /** Entries kept; default 10,000. */
+  /** How many entries are kept; the default is 10,000. */
   readonly size?: number;
-  /** Gets each entry as one line with its line end. */
+  /** Receives each entry as one line with its newline. */
   readonly write?: (line: string) => void;
 }
 

@@ -28,7 +28,7 @@ function setUp() {
 }
 
 describe("Authenticator", () => {
-  it("knows the admin and nobody else by default", () => {
+  it("accepts only the admin by default", () => {
     const { auth } = setUp();
     expect(auth.authenticate("Bearer admin-token")?.groups).toContain("system:masters");
     for (const header of [undefined, "", "Basic admin-token", "Bearer admin-toke", "Bearer a.b.c", "Bearer ..", "Bearer "]) {
@@ -36,7 +36,7 @@ describe("Authenticator", () => {
     }
   });
 
-  it("refuses a token once it has expired", async () => {
+  it("refuses an expired token", async () => {
     const { auth, clock, spec } = setUp();
     const { token } = auth.issue(spec);
     expect(auth.authenticate(`Bearer ${token}`)?.username).toBe("system:serviceaccount:ns:bot");
@@ -44,7 +44,7 @@ describe("Authenticator", () => {
     expect(auth.authenticate(`Bearer ${token}`)).toBeUndefined();
   });
 
-  it("refuses a token bound to a pod that was made again under the same name", () => {
+  it("refuses a token of a pod that was recreated with the same name", () => {
     const { auth, backend, spec } = setUp();
     const { token } = auth.issue({ ...spec, pod: { name: "mine", uid: "uid-mine" } });
     expect(auth.review(token, [])?.user.extra).toMatchObject({ "authentication.kubernetes.io/pod-name": ["mine"] });
@@ -53,7 +53,7 @@ describe("Authenticator", () => {
     expect(auth.review(token, [])).toBeUndefined();
   });
 
-  it("refuses a token whose claims were changed", () => {
+  it("refuses a token with changed claims", () => {
     const { auth, spec } = setUp();
     const [header, , signature] = auth.issue(spec).token.split(".");
     const forged = Buffer.from(

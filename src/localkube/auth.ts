@@ -1,5 +1,5 @@
-// Who a bearer token stands for: the static admin, or a service account by a token that TokenRequest made. A token is bound
-// to its ServiceAccount and, when asked so, to its pod: once either is gone the token is refused, as by the API server.
+// Finds the user of a bearer token: the static admin, or the service account for which TokenRequest made the token. A token is
+// bound to its ServiceAccount and optionally to its pod. As on the API server, it is refused once either is gone.
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Backend } from "./backend.ts";
 import { asArray, asObject, asString, isObject, type JsonObject } from "./model/object.ts";
@@ -12,7 +12,7 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Audience of tokens that are for the API server itself. */
+/** Audience of tokens for the API server itself. */
 export const API_AUDIENCE = "https://kubernetes.default.svc.cluster.local";
 
 export interface TokenSpec {
@@ -35,13 +35,16 @@ export class Authenticator {
     this.adminToken = adminToken;
   }
 
-  /** The user of an Authorization header, or undefined: unauthenticated. */
+  /** The user of an Authorization header; undefined if unauthenticated. */
   authenticate(header: string | undefined): User | undefined {
     const token = /^bearer (.+)$/i.exec(header ?? "")?.[1]?.trim();
     return token === undefined ? undefined : this.review(token, [API_AUDIENCE])?.user;
   }
 
-  /** The user of a token and those of the `audiences` (none: the API server's) that it is for; undefined if it is not valid. */
+  /**
+   * The user of a token, and those of `audiences` (the API server's if empty) that the token is for; undefined if the token is
+   * not valid.
+   */
   review(
     token: string,
     audiences: readonly string[],
@@ -57,7 +60,7 @@ export class Authenticator {
     return user === undefined ? undefined : { user, audiences: matching };
   }
 
-  /** A new token, and its end in milliseconds since the epoch. */
+  /** A new token, and when it expires, in milliseconds since the epoch. */
   issue(spec: TokenSpec): { readonly token: string; readonly expiresAt: number } {
     const now = Math.floor(this.#backend.clock.now() / 1000);
     const { namespace, serviceAccount, pod, audiences, expirationSeconds } = spec;

@@ -1,4 +1,5 @@
-// What every operation on objects needs, in one value: the store, the table of kinds, time and chance. Made by localkube.ts.
+// The shared parts that every operation on objects needs: the store, the table of kinds, the clock and the random source. Made by
+// localkube.ts.
 import { randomUUID } from "node:crypto";
 import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { Registry } from "./model/registry.ts";
@@ -16,7 +17,7 @@ export interface Backend {
 export interface BackendOptions {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Events kept for each resource; default 5000. */
+  /** How many events are kept for each resource; the default is 5000. */
   readonly historySize?: number;
 }
 

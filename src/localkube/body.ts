@@ -1,5 +1,5 @@
-// Reading a request's body up to the API server's limit. Invariant: never holds more than the limit, and answers 413 while
-// the client may still be sending.
+// Reads a request's body up to the API server's limit. It never holds more than the limit, and it answers 413 even while the
+// client still sends.
 import type { IncomingMessage } from "node:http";
 import { StatusError } from "../kube/status.ts";
 

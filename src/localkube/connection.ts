@@ -1,5 +1,5 @@
-// One request on one connection: authenticates it, reads it, dispatches it, writes the answer and the audit entry. All
-// errors become Status answers here and nowhere else.
+// Serves one request: authenticates it, reads it, dispatches it, and writes the answer and the audit entry. Only this file turns
+// errors into Status answers.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorMessage, isMeshError } from "../base/errors.ts";
 import { JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE, YAML_TYPE } from "../kube/media-types.ts";
@@ -24,17 +24,17 @@ export interface Services {
   readonly auth: Authenticator;
   readonly audit: AuditLog;
   readonly timing: WatchTiming;
-  /** Bytes that a watch's reader may be behind. */
+  /** How many bytes a watch may buffer for a slow reader. */
   readonly maxBufferBytes: number;
-  /** host:port as discovery names it. */
+  /** The host:port that discovery returns. */
   address(): string;
 }
 
-/** What became known of a request before it succeeded or failed, for the audit. */
+/** What the audit knows of a request, also if the request fails. */
 interface Seen {
   user: User;
   info?: RequestInfo;
-  /** metadata.name of the body: the path of a create names nobody. */
+  /** metadata.name of the body, since the path of a create has no name. */
   bodyName: string;
 }
 
@@ -181,7 +181,7 @@ function fail(request: IncomingMessage, response: ServerResponse, error: unknown
     response.destroy();
     return;
   }
-  // What the client still sends is not read: the connection cannot be used again.
+  // The rest of the request is not read, so the connection cannot be used again.
   if (!request.complete) response.setHeader("connection", "close");
   const retryAfter = status.details?.retryAfterSeconds;
   if (retryAfter !== undefined) response.setHeader("retry-after", String(retryAfter));

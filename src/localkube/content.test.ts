@@ -31,7 +31,7 @@ describe("Accept", () => {
 });
 
 describe("bodies", () => {
-  it("are read from JSON and YAML, and are bad requests otherwise", () => {
+  it("are read from JSON and YAML; malformed ones are bad requests", () => {
     expect(decodeBody(Buffer.from('{"a":1}'), "application/json")).toEqual({ a: 1 });
     expect(decodeBody(Buffer.from("a: 1\n"), "application/apply-patch+yaml")).toEqual({ a: 1 });
     expect(decodeBody(Buffer.alloc(0), "")).toBeUndefined();

@@ -1,5 +1,5 @@
-// What a client accepts and what it sends: Accept negotiation and body decoding. JSON is the only encoding of answers; bodies
-// may be JSON, YAML (apply) or protobuf (kubectl and controller-runtime send built-in kinds so). Pure.
+// Negotiates the form of the answer and decodes the body. Answers are always JSON. Bodies may be JSON, YAML (apply) or protobuf,
+// which kubectl and controller-runtime send for built-in kinds. Pure.
 import { parse as parseYaml } from "yaml";
 import { JSON_TYPE, PROTOBUF_TYPE } from "../kube/media-types.ts";
 import { StatusError } from "../kube/status.ts";
@@ -23,7 +23,7 @@ const FORMS: Readonly<Record<string, Form>> = {
 };
 
 /**
- * Chooses the first clause that can be served.
+ * Chooses the first clause that localkube can serve.
  * @throws StatusError NotAcceptable
  */
 export function negotiate(accept: string | undefined): Negotiated {
@@ -41,7 +41,7 @@ export function negotiate(accept: string | undefined): Negotiated {
 }
 
 /**
- * Decodes a body; an empty one is undefined.
+ * Decodes a body. An empty body is undefined.
  * @throws StatusError UnsupportedMediaType or BadRequest
  */
 export function decodeBody(body: Buffer, type: string): unknown {
@@ -49,7 +49,7 @@ export function decodeBody(body: Buffer, type: string): unknown {
   if (type === PROTOBUF_TYPE) return decodeProtobuf(body);
   const text = body.toString("utf8");
   try {
-    // Apply bodies are YAML, of which JSON is a part; the JSON parser is tried first since it is the faster one.
+    // Apply bodies are YAML, which includes JSON. The JSON parser is tried first, as it is faster.
     if (!type.includes("yaml")) return JSON.parse(text) as unknown;
     return text.trimStart().startsWith("{") ? (JSON.parse(text) as unknown) : (parseYaml(text) as unknown);
   } catch (cause) {

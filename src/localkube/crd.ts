@@ -1,6 +1,6 @@
 // CustomResourceDefinitions: their checks and defaults, and the rows that they add to the table of kinds. A definition is
-// established in the write that creates it, where the API server takes a moment. Conversion between versions is None:
-// only apiVersion changes.
+// established by the write that creates it, where the API server takes a moment. Conversion between versions only changes
+// apiVersion.
 import type { Backend } from "./backend.ts";
 import { invalid } from "./failures.ts";
 import type { Column } from "./model/columns.ts";
@@ -9,10 +9,10 @@ import { customType, type ResourceType, storageKey } from "./model/registry.ts";
 import type { Problem, Schema } from "./model/schema.ts";
 
 export const DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions";
-/** Holds a definition until its objects are gone (garbage.ts). */
+/** Keeps a definition until its objects are gone (garbage.ts). */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** Fills in and checks a definition in place; leaves all other kinds alone. @throws StatusError Invalid */
+/** Fills in and checks a definition in place. Ignores all other kinds. @throws StatusError Invalid */
 export function prepareCustomDefinition(
   draft: StoredObject,
   type: ResourceType,
@@ -38,7 +38,7 @@ export function prepareCustomDefinition(
   };
 }
 
-/** Keeps the table of kinds in step with the definitions in the store. */
+/** Updates the table of kinds when a definition in the store changes. */
 export function serveDefinitions(backend: Backend): void {
   backend.store.listen(DEFINITIONS, ({ type, object }) => {
     const spec = asObject(object.spec);
@@ -47,7 +47,7 @@ export function serveDefinitions(backend: Backend): void {
   });
 }
 
-/** The rows of a definition, one a served version, newest first as listed. */
+/** The rows of a definition: one for each served version, newest first. */
 function typesOf(definition: StoredObject): ResourceType[] {
   const spec = asObject(definition.spec);
   const names = asObject(spec.names);

@@ -1,5 +1,5 @@
-// Deletion of one object: preconditions, finalizers, grace, propagation. What follows from it (dependents, the content of a
-// namespace or a definition) is garbage.ts's work.
+// Deletes one object: preconditions, finalizers, grace period, propagation policy. The consequences (dependents, the content of a
+// namespace or definition) are in garbage.ts.
 
 import type { Backend } from "./backend.ts";
 import { CLEANUP_FINALIZER, DEFINITIONS } from "./crd.ts";
@@ -8,7 +8,7 @@ import { asObject, asString, isObject, type StoredObject, timestamp } from "./mo
 import { type ResourceType, storageKey } from "./model/registry.ts";
 import { finishDeletion } from "./write.ts";
 
-/** metav1.DeleteOptions as far as it is honoured. */
+/** The fields of metav1.DeleteOptions that localkube supports. */
 export interface DeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds?: number;
@@ -19,7 +19,7 @@ export interface DeleteOptions {
 
 const POLICIES = ["Background", "Foreground", "Orphan"] as const;
 
-/** DeleteOptions of the body, or else of the query. @throws StatusError BadRequest */
+/** The DeleteOptions of the body, else of the query. @throws StatusError BadRequest */
 export function readDeleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
   const given = isObject(body) ? body : {};
   const preconditions = asObject(given.preconditions);
@@ -38,9 +38,9 @@ export function readDeleteOptions(body: unknown, query: URLSearchParams): Delete
 }
 
 /**
- * Deletes an object, or marks it when something must happen first.
+ * Deletes an object, or only marks it if finalizers or a grace period hold it.
  * @returns the object's last state, and whether it is gone
- * @throws StatusError Conflict when a precondition does not hold
+ * @throws StatusError Conflict if a precondition fails
  */
 export function deleteObject(
   backend: Backend,
@@ -76,7 +76,7 @@ function checkPreconditions(type: ResourceType, existing: StoredObject, options:
   }
 }
 
-// Only a pod that a node holds has a grace period: its kubelet deletes it for good with grace 0.
+// Only a pod on a node has a grace period. Its kubelet then deletes it with grace period 0.
 function graceOf(type: ResourceType, existing: StoredObject, options: DeleteOptions): number {
   if (storageKey(type) !== "/pods") return 0;
   const spec = asObject(existing.spec);

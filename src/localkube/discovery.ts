@@ -1,5 +1,5 @@
-// Discovery documents and a minimal OpenAPI v3, both generated from the table of kinds. The OpenAPI part says of each kind
-// only that it exists and takes fieldValidation, which is what kubectl asks before it applies; schemas stay open.
+// Discovery documents and a minimal OpenAPI v3, both generated from the table of kinds. The OpenAPI part has no schemas: it only
+// says that a kind exists and accepts fieldValidation, which kubectl checks before an apply.
 import { apiVersionOf, type Registry, type ResourceType } from "./model/registry.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -86,7 +86,7 @@ function groupsOf(registry: Registry) {
   });
 }
 
-// v2 before v1 before v1beta1 before v1alpha1 before anything else.
+// v2, v1, v1beta1, v1alpha1, then anything else.
 function byPriority(a: string, b: string): number {
   const rank = (version: string): [number, number, number] => {
     const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);

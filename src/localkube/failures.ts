@@ -1,4 +1,4 @@
-// The refusals of the API server in its own words, as far as clients read them: who calls these throws the result.
+// The API server's refusals in its own words, as far as clients read them. The caller throws the result.
 import { type StatusCause, StatusError } from "../kube/status.ts";
 import { qualifiedResource, type ResourceType } from "./model/registry.ts";
 import type { Problem } from "./model/schema.ts";
@@ -31,7 +31,7 @@ export function forbidden(type: Named, name: string, why: string, causes?: reado
   return new StatusError("Forbidden", message, { ...details(type, name), ...(causes === undefined ? {} : { causes }) });
 }
 
-/** 422 with one cause a problem. `kind` names the type of the object, not its resource, as the API server does. */
+/** 422 with one cause for each problem. `kind` names the kind of the object, not its resource, as on the API server. */
 export function invalid(type: Pick<ResourceType, "group" | "kind">, name: string, problems: readonly Problem[]): StatusError {
   const list = problems.map(({ field, message }) => `${field}: ${message}`);
   const qualified = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
@@ -43,7 +43,7 @@ export function badRequest(message: string): StatusError {
   return new StatusError("BadRequest", message);
 }
 
-/** 404 for a path that leads to no resource. */
+/** 404 for a path without a resource. */
 export function noSuchResource(): StatusError {
   return new StatusError("NotFound", "the server could not find the requested resource", {});
 }

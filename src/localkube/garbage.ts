@@ -1,6 +1,8 @@
-// What follows from a deletion, done by controllers in a real cluster: dependents of a deleted owner go (background cascade),
-// wait (foreground) or are let go (orphan); a namespace being deleted loses its content, a definition its objects.
-// Level-based: each pass looks at the store, a pass follows every deletion, and a pass with nothing to do ends the work.
+// The consequences of a deletion, which controllers carry out in a real cluster. Dependents of a deleted owner are deleted
+// (background), waited for (foreground) or released (orphan); a terminating namespace loses its content, a definition its
+// objects.
+//
+// Every pass reads the whole store. Each deletion starts a pass, and passes repeat until nothing changes.
 import type { Timer } from "../base/clock.ts";
 import type { Backend } from "./backend.ts";
 import { CLEANUP_FINALIZER, DEFINITIONS } from "./crd.ts";
@@ -80,7 +82,7 @@ export class GarbageCollector {
     }
   }
 
-  // An object goes when it names owners and none of them lives.
+  // Deletes an object if it has owners and none of them exists.
   #collect(uid: string): void {
     const ref = this.#objects.get(uid);
     if (ref === undefined || ref.object.metadata.deletionTimestamp !== undefined) return;
@@ -122,7 +124,7 @@ export class GarbageCollector {
     const type = this.#backend.registry.byStorageKey(ref.resource);
     if (current === undefined || type === undefined) return;
     const finalized = { ...current, spec: { ...asObject(current.spec), finalizers: [] } };
-    // Only a namespace that something else still holds is written once more.
+    // Writes a namespace once more only if a finalizer still holds it.
     if ((current.metadata.finalizers ?? []).length === 0) finishDeletion(this.#backend, type, finalized);
     else if (JSON.stringify(current.spec) !== JSON.stringify(finalized.spec)) store.put(ref.resource, finalized);
   }

@@ -1,5 +1,5 @@
-// What the API server fills into, and demands of, the built-in kinds at creation, as far as clients notice. A table of
-// functions by storage key; each changes the draft in place. Pod specs get the common defaults, not all.
+// The defaults and checks of the built-in kinds at creation, as far as clients notice them. A table of functions by storage key;
+// each changes the draft in place. Pod specs get the common defaults only.
 import { invalid } from "./failures.ts";
 import { checkStringMap } from "./metadata.ts";
 import { asArray, asObject, isObject, type StoredObject } from "./model/object.ts";

@@ -1,4 +1,4 @@
-// A kubeconfig for the admin of a localkube.
+// Writes a kubeconfig for the admin of a localkube.
 import { stringify } from "yaml";
 
 export interface KubeconfigOptions {

@@ -1,5 +1,5 @@
-// Lists: which version of the collection is read, in which chunks. Continue tokens hold the version and the last key; the
-// next chunk is read at that same version out of the store's history, and is 410 once history no longer reaches back.
+// Lists: the version that is read, and its pages. A continue token holds the version and the last key. The next page is read at
+// that version from the store's history; it is 410 if the history is too short.
 import { StatusError } from "../kube/status.ts";
 import { badRequest, invalid } from "./failures.ts";
 import type { StoredObject } from "./model/object.ts";
@@ -14,7 +14,7 @@ export interface ListResult {
 }
 
 /**
- * @throws StatusError Invalid, Expired, or Timeout for a version that is still to come
+ * @throws StatusError Invalid, Expired, or Timeout for a version in the future
  */
 export function listObjects(store: Store, type: ResourceType, selection: Selection, query: URLSearchParams): ListResult {
   checkListQuery(query);
@@ -33,7 +33,7 @@ export function listObjects(store: Store, type: ResourceType, selection: Selecti
   const page = limit > 0 ? selected.slice(0, limit) : selected;
   const lastKey = page.at(-1)?.[0];
   const more = selected.length > page.length && lastKey !== undefined;
-  // The count of the rest is not told when selectors apply, as the API server cannot know it.
+  // With selectors the API server cannot know how many objects remain, so it gives no count.
   const counted = !query.get("labelSelector") && !query.get("fieldSelector");
   return {
     items: page.map(([, object]) => object),
@@ -59,12 +59,12 @@ export function tooLargeVersion(wanted: number, current: number): StatusError {
   });
 }
 
-/** 422 about the query of a list or watch. */
+/** A 422 about the query of a list or watch. */
 export function listOptions(problems: readonly Problem[]): StatusError {
   return invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", problems);
 }
 
-// The version to read at exactly; undefined reads what is there now.
+// The exact version to read; undefined for the newest state.
 function versionOf(store: Store, query: URLSearchParams, limit: number): number | undefined {
   const text = query.get("resourceVersion") ?? "";
   if (text === "" || text === "0") return undefined;
@@ -104,7 +104,7 @@ function readToken(text: string): Token {
     const { version, lastKey } = JSON.parse(Buffer.from(text, "base64url").toString()) as Partial<Token>;
     if (typeof version === "number" && typeof lastKey === "string") return { version, lastKey };
   } catch {
-    // falls through: any unreadable token is the same mistake
+    // falls through: every unreadable token is the same mistake
   }
   throw new StatusError("BadRequest", "continue key is not valid");
 }

@@ -1,5 +1,5 @@
-// localkube: an in-memory Kubernetes API server over HTTPS, for the demo and for tests. It has no RBAC, no admission
-// webhooks, no kubelet and no controllers but garbage collection; docs of each module say where it differs from the real one.
+// localkube: an in-memory Kubernetes API server over HTTPS, for the demo and for tests. It has no RBAC, no admission webhooks, no
+// kubelet, and no controller but garbage collection. The head of each module says where it differs from the real server.
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -16,27 +16,27 @@ import { GarbageCollector } from "./garbage.ts";
 import { createKubeconfig } from "./kubeconfig.ts";
 
 export interface LocalKubeOptions extends BackendOptions {
-  /** Default 0: a free one. */
+  /** The default is 0: any free port. */
   readonly port?: number;
-  /** Address to bind; default 127.0.0.1. */
+  /** Address to bind; the default is 127.0.0.1. */
   readonly host?: string;
   /** More names and addresses for the serving certificate. */
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
-  /** Default: random. */
+  /** Random by default. */
   readonly adminToken?: string;
-  /** Between the bookmarks of a watch; default 60,000. */
+  /** Time between two bookmarks of a watch; the default is 60,000. */
   readonly bookmarkMs?: number;
-  /** Longest watch; default 30 minutes. */
+  /** Longest duration of a watch; the default is 30 minutes. */
   readonly maxWatchMs?: number;
-  /** Bytes that a watch's reader may fall behind before it is cut off; default 8 MiB. */
+  /** How many bytes a watch may buffer for a slow reader before it is cut off; the default is 8 MiB. */
   readonly maxWatchBufferBytes?: number;
   readonly audit?: AuditOptions;
 }
 
-/** A running (after `start`) API server. */
+/** An API server. It runs after `start`. */
 export interface LocalKube extends Runnable {
-  /** https://host:port; known once started. */
+  /** https://host:port, available after `start`. */
   readonly url: string;
   readonly caPem: string;
   /** Bearer token of a user in system:masters. */
@@ -44,9 +44,9 @@ export interface LocalKube extends Runnable {
   readonly kubeconfigYaml: string;
   /** The newest requests, oldest first. */
   audit(): readonly AuditEntry[];
-  /** Forgets history, so that old continue tokens and watches answer 410. */
+  /** Drops the history, so that old continue tokens and watches answer 410. */
   compact(): void;
-  /** Ends all connections, as a restart of the API server would. */
+  /** Closes all connections, as a restart of the API server does. */
   dropConnections(): void;
 }
 
@@ -104,7 +104,7 @@ function createServerFor(backend: Backend, ca: { certPem: string; keyPem: string
     ipAddresses: [options.host ?? "127.0.0.1", ...(options.ipAddresses ?? [])],
     now: backend.clock.now(),
   });
-  // A watch may be quiet for long: no timeout on connections but for idle keep-alive ones.
+  // A watch may be idle for long, so only idle keep-alive connections time out.
   return createServer({ cert: leaf.certPem, key: leaf.keyPem, keepAliveTimeout: 90_000, noDelay: true });
 }
 

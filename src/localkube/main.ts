@@ -1,6 +1,6 @@
-// localkube as a process: `node src/localkube/main.ts --dir DIR --print-ready`. Writes DIR/kubeconfig and DIR/ca.crt, prints
-// one JSON line {server, kubeconfig, ca, token, pid} once ready, and stops on SIGTERM. It says the same as test/kube's
-// binary, so that a test may take either.
+// localkube as a process: `node src/localkube/main.ts --dir DIR --print-ready`. It writes DIR/kubeconfig and DIR/ca.crt, prints
+// one JSON line {server, kubeconfig, ca, token, pid} when it is ready, and stops on SIGTERM. Its options and output are those of
+// test/kube's binary, so a test may start either.
 import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";

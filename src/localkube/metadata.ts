@@ -1,5 +1,5 @@
-// What the API server itself keeps in metadata: names, uids, times, generations. Pure but for its parameters; called by
-// write.ts for every create and update.
+// The metadata that the API server maintains: names, uids, times, generations. Pure but for its parameters. Called by write.ts
+// for every create and update.
 import type { Random } from "../base/clock.ts";
 import { badRequest, invalid } from "./failures.ts";
 import { asObject, isObject, type JsonObject, type Meta, type StoredObject } from "./model/object.ts";
@@ -9,20 +9,20 @@ import type { Problem } from "./model/schema.ts";
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
-// Kinds whose names are DNS labels; all others' are DNS subdomains.
+// Kinds with DNS labels as names; the names of all others are DNS subdomains.
 const LABEL_NAMED = new Set(["namespaces", "services"]);
-// The characters of k8s.io/apimachinery/pkg/util/rand: no vowels and nothing that is read wrongly.
+// The characters of k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes.
 const SUFFIX_CHARS = "bcdfghjklmnpqrstvwxz2456789";
 const MAX_GENERATED_BASE = 58;
 
-/** The name behind a generateName. */
+/** The name for a generateName. */
 export function generateName(base: string, random: Random): string {
   const suffix = Array.from({ length: 5 }, () => SUFFIX_CHARS[Math.floor(random() * SUFFIX_CHARS.length)]).join("");
   return `${base.slice(0, MAX_GENERATED_BASE)}${suffix}`;
 }
 
 /**
- * Checks kind and version of a body, and that its types are those of metadata.
+ * Checks the kind and apiVersion of a body and the types of its metadata.
  * @throws StatusError BadRequest
  */
 export function checkEnvelope(body: unknown, kind: string, apiVersion: string, lenient: boolean): JsonObject {
@@ -44,7 +44,7 @@ export function checkEnvelope(body: unknown, kind: string, apiVersion: string, l
   return { ...body, kind, apiVersion, metadata };
 }
 
-/** @throws StatusError BadRequest if `value` is there and no map of strings */
+/** @throws StatusError BadRequest if `value` is present and not a map of strings */
 export function checkStringMap(value: unknown, field: string): void {
   if (value === undefined || value === null) return;
   if (!isObject(value) || Object.values(value).some((item) => typeof item !== "string")) {
@@ -92,7 +92,7 @@ export function checkMetadata(type: ResourceType, metadata: Meta): void {
   if (problems.length > 0) throw invalid(type, metadata.name, problems);
 }
 
-/** The metadata of a new object: what the client may say of it, and the API server's own. */
+/** The metadata of a new object: the client's fields and the API server's own. */
 export function newMetadata(
   type: ResourceType,
   body: JsonObject,
@@ -109,7 +109,7 @@ export function newMetadata(
   };
 }
 
-/** The metadata of an updated object: the client's labels, annotations, owners and finalizers; all else stays. */
+/** The metadata of an updated object: the client's labels, annotations, owners and finalizers; all other fields stay. */
 export function updatedMetadata(existing: StoredObject, body: JsonObject): Meta {
   const { labels: _l, annotations: _a, ownerReferences: _o, finalizers: _f, ...kept } = existing.metadata;
   const { generateName: _g, ...fields } = userFields(asObject(body.metadata));

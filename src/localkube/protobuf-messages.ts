@@ -1,6 +1,6 @@
-// Field numbers of the built-in kinds' protobuf encoding, as far as clients send them to localkube: a line a message, a field
-// as "number name type", with [] for repeated, {} for a map of strings to it, ? for a Go pointer (kept when zero) and ^ for
-// one whose fields stand inline in JSON. What is not here is refused (protobuf.ts), never lost in silence.
+// Field numbers of the built-in kinds' protobuf encoding, for the messages that clients send to localkube. A line is a message; a
+// field is "number name type", with [] for repeated, {} for a map from strings, ? for a Go pointer (kept if zero) and ^ for a
+// message that is inlined in JSON. protobuf.ts refuses fields that are not here.
 
 export const MESSAGES: Readonly<Record<string, string>> = {
   Namespace: "1 metadata ObjectMeta, 2 spec NamespaceSpec, 3 status NamespaceStatus",

@@ -1,6 +1,6 @@
-// Decoding of Kubernetes protobuf bodies (k8s\0 envelope) into the JSON form, since kubectl and controller-runtime send
-// the built-in kinds so. Answers are JSON all the same: clients decode by the answer's own type. Fails closed: a field that
-// the table lacks is refused with 415, so that nothing that a client wrote is dropped.
+// Decodes Kubernetes protobuf bodies (k8s\0 envelope) into their JSON form, since kubectl and controller-runtime send built-in
+// kinds in protobuf. Answers are JSON, as clients decode by the answer's content type. A field that the table lacks is refused
+// with 415, so nothing is dropped silently.
 import { StatusError } from "../kube/status.ts";
 import { asArray, asObject, isObject, type JsonObject } from "./model/object.ts";
 import { MESSAGES } from "./protobuf-messages.ts";
@@ -16,7 +16,7 @@ interface Field {
 
 interface RawField {
   readonly number: number;
-  /** Varints as bigint, length-delimited as bytes. */
+  /** A varint is a bigint, a length-delimited value is bytes. */
   readonly value: bigint | Buffer;
 }
 
@@ -56,7 +56,7 @@ function setField(result: JsonObject, field: Field, value: bigint | Buffer): voi
   } else {
     const decoded = decodeValue(value, type);
     if (field.inline) Object.assign(result, decoded);
-    // Go always sends fields that are no pointers: their zero value means that they are not set.
+    // Go always sends fields that are not pointers, so their zero value means unset.
     else if (field.pointer || !isZero(decoded)) result[name] = decoded;
   }
 }

@@ -1,5 +1,5 @@
-// The form in which objects, lists and events go out: in the version of the request, whole, as metadata only, or as rows of
-// a Table (meta.k8s.io). Pure; the cells come from the kind's columns.
+// The form of objects, lists and events in an answer: in the version of the request, as whole objects, as metadata only, or as
+// rows of a Table (meta.k8s.io). The cells come from the kind's columns. Pure.
 
 import type { Negotiated } from "./content.ts";
 import type { ListResult } from "./list.ts";
@@ -8,7 +8,7 @@ import type { StoredObject } from "./model/object.ts";
 import { apiVersionOf, type ResourceType } from "./model/registry.ts";
 import type { WatchEvent } from "./watch.ts";
 
-/** How one request wants its objects. */
+/** The form that a request asks for. */
 export interface Representation {
   readonly type: ResourceType;
   readonly negotiated: Negotiated;
@@ -43,7 +43,7 @@ export function representList({ items, metadata }: ListResult, how: Representati
   return { kind: how.type.listKind, apiVersion: apiVersionOf(how.type), metadata, items: shown };
 }
 
-/** @param withHeaders the first event of a Table watch brings the column definitions */
+/** @param withHeaders true for the first event of a Table watch, which has the column definitions */
 export function representEvent(event: WatchEvent, how: Representation, withHeaders: boolean): unknown {
   if (event.type === "ERROR") return event;
   if (event.type === "BOOKMARK") return { type: event.type, object: bookmark(event, how, withHeaders) };
@@ -72,7 +72,7 @@ function bookmark(
   const { form, version: metaVersion } = how.negotiated;
   if (form === "metadata") return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${metaVersion}`, metadata };
   if (form === "object") return object;
-  // The row of a bookmark carries the annotation, since a Table itself has none.
+  // The row of a bookmark has the annotation, since a Table has none.
   return tableOf([{ cells: [], object }], { resourceVersion: String(version) }, how, withHeaders);
 }
 
@@ -113,7 +113,7 @@ function columnsOf(type: ResourceType): readonly Column[] {
   return [NAME, ...(type.columns.length > 0 ? type.columns : [AGE])];
 }
 
-// Ages are told as text, ready to be read.
+// Ages are text.
 function cellType(type: string): string {
   return type === "date" ? "string" : type;
 }

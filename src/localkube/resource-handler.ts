@@ -1,5 +1,5 @@
-// The verbs on objects: from a request that is read and authenticated to an outcome, synchronous and without HTTP. Watches
-// are left to the server, which owns the connection.
+// The verbs on objects: turns an authenticated, decoded request into an outcome, synchronously and without HTTP. Watches are in
+// connection.ts, which owns the connection.
 
 import { APPLY_YAML_TYPE } from "../kube/media-types.ts";
 import type { ResourceInfo } from "../kube/request-info.ts";
@@ -25,7 +25,7 @@ export interface ResourceRequest {
   readonly userAgent: string;
   /** Media type of the body, without parameters. */
   readonly mediaType: string;
-  /** Decoded; undefined if empty. */
+  /** The decoded body; undefined if empty. */
   readonly body: unknown;
 }
 
@@ -58,7 +58,7 @@ function allows(type: ResourceType, { verb, nameInPath, subresource }: ResourceI
   return nameInPath || (verb !== "update" && verb !== "patch");
 }
 
-/** Answers a request that is no watch. @throws StatusError */
+/** Answers any request but a watch. @throws StatusError */
 export function handleResource(backend: Backend, auth: Authenticator, request: ResourceRequest): Outcome {
   const { info, type } = request;
   switch (info.verb) {
@@ -84,7 +84,7 @@ export function handleResource(backend: Backend, auth: Authenticator, request: R
   }
 }
 
-/** The namespace that a list or watch is narrowed to; "" is all. */
+/** The namespace of a list or watch; "" for all namespaces. */
 export function scopeOf({ info, type }: Pick<ResourceRequest, "info" | "type">): string {
   return type.namespaced ? info.namespace : "";
 }

@@ -1,5 +1,5 @@
-// Requests that are answered rather than stored: token and access reviews, token requests, evictions. There is no RBAC:
-// every access review is allowed.
+// Requests that are answered and not stored: token and access reviews, token requests, evictions. There is no RBAC: every access
+// review is allowed.
 import type { Authenticator, User } from "./auth.ts";
 import { API_AUDIENCE } from "./auth.ts";
 import type { Backend } from "./backend.ts";
@@ -77,7 +77,7 @@ function boundPod(backend: Backend, namespace: string, reference: unknown): { na
   return { name, uid: pod.metadata.uid };
 }
 
-/** The answer to a POST of pods/eviction: the pod is deleted. There are no PodDisruptionBudgets here. @throws StatusError */
+/** Answers a POST of pods/eviction by deleting the pod. There are no PodDisruptionBudgets. @throws StatusError */
 export function answerEviction(backend: Backend, type: ResourceType, pod: StoredObject, body: unknown): JsonObject {
   deleteObject(backend, type, pod, readDeleteOptions(asObject(body).deleteOptions, new URLSearchParams()));
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };

@@ -1,5 +1,5 @@
-// Label and field selectors of a request as one predicate. The kinds' own selectable fields come from the registry; an
-// unknown one is refused, as the API server does, since ignoring it would widen the answer.
+// The label and field selectors of a request as one predicate. The registry has the selectable fields of each kind. As on the API
+// server, an unknown field is refused, since ignoring it would widen the answer.
 import { isMeshError } from "../base/errors.ts";
 import { parseFieldSelector } from "../kube/field-selector.ts";
 import { matchesTerms, parseTerms } from "../kube/label-selector.ts";
@@ -12,7 +12,7 @@ export type Selection = (object: StoredObject) => boolean;
 const COMMON_FIELDS = ["metadata.name", "metadata.namespace"];
 
 /**
- * What a list, watch or deletecollection selects: `namespace` ("" is all), `labelSelector` and `fieldSelector`.
+ * The selection of a list, watch or deletecollection: `namespace` ("" is all), `labelSelector` and `fieldSelector`.
  * @throws StatusError BadRequest
  */
 export function createSelection(type: ResourceType, namespace: string, query: URLSearchParams): Selection {
@@ -34,7 +34,7 @@ export function createSelection(type: ResourceType, namespace: string, query: UR
 }
 
 function textAt(object: StoredObject, path: string): string {
-  // An Event's "source" selects by its component.
+  // The field "source" of an Event selects by the source's component.
   const value = fieldAt(object, path === "source" ? "source.component" : path);
   return value === undefined || value === null ? (path === "spec.unschedulable" ? "false" : "") : String(value);
 }

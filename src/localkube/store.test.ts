@@ -39,7 +39,7 @@ describe("Store", () => {
     );
   });
 
-  it("keeps a bounded history, and says so when it does not reach back", () => {
+  it("keeps a bounded history and returns undefined before its start", () => {
     const store = new Store({ historySize: 4 });
     for (let index = 0; index < 20; index++) store.put(R, object("a", String(index)));
     expect(store.eventsSince(R, 2)).toBeUndefined();
@@ -51,7 +51,7 @@ describe("Store", () => {
     expect(store.eventsSince("/never-seen", store.version - 1)).toBeUndefined();
   });
 
-  it("tells listeners of each write in order, with the state before it", () => {
+  it("calls listeners for each write in order, with the previous state", () => {
     const store = new Store();
     const seen: string[] = [];
     const stop = store.listen(R, ({ type, version, previous }) =>

@@ -1,12 +1,14 @@
-// The objects, their history, and the one resourceVersion counter: etcd and the watch cache in one. Pure and synchronous:
-// no clock, no I/O. Invariants: each write takes the next version; history of a resource is in version order without gaps
-// back to `oldest`; listeners are called in version order, after the write is visible.
+// The objects, their history, and the one resourceVersion counter: etcd and the watch cache in one. Pure and synchronous: no
+// clock, no I/O.
+//
+// Each write gets the next version. The history of a resource is in version order without gaps. Listeners are called in version
+// order, after the write is visible.
 import type { StoredObject } from "./model/object.ts";
 
 export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly version: number;
-  /** For DELETED the last state, with the version of the deletion. */
+  /** For DELETED: the last state, with the version of the deletion. */
   readonly object: StoredObject;
   readonly previous?: StoredObject;
 }
@@ -15,16 +17,16 @@ export type StoreListener = (resource: string, event: StoreEvent) => void;
 
 interface Collection {
   readonly objects: Map<string, StoredObject>;
-  /** Keys in order, or undefined after a change of the key set. */
+  /** Keys in order; undefined after a key was added or removed. */
   sorted?: readonly string[] | undefined;
   readonly history: StoreEvent[];
-  /** Events up to and including this version are no longer in history. */
+  /** The history no longer has the events up to and including this version. */
   compacted: number;
   readonly listeners: Set<(event: StoreEvent) => void>;
 }
 
 export interface StoreOptions {
-  /** Events kept for each resource; default 5000. */
+  /** How many events are kept for each resource; the default is 5000. */
   readonly historySize?: number;
 }
 
@@ -38,7 +40,7 @@ export class Store {
   readonly #collections = new Map<string, Collection>();
   readonly #listeners = new Set<StoreListener>();
   #version = 1;
-  /** Collections begin their history here. */
+  /** The history of a new collection begins at this version. */
   #floor = 0;
 
   constructor(options: StoreOptions = {}) {
@@ -54,19 +56,19 @@ export class Store {
     return this.#collections.get(resource)?.objects.get(objectKey(namespace, name));
   }
 
-  /** The names of all resources that ever held an object. */
+  /** The names of all resources that ever had an object. */
   resources(): string[] {
     return [...this.#collections.keys()];
   }
 
-  /** Keys and objects in key order, as they are now. */
+  /** The current keys and objects in key order. */
   entries(resource: string): [string, StoredObject][] {
     const collection = this.#collection(resource);
     collection.sorted ??= [...collection.objects.keys()].sort(byKey);
     return collection.sorted.map((key) => [key, collection.objects.get(key) as StoredObject]);
   }
 
-  /** Keys and objects as they were at `version`, or undefined when history does not reach back so far. */
+  /** The keys and objects at `version`; undefined if the history does not reach back so far. */
   entriesAt(resource: string, version: number): [string, StoredObject][] | undefined {
     const collection = this.#collection(resource);
     if (version < collection.compacted) return undefined;
@@ -81,14 +83,14 @@ export class Store {
     return [...objects].sort(([a], [b]) => byKey(a, b));
   }
 
-  /** The events after `version`, or undefined when history does not reach back so far. */
+  /** The events after `version`; undefined if the history does not reach back so far. */
   eventsSince(resource: string, version: number): readonly StoreEvent[] | undefined {
     const collection = this.#collection(resource);
     if (version < collection.compacted) return undefined;
     return collection.history.filter((event) => event.version > version);
   }
 
-  /** Writes `object` under its namespace and name, and gives it the next version. Returns what is stored. */
+  /** Writes `object` under its namespace and name with the next version. Returns the stored object. */
   put(resource: string, object: StoredObject): StoredObject {
     const collection = this.#collection(resource);
     const version = ++this.#version;
@@ -106,7 +108,7 @@ export class Store {
     return stored;
   }
 
-  /** Takes an object out. Returns its last state with the version of the deletion. */
+  /** Removes an object. Returns its last state with the version of the deletion. */
   remove(resource: string, namespace: string | undefined, name: string): StoredObject | undefined {
     const collection = this.#collection(resource);
     const key = objectKey(namespace, name);
@@ -120,20 +122,20 @@ export class Store {
     return object;
   }
 
-  /** Calls `listener` for each later event of one resource. Returns the function that ends it. */
+  /** Calls `listener` for each later event of one resource. Returns the function that stops it. */
   listen(resource: string, listener: (event: StoreEvent) => void): () => void {
     const { listeners } = this.#collection(resource);
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
 
-  /** Calls `listener` for each later event of every resource. Returns the function that ends it. */
+  /** Calls `listener` for each later event of every resource. Returns the function that stops it. */
   listenAll(listener: StoreListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Forgets the history of every resource, as etcd's compaction does: older continue tokens and watches answer 410. */
+  /** Drops the history of every resource, as etcd's compaction does. Older continue tokens and watches answer 410. */
   compact(): void {
     this.#floor = this.#version;
     for (const collection of this.#collections.values()) {
@@ -144,7 +146,7 @@ export class Store {
 
   #emit(resource: string, collection: Collection, event: StoreEvent): void {
     collection.history.push(event);
-    // Cutting in large steps keeps the cost of a write constant.
+    // Large cuts keep the cost of a write constant.
     if (collection.history.length > this.#historySize * 1.25) {
       const cut = collection.history.splice(0, collection.history.length - this.#historySize);
       collection.compacted = cut.at(-1)?.version ?? collection.compacted;

@@ -49,7 +49,7 @@ describe("watches", () => {
     expect(events).toEqual(["ADDED a@3", "MODIFIED a@4", "DELETED a@5"]);
   });
 
-  it("resume after a version, or say that it is too old", () => {
+  it("resume after a version, or answer that it is too old", () => {
     const store = new Store();
     store.put(R, object("a"));
     store.put(R, object("b"));
@@ -66,7 +66,7 @@ describe("watches", () => {
     expect(events).toEqual(["ADDED a@3", "ADDED b@2", "BOOKMARK 3 end"]);
   });
 
-  it("send bookmarks at their interval to those who want them, and end at timeoutSeconds", async () => {
+  it("send bookmarks at their interval if requested, and end at timeoutSeconds", async () => {
     const store = new Store();
     const { clock, events } = start(store, "resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=3");
     await clock.advance(1000);
@@ -79,7 +79,7 @@ describe("watches", () => {
     expect(silent.events).toEqual([]);
   });
 
-  it("are cut off when their reader is too slow, and hold nothing afterwards", async () => {
+  it("are cut off when their reader is too slow and leave no listener", async () => {
     const store = new Store();
     const { clock, events } = start(store, "allowWatchBookmarks=true", 1);
     for (const name of ["a", "b", "c"]) store.put(R, object(name));
@@ -88,7 +88,7 @@ describe("watches", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("end with nothing left when the client closes", () => {
+  it("leave no listener when the client closes", () => {
     const store = new Store();
     const { clock, events, close } = start(store, "allowWatchBookmarks=true");
     close();

@@ -1,6 +1,7 @@
-// Watches: where one starts, which events it sees, and its end. The sequence of events is pure (WatchPlan, eventFor); the
-// session adds time: bookmarks, timeoutSeconds, and the end of a reader that is too slow. Invariant: versions never go
-// back within a session, and an object that leaves the selection is DELETED in it, one that enters is ADDED.
+// Watches: the start, the events and the end. The sequence of events is pure (WatchPlan, eventFor). The session adds bookmarks,
+// timeoutSeconds and the end of a slow reader.
+//
+// Versions never go back within a session. An object that leaves the selection is DELETED, one that enters is ADDED.
 import type { Clock, Timer } from "../base/clock.ts";
 import { createStatus, type Status } from "../kube/status.ts";
 import { listOptions, parseVersion, tooLargeVersion } from "./list.ts";
@@ -15,15 +16,15 @@ export type WatchEvent =
   | { readonly type: "BOOKMARK"; readonly version: number; readonly initialEventsEnd: boolean }
   | { readonly type: "ERROR"; readonly object: Status };
 
-/** How a watch starts. */
+/** The start of a watch. */
 export interface WatchPlan {
-  /** Sent first. */
+  /** Events that are sent first. */
   readonly initial: readonly WatchEvent[];
   /** The session ends after `initial`. */
   readonly ended: boolean;
 }
 
-/** Reads the start of a watch off its query. @throws StatusError Invalid or Timeout */
+/** Reads the start of a watch from its query. @throws StatusError Invalid or Timeout */
 function planWatch(store: Store, type: ResourceType, selection: Selection, query: URLSearchParams): WatchPlan {
   const sendInitial = query.get("sendInitialEvents");
   checkWatchQuery(query, sendInitial);
@@ -41,7 +42,7 @@ function planWatch(store: Store, type: ResourceType, selection: Selection, query
         : [];
     return { initial: [...added, ...end], ended: false };
   }
-  // sendInitialEvents=false without a version means from now on
+  // sendInitialEvents=false without a version means: from now on
   const missed = from === 0 ? [] : store.eventsSince(key, from);
   if (missed === undefined) {
     const status = createStatus("Expired", `too old resource version: ${from} (${store.version})`);
@@ -50,32 +51,32 @@ function planWatch(store: Store, type: ResourceType, selection: Selection, query
   return { initial: missed.flatMap((event) => eventFor(event, selection) ?? []), ended: false };
 }
 
-/** What a watch of `selection` sees of a change, or undefined if nothing. */
+/** The event that a watch of `selection` gets for a change; undefined if it gets none. */
 function eventFor({ type, object, previous, version }: StoreEvent, selection: Selection): WatchEvent | undefined {
   const before = previous !== undefined && selection(previous);
   const after = type !== "DELETED" && selection(object);
   if (before && after) return { type: "MODIFIED", object };
   if (after) return { type: "ADDED", object };
   if (!before) return undefined;
-  // The client is shown the state that it knew, with the version of the change.
+  // The client gets the state that it knew, with the version of the change.
   return { type: "DELETED", object: { ...previous, metadata: { ...previous.metadata, resourceVersion: String(version) } } };
 }
 
 export interface WatchSink {
-  /** Writes an event; false when the reader is too far behind. */
+  /** Writes an event. False if the reader is too far behind. */
   send(event: WatchEvent): boolean;
-  /** Ends the stream: in order, or torn off. */
+  /** Ends the stream, in order or by closing the connection. */
   end(how: "done" | "too slow"): void;
 }
 
 export interface WatchTiming {
   readonly clock: Clock;
   readonly bookmarkMs: number;
-  /** Upper bound of a session. */
+  /** Upper bound of the duration of a session. */
   readonly maxMs: number;
 }
 
-/** Runs a watch until its time is over or the returned function is called. */
+/** Runs a watch until its time is over or the caller calls the returned function. */
 export function runWatch(
   store: Store,
   type: ResourceType,

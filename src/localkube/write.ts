@@ -1,5 +1,5 @@
-// Create and update, for every kind and subresource. Invariant: all checks come before the one write to the store, and a
-// write that changes nothing is none (the resourceVersion stays), as in the API server. Called by the verbs' handlers.
+// Creates and updates, for every kind and subresource. All checks come before the one write to the store. As on the API server,
+// an update without a change keeps the resourceVersion. Called by resource-handler.ts.
 import type { Backend } from "./backend.ts";
 import { prepareCustomDefinition } from "./crd.ts";
 import { alreadyExists, badRequest, conflict, forbidden, invalid, notFound, staleVersion } from "./failures.ts";
@@ -20,18 +20,18 @@ import { applyDefaults, prune, validate } from "./model/schema.ts";
 import { fieldsAfterUpdate, type Writer } from "./patch/apply.ts";
 import type { Place } from "./patch/field-set.ts";
 
-/** What a write is about, beside its body. */
+/** A write without its body. */
 export interface WriteRequest {
   readonly type: ResourceType;
   /** "" for cluster-scoped kinds. */
   readonly namespace: string;
-  /** "" or "status" or another subresource that writes the object. */
+  /** "", "status" or another subresource that writes the object. */
   readonly subresource: string;
   readonly dryRun: boolean;
   readonly fieldManager: string;
-  /** Unknown fields are refused instead of dropped. */
+  /** Refuses unknown fields instead of dropping them. */
   readonly strict: boolean;
-  /** managedFields made by server-side apply; absent for every other write. */
+  /** The managedFields of a server-side apply; absent for every other write. */
   readonly managedFields?: ManagedFields[];
 }
 
@@ -79,7 +79,7 @@ export function createObject(backend: Backend, request: WriteRequest, body: unkn
 }
 
 /**
- * Replaces an object, or the part of it that the subresource is.
+ * Replaces an object, or the part of it that the subresource covers.
  * @throws StatusError
  */
 export function updateObject(backend: Backend, request: WriteRequest, existing: StoredObject, body: unknown): StoredObject {
@@ -104,7 +104,7 @@ export function updateObject(backend: Backend, request: WriteRequest, existing: 
   return stored;
 }
 
-/** Takes an object out for good once it is being deleted and nothing holds it any more. */
+/** Removes an object that is being deleted and has no finalizers. */
 export function finishDeletion(backend: Backend, type: ResourceType, object: StoredObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [], namespace, name } = object.metadata;
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0 || finalizers.length > 0) return false;
@@ -120,7 +120,7 @@ function nextState({ subresource, type }: WriteRequest, existing: StoredObject, 
     return { ...existing, ...envelope, spec, metadata: { ...existing.metadata } };
   }
   if (subresource === "status") {
-    // Of a custom resource only the status changes; the built-in kinds let metadata through too.
+    // In a custom resource only the status changes; in the built-in kinds metadata may change too.
     const metadata = type.custom ? { ...existing.metadata } : updatedMetadata(existing, incoming);
     return withField({ ...existing, ...envelope, metadata }, "status", incoming.status);
   }
@@ -210,7 +210,7 @@ function recordManager(backend: Backend, request: WriteRequest, existing: Stored
   else delete draft.metadata.managedFields;
 }
 
-// Times in managedFields alone are no change.
+// Times in managedFields do not count as a change.
 function isSame(existing: StoredObject, draft: StoredObject): boolean {
   const plain = (object: StoredObject) => ({
     ...object,

@@ -29,7 +29,7 @@ describe("printer columns", () => {
     expect(valuesAt(object, path)).toEqual(expected);
   });
 
-  it("show values in the column's own type, or nothing", () => {
+  it("show values in the column's type, or nothing", () => {
     expect(cellOf(object, { name: "S", type: "integer", jsonPath: ".spec.size" })).toBe(3);
     expect(cellOf(object, { name: "S", type: "string", jsonPath: ".spec.size" })).toBe("3");
     expect(cellOf(object, { name: "S", type: "integer", jsonPath: ".spec.list" })).toBeNull();

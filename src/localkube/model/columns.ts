@@ -1,5 +1,5 @@
-// Columns of a Table, and the part of kubectl's JSONPath that additionalPrinterColumns use: dotted fields, ['quoted']
-// fields, [n], [*] and [?(@.field=="value")]. Unreadable paths give no cell, never an error: columns are for people.
+// Columns of a Table, and the part of kubectl's JSONPath that additionalPrinterColumns use: dotted fields, ['quoted'] fields,
+// [n], [*] and [?(@.field=="value")]. An unreadable path gives no cell and no error, since only people read columns.
 import { fieldAt, isObject } from "./object.ts";
 
 export interface Column {
@@ -8,7 +8,7 @@ export interface Column {
   readonly jsonPath: string;
   readonly format?: string;
   readonly description?: string;
-  /** Above 0: shown only in wide output. */
+  /** Above 0: only in wide output. */
   readonly priority?: number;
 }
 
@@ -27,7 +27,7 @@ export function valuesAt(value: unknown, jsonPath: string): unknown[] {
   return steps === undefined ? [] : steps.reduce<unknown[]>((values, step) => values.flatMap((at) => take(at, step)), [value]);
 }
 
-/** The cell of a column: the first value in the column's own type, or null. */
+/** The cell of a column: the first value, converted to the column's type, or null. */
 export function cellOf(object: unknown, column: Column): unknown {
   const value = valuesAt(object, column.jsonPath)[0];
   if (value === undefined || value === null) return null;

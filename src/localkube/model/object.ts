@@ -1,5 +1,5 @@
-// The shape of what localkube stores, and the few operations on JSON trees that everything here shares. Invariant: an
-// object that the store has taken is never changed again; whoever wants another one makes a copy.
+// The shape of stored objects, and the operations on JSON trees that all of localkube shares. An object in the store never
+// changes again; to change it, copy it.
 
 /** Any JSON object. */
 export type JsonObject = { [field: string]: unknown };
@@ -73,7 +73,7 @@ export function fieldAt(value: unknown, path: string): unknown {
   return at;
 }
 
-/** Equality of JSON trees; a field that is undefined counts as absent. */
+/** Equality of JSON trees. An undefined field equals an absent one. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => deepEqual(item, b[index]));

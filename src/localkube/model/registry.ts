@@ -1,5 +1,5 @@
-// The kinds that localkube serves, as a table: one row a kind. Custom resources add and remove rows while it runs (crd.ts).
-// Everything that differs between kinds is a column here, so that no other module asks for a kind by name without need.
+// The table of the kinds that localkube serves: one row for each kind. Custom resources add and remove rows at run time (crd.ts).
+// Each difference between kinds is a column, so other modules need not name a kind.
 import type { Column } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 
@@ -15,25 +15,25 @@ export interface ResourceType {
   readonly namespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
-  /** Has a status subresource: then writes to the object leave status alone, and writes to status all else. */
+  /** Has a status subresource. Then a write of the object keeps the status, and a write of the status keeps all else. */
   readonly status: boolean;
-  /** Other subresources, with the kind that they take and return. */
+  /** Other subresources, each with the kind that it takes and returns. */
   readonly subresources: Readonly<Record<string, { readonly kind: string; readonly group: string; readonly version: string }>>;
   /** Counts metadata.generation. */
   readonly generation: boolean;
   /** PUT without a resourceVersion is accepted. */
   readonly unconditionalUpdate: boolean;
-  /** PUT makes a missing object. */
+  /** PUT creates a missing object. */
   readonly createOnUpdate: boolean;
   /** Can be deleted as a collection. */
   readonly deleteCollection: boolean;
-  /** DELETE answers with the object rather than a Status. */
+  /** DELETE answers with the object instead of a Status. */
   readonly returnsDeleted: boolean;
   /** Field selectors besides metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
   /** Table columns between Name and Age. */
   readonly columns: readonly Column[];
-  /** Nothing is stored: a POST is answered at once (reviews). */
+  /** Nothing is stored: a POST is only answered (reviews). */
   readonly virtual: boolean;
   readonly custom: boolean;
   readonly schema?: Schema;
@@ -199,7 +199,7 @@ const BUILT_IN: readonly ResourceType[] = [
   review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
 ];
 
-/** "group/resource": where objects of all versions of a resource are stored. */
+/** "group/resource": the storage key of a resource, the same for all its versions. */
 export function storageKey(type: Pick<ResourceType, "group" | "resource">): string {
   return `${type.group}/${type.resource}`;
 }
@@ -225,12 +225,12 @@ export class Registry {
     return this.#types.find((type) => type.resource === resource && type.group === group && type.version === version);
   }
 
-  /** Any version of the stored resource under `key`. */
+  /** Any version of the resource with this storage key. */
   byStorageKey(key: string): ResourceType | undefined {
     return this.#types.find((type) => !type.virtual && storageKey(type) === key);
   }
 
-  /** Puts `types` in the place of all versions of a custom resource; an empty list takes it out. */
+  /** Replaces all versions of a custom resource; an empty list removes the resource. */
   replace(group: string, resource: string, types: readonly ResourceType[]): void {
     this.#types = [...this.#types.filter((type) => type.group !== group || type.resource !== resource), ...types];
   }

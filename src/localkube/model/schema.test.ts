@@ -20,7 +20,7 @@ const SCHEMA: Schema = {
 };
 
 describe("structural schemas", () => {
-  it("drop what they do not know, but never the envelope", () => {
+  it("prune unknown fields, but never the envelope", () => {
     const value = {
       kind: "A",
       apiVersion: "b",

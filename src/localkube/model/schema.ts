@@ -1,9 +1,11 @@
 // Structural schemas of custom resources: pruning of unknown fields, defaults, and validation of the plain keywords (type,
-// required, enum, pattern, bounds, lengths, item counts, formats left aside). Pure. CEL rules are not evaluated, and
-// allOf/anyOf/oneOf/not are ignored: localkube accepts what the API server would refuse there, never the other way round.
+// required, enum, pattern, bounds, lengths, item counts). Pure.
+//
+// CEL rules, formats and allOf/anyOf/oneOf/not are not evaluated. There localkube accepts what the API server refuses, never the
+// reverse.
 import { asObject, deepEqual, isObject, type JsonObject } from "./object.ts";
 
-/** The part of an OpenAPI v3 schema that is read here. */
+/** The part of an OpenAPI v3 schema that localkube reads. */
 export interface Schema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -41,7 +43,7 @@ export interface Problem {
 
 const ENVELOPE = ["apiVersion", "kind", "metadata"];
 
-/** Takes unknown fields out of `value` (in place) and returns their paths. */
+/** Removes unknown fields from `value` in place and returns their paths. */
 export function prune(value: unknown, schema: Schema, path = "", embedded = true): string[] {
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -53,7 +55,7 @@ export function prune(value: unknown, schema: Schema, path = "", embedded = true
     const inner = propertySchema(schema, key);
     const at = path === "" ? key : `${path}.${key}`;
     if (inner !== undefined) {
-      // metadata of the object itself is the API server's own, whatever the schema says of it
+      // the API server defines the object's metadata, whatever the schema says
       if (!(path === "" && key === "metadata"))
         dropped.push(...prune(value[key], inner, at, inner["x-kubernetes-embedded-resource"] === true));
     } else if (!keepsUnknown(schema) && !(embedded && ENVELOPE.includes(key))) {
@@ -64,7 +66,7 @@ export function prune(value: unknown, schema: Schema, path = "", embedded = true
   return dropped;
 }
 
-/** Fills in defaults (in place). */
+/** Fills in defaults in place. */
 export function applyDefaults(value: unknown, schema: Schema): void {
   if (Array.isArray(value)) {
     for (const item of value) if (schema.items !== undefined) applyDefaults(item, schema.items);
@@ -81,7 +83,7 @@ export function applyDefaults(value: unknown, schema: Schema): void {
   }
 }
 
-/** All problems of `value`, at the root with the path of a field like `spec.size`. */
+/** All problems of `value`, each with the path of its field, like `spec.size`. */
 export function validate(value: unknown, schema: Schema, path = ""): Problem[] {
   if (value === null && schema.nullable === true) return [];
   const wrong = typeProblem(value, schema, path);
@@ -186,6 +188,6 @@ function matchesPattern(value: string, pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").test(value);
   } catch {
-    return true; // RE2 syntax that JavaScript lacks: the schema's author is not to be blamed here
+    return true; // RE2 syntax that JavaScript lacks
   }
 }

@@ -1,9 +1,9 @@
-// Server-side apply: merges an applied configuration into an object, by who manages which field. A field that another
-// manager holds with another value is a conflict; a field that the manager applied before and leaves out now is removed,
-// unless somebody else manages it too.
+// Server-side apply: merges an applied configuration into an object by the manager of each field. A field that another manager
+// holds with another value is a conflict. A field that the manager applied before and now omits is removed, unless another
+// manager has it too.
 //
-// Where it differs from the API server: fields are told apart at their leaves (an object field that became empty stays), and the
-// merge keys of built-in kinds come from a table by field name.
+// Differences to the API server: fields are compared at their leaves (an object field that became empty stays), and the merge
+// keys of built-in kinds come from a table by field name.
 import { StatusError } from "../../kube/status.ts";
 import type { ManagedFields } from "../model/object.ts";
 import { asArray, deepEqual, isObject, type JsonObject, type StoredObject } from "../model/object.ts";
@@ -24,7 +24,7 @@ import {
   valuesOf,
 } from "./field-set.ts";
 
-/** Who writes, and when. */
+/** The writer of a change, and its time. */
 export interface Writer {
   readonly manager: string;
   readonly apiVersion: string;
@@ -33,7 +33,7 @@ export interface Writer {
   readonly subresource: string;
 }
 
-/** What of an object belongs to managers: all but what the API server keeps itself. */
+/** The part of an object that managers can own: all but the fields that the API server maintains. */
 function managedPart(object: JsonObject): JsonObject {
   const metadata = isObject(object.metadata) ? object.metadata : {};
   const { labels, annotations, finalizers, ownerReferences } = metadata;
@@ -43,8 +43,8 @@ function managedPart(object: JsonObject): JsonObject {
 }
 
 /**
- * The current object (or an empty one) with `applied` merged in, and the managedFields that result.
- * @throws StatusError Conflict, when another manager holds a field and `force` is not set
+ * The current object (or an empty one) with `applied` merged in, and the new managedFields.
+ * @throws StatusError Conflict if another manager holds a field and `force` is not set
  */
 export function applyConfiguration(
   current: StoredObject | undefined,
@@ -72,7 +72,7 @@ export function applyConfiguration(
   return { object, managedFields: [...nonEmpty(left), entryOf(writer, "Apply", fields)] };
 }
 
-/** managedFields after an ordinary write: what it changed belongs to the writer, what is gone belongs to nobody. */
+/** The managedFields after an ordinary write: changed fields belong to the writer, removed fields to no manager. */
 export function fieldsAfterUpdate(
   before: JsonObject | undefined,
   after: JsonObject,

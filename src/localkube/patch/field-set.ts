@@ -1,5 +1,5 @@
-// Sets of fields, as metadata.managedFields records them (FieldsV1): a path is a list of elements "f:name" (field),
-// "k:{...}" (list item by key) or "v:..." (list item by value), joined by a byte that JSON text never holds. Pure.
+// Sets of fields, as metadata.managedFields records them (FieldsV1). A path is a list of elements "f:name" (field), "k:{...}"
+// (list item by key) or "v:..." (list item by value), joined by a byte that JSON text never contains. Pure.
 import { asArray, deepEqual, isObject, type JsonObject } from "../model/object.ts";
 import type { Schema } from "../model/schema.ts";
 import { builtInListKind, type ListKind, schemaListKind } from "./merge-keys.ts";
@@ -9,7 +9,7 @@ const SEPARATOR = "\0";
 /** Field paths, each joined from its elements. */
 export type FieldSet = Set<string>;
 
-/** Where a value stands: its field names, and its schema when the kind is a custom one. */
+/** The place of a value: its field names, and its schema in a custom kind. */
 export interface Place {
   readonly names: readonly string[];
   /** Absent for built-in kinds. */
@@ -21,7 +21,7 @@ export function childPlace(place: Place, name: string): Place {
   const schema =
     place.schema?.properties?.[name] ??
     (isObject(place.schema?.additionalProperties) ? (place.schema.additionalProperties as Schema) : undefined);
-  // metadata is the same for all kinds, so its lists merge as the built-in ones do
+  // all kinds have the same metadata, so its lists merge as in built-in kinds
   const custom = place.custom && !(place.names.length === 0 && name === "metadata");
   return { names: [...place.names, name], schema, custom };
 }
@@ -50,7 +50,7 @@ export function joinPath(path: string, element: string): string {
   return path === "" ? element : `${path}${SEPARATOR}${element}`;
 }
 
-/** All leaves of `value`, and the items of keyed lists themselves. */
+/** All leaves of `value`, and the items of keyed lists. */
 export function fieldsOf(value: unknown, place: Place, path = "", into: FieldSet = new Set()): FieldSet {
   if (isObject(value) && !isAtomicMap(place) && Object.keys(value).length > 0) {
     for (const [key, inner] of Object.entries(value)) fieldsOf(inner, childPlace(place, key), joinPath(path, `f:${key}`), into);
@@ -69,7 +69,7 @@ export function fieldsOf(value: unknown, place: Place, path = "", into: FieldSet
   return into;
 }
 
-/** The value at each path of `fieldsOf(value)`; for the items of keyed lists only that they are there. */
+/** The value at each path of `fieldsOf(value)`; an item of a keyed list is only marked as present. */
 export function valuesOf(value: unknown, place: Place, path = "", into = new Map<string, unknown>()): Map<string, unknown> {
   if (isObject(value) && !isAtomicMap(place) && Object.keys(value).length > 0) {
     for (const [key, inner] of Object.entries(value)) valuesOf(inner, childPlace(place, key), joinPath(path, `f:${key}`), into);
@@ -86,7 +86,7 @@ export function valuesOf(value: unknown, place: Place, path = "", into = new Map
   return into;
 }
 
-/** The fields of `after` that `before` lacks or holds with another value. */
+/** The fields of `after` that are missing in `before` or have another value there. */
 export function changedFields(before: unknown, after: unknown, place: Place): FieldSet {
   const old = valuesOf(before, place);
   return new Set(
@@ -105,7 +105,7 @@ export function encodeFields(fields: FieldSet): JsonObject {
       at[element] ??= {};
       at = at[element] as JsonObject;
     }
-    // An item of a list is a member of the set itself, not only the way to its fields.
+    // A list item is itself a member of the set, besides its fields.
     if (/^[kv]:/.test(path.split(SEPARATOR).at(-1) ?? "")) at["."] = {};
   }
   return root;
@@ -120,7 +120,7 @@ export function decodeFields(tree: unknown, path = "", into: FieldSet = new Set(
   return into;
 }
 
-/** A path as people read it: `.spec.containers[name="app"].image`. */
+/** A path in readable form: `.spec.containers[name="app"].image`. */
 export function formatPath(path: string): string {
   return path
     .split(SEPARATOR)

@@ -1,5 +1,5 @@
-// JSON Patch (RFC 6902). Pure: the document is copied. A failed `test` and a path that does not exist are both
-// unprocessable, as the API server answers them.
+// JSON Patch (RFC 6902). Pure: the document is copied. As on the API server, a failed `test` and a missing path are both
+// unprocessable.
 import { StatusError } from "../../kube/status.ts";
 import { deepEqual, isObject } from "../model/object.ts";
 
@@ -12,7 +12,7 @@ interface Operation {
 
 /**
  * Applies the operations in order.
- * @throws StatusError BadRequest for a malformed patch, Invalid for one that does not fit the document
+ * @throws StatusError BadRequest for a malformed patch, Invalid for a patch that does not fit the document
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw new StatusError("BadRequest", "reading JSON patch: must be an array of operations");

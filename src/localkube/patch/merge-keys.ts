@@ -1,6 +1,5 @@
-// Which lists of the built-in kinds are maps by a key, and which are sets, for strategic merge and server-side apply. The
-// API server reads this from Go struct tags; here it is a table by field name, which suffices for the kinds that are
-// served. Custom resources say it in their schema.
+// The lists of the built-in kinds that are maps by a key, or sets, for strategic merge and server-side apply. The API server
+// reads this from Go struct tags; a table by field name suffices for the kinds here. Custom resources have it in their schema.
 import type { Schema } from "../model/schema.ts";
 
 export type ListKind =
@@ -12,7 +11,7 @@ const ATOMIC: ListKind = { kind: "atomic" };
 const SET: ListKind = { kind: "set" };
 const byKey = (...keys: [string, ...string[]]): ListKind => ({ kind: "map", keys, patchKey: keys[0] });
 
-/** By the path of field names without list items, from the end: the longest suffix wins. */
+/** By the end of the path of field names, without list items. The longest suffix counts. */
 const BUILT_IN: Readonly<Record<string, ListKind>> = {
   containers: byKey("name"),
   initContainers: byKey("name"),

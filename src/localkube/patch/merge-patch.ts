@@ -1,4 +1,4 @@
-// JSON Merge Patch (RFC 7386). Pure: nothing that was passed in is changed.
+// JSON Merge Patch (RFC 7386). Pure: it does not change its arguments.
 import { isObject, type JsonObject } from "../model/object.ts";
 
 /** The document with the patch merged in: objects merge, null removes, anything else replaces. */

@@ -8,7 +8,7 @@ import { applyStrategicMerge } from "./strategic-merge.ts";
 const BUILT_IN = { names: [], custom: false };
 
 describe("JSON patch", () => {
-  it("adds, removes, replaces, moves, copies and tests, in lists too", () => {
+  it("adds, removes, replaces, moves, copies and tests, also in lists", () => {
     const document = { a: [1, 2, 3], b: { "x/y": 1 } };
     const patch = [
       { op: "add", path: "/a/1", value: 9 },
@@ -36,7 +36,7 @@ describe("JSON patch", () => {
 });
 
 describe("merge patch", () => {
-  it("follows the examples of its standard", () => {
+  it("gives the results of the examples in RFC 7386", () => {
     expect(applyMergePatch({ a: "b", c: { d: "e", f: "g" } }, { a: "z", c: { f: null } })).toEqual({ a: "z", c: { d: "e" } });
     expect(applyMergePatch({ a: [1] }, { a: { b: { c: null } } })).toEqual({ a: { b: {} } });
     expect(applyMergePatch([1], { a: 1 })).toEqual({ a: 1 });
@@ -51,7 +51,7 @@ describe("strategic merge", () => {
     ],
   };
 
-  it("merges lists by their key, deep down", () => {
+  it("merges lists by their key at every depth", () => {
     const patch = {
       containers: [
         { name: "a", env: [{ name: "Y", value: "2" }] },
@@ -74,7 +74,7 @@ describe("strategic merge", () => {
     });
   });
 
-  it("understands delete, replace, order and primitive deletion", () => {
+  it("applies $patch delete and replace, order hints and deletion from primitive lists", () => {
     const patch = {
       $setElementOrder: {},
       containers: [{ name: "a", $patch: "delete" }],
@@ -89,7 +89,7 @@ describe("strategic merge", () => {
 });
 
 describe("field sets", () => {
-  it("survive their FieldsV1 form", () => {
+  it("are the same after a round trip through FieldsV1", () => {
     const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean());
     const tree = fc.letrec((tie) => ({
       node: fc.oneof({ depthSize: "small" }, leaf, fc.dictionary(fc.string({ minLength: 1 }), tie("node"))),
@@ -112,7 +112,7 @@ describe("field sets", () => {
     );
   });
 
-  it("name list items by their key and show paths that people can read", () => {
+  it("name list items by their key and format paths readably", () => {
     const fields = fieldsOf(
       { spec: { containers: [{ name: "a", ports: [{ containerPort: 80 }] }] }, metadata: { finalizers: ["f"] } },
       BUILT_IN,

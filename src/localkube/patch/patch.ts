@@ -1,4 +1,4 @@
-// Chooses the patch by its media type. Custom resources know no strategic merge, as in the API server.
+// Chooses the patch by its media type. As on the API server, custom resources have no strategic merge.
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { JsonObject, StoredObject } from "../model/object.ts";
@@ -7,7 +7,7 @@ import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import { applyStrategicMerge } from "./strategic-merge.ts";
 
-/** The object with the patch applied, to be written as by an update. @throws StatusError */
+/** The patched object, to be written like an update. @throws StatusError */
 export function patchObject(type: ResourceType, object: StoredObject, mediaType: string, patch: unknown): JsonObject {
   switch (mediaType) {
     case JSON_PATCH_TYPE:

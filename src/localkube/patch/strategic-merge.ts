@@ -1,6 +1,7 @@
-// Strategic merge patch for the built-in kinds. Lists with a merge key (merge-keys.ts) merge item by item; `$patch: delete |
-// replace`, `$deleteFromPrimitiveList/...`, `$retainKeys` and `$setElementOrder/...` are understood as far as kubectl apply
-// sends them: order hints are honoured for lists with a key, $retainKeys is honoured for objects. Pure.
+// Strategic merge patch for the built-in kinds. Lists with a merge key (merge-keys.ts) merge item by item. Pure.
+//
+// `$patch: delete | replace`, `$deleteFromPrimitiveList/...`, `$retainKeys` and `$setElementOrder/...` work as far as kubectl
+// apply sends them: order hints for lists with a key, $retainKeys for objects.
 import { asArray, isObject, type JsonObject } from "../model/object.ts";
 import { builtInListKind } from "./merge-keys.ts";
 
@@ -52,7 +53,7 @@ function applyListDirectives(merged: JsonObject, patch: JsonObject, path: readon
   }
 }
 
-// Items that the hint names come in its order; the others keep their place behind them.
+// Items in the hint come first, in its order; the others keep their order after them.
 function inOrder(items: readonly unknown[], order: readonly unknown[], path: readonly string[]): unknown[] {
   const kind = builtInListKind(path);
   const keyOf = (item: unknown) => (kind.kind === "map" && isObject(item) ? item[kind.patchKey] : item);

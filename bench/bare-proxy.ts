@@ -1,5 +1,5 @@
-// A proxy that does nothing but pass on: node:https in, undici out, the same versions and settings as ours. What it adds is the
-// floor below which no proxy of these parts can come. Run by main.ts: node bench/bare-proxy.ts URL CA-FILE
+// A proxy that only forwards: node:https in, undici out, with the versions and settings of the real proxy. What it costs is the
+// minimum for a proxy of these parts. Run by world.ts: node bench/bare-proxy.ts URL CA-FILE
 
 import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";

@@ -1,8 +1,9 @@
-// `node bench/connections.ts`: what watches over shared HTTP/2 connections cost against HTTP/1.1, where each has its own. The
-// same operator-like load on two control planes, one with --disable-http2-serving: fifty informers that list and watch at
-// once, a lock renewed beside them; then rest, events to all of them, and a thousand watches given up. docs/decisions/0009
-// holds the figures. Options: --informers N, --rate N (updates/s, each an event to every watch), --seconds N, --objects N,
-// --rounds N.
+// `node bench/connections.ts`: measures watches over shared HTTP/2 connections against HTTP/1.1, where each watch has its own.
+// The same load runs on two control planes, one with --disable-http2-serving: fifty informers that list and watch at once, with a
+// lock renewed beside them; then rest; then events for all of them; then a thousand aborted watches. docs/decisions/0009 has the
+// figures.
+//
+// Options: --informers N, --rate N (updates/s, each an event for every watch), --seconds N, --objects N, --rounds N.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
@@ -108,19 +109,19 @@ async function measure(kube: Kube, mesh: Mesh, pod: MeshPod): Promise<Record<str
   const aborted = { cpu: cpuMs(pid) - abortCpu, connections: connectionsTo(pid, port), rss: memoryOf(pid).rssMb };
   client.close();
   return {
-    "connections at most while starting": peak.connections,
+    "most connections during the start": peak.connections,
     "connections with all watches open": `${settled} (${byPool})`,
-    "all informers synced after, ms": Math.round(synced),
-    "lock renewals beside it, p50 / max ms": `${percentile(renewals, 50)} / ${percentile(renewals, 100)}`,
-    "RSS before / with idle watches, nothing listed, MB": `${before} / ${idle}`,
+    "time until all informers have synced, ms": Math.round(synced),
+    "lock renewals during the start, p50 / max ms": `${percentile(renewals, 50)} / ${percentile(renewals, 100)}`,
+    "RSS before / with idle watches without a list, MB": `${before} / ${idle}`,
     "events a second, CPU of the proxy per event, us": `${rate * informers}, ${((cpu * 1000) / events).toFixed(1)}`,
     "event latency p50 / p99 ms": `${percentile(latencies, 50)} / ${percentile(latencies, 99)}`,
     "RSS after events, MB": busy,
-    "1,000 watches given up: CPU ms / connections / RSS": `${aborted.cpu} / ${aborted.connections} / ${aborted.rss}`,
+    "1,000 aborted watches: CPU ms / connections / RSS": `${aborted.cpu} / ${aborted.connections} / ${aborted.rss}`,
   };
 }
 
-// Lists, then watches from there, and notes how old each event is when it arrives.
+// Lists, watches from there, and records the age of each event on arrival.
 async function startInformer(client: Client): Promise<{ readonly latencies: number[] }> {
   const list = JSON.parse((await client.get(CONFIG_MAP)).body) as { metadata: { resourceVersion: string } };
   const res = await client.open(`${CONFIG_MAP}?watch=1&resourceVersion=${list.metadata.resourceVersion}`);
@@ -173,7 +174,7 @@ function createClient(pod: MeshPod, token: string): Client {
   };
 }
 
-/** Established connections of the process to the port, from the kernel's tables. */
+/** The process's established connections to the port, from the kernel's tables. */
 function connectionsTo(pid: number, port: number): number {
   const inodes = new Set<string>();
   for (const fd of readdirSync(`/proc/${pid}/fd`)) {
@@ -193,7 +194,7 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    return ""; // closed meanwhile
+    return ""; // closed in the meantime
   }
 }
 

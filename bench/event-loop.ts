@@ -1,6 +1,8 @@
-// `node bench/event-loop.ts`: does a list of 100,000 objects that passes through proxy-side filtering hold up what else the proxy
-// does? Measured inside (how late its event loop is) and outside (small GETs on another connection, and the health port, every
-// 5 ms from a process of their own). Options: --objects N (default 100000), --rounds N (5), --json.
+// `node bench/event-loop.ts`: measures whether the proxy-side filtering of a list of 100,000 objects delays the proxy's other
+// work. It measures the lateness of the event loop inside, and outside small GETs on another connection and the health port, each
+// every 5 ms from a thread of its own.
+//
+// Options: --objects N (default 100000), --rounds N (5), --json.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { compileProxy } from "../test/support/compiled-proxy.ts";
@@ -10,7 +12,7 @@ import { startMesh } from "../test/support/mesh.ts";
 import { createProbe } from "../test/support/probe.ts";
 import { seedConfigMaps } from "../test/support/seed-config-maps.ts";
 import { lookInside, readVitals } from "../test/support/soak/vitals.ts";
-import type { Knocked } from "./knock.ts";
+import type { Probed } from "./probe.ts";
 
 const { values } = parseArgs({
   options: {
@@ -43,22 +45,22 @@ try {
   const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
   const target = { pid: pod.proxy.pid, healthUrl: pod.healthUrl, folder: inside.folder, serverMetrics: async () => "" };
   const one = "/api/v1/namespaces/canary-0/configmaps/cm-000000";
-  const knockers = [
+  const targets = [
     { name: "GET of an object", url: `${pod.proxyUrl}${one}`, ca: pod.proxyCaPem },
     { name: "the same, direct", url: `${kube.server}${one}`, ca: kube.caPem },
     { name: "health port", url: `${pod.healthUrl}/healthz`, ca: "" },
   ];
   for (const accept of ["application/json", "application/vnd.kubernetes.protobuf"]) {
     const list = () => probe.get(PATH, { accept });
-    await list(); // the code is warm
+    await list(); // warms up the code
     await readVitals(target);
-    const knocking = knockers.map(({ name, url, ca }) => knock(name, { url, ca, token: kube.token }));
+    const probes = targets.map(({ name, url, ca }) => startProbe(name, { url, ca, token: kube.token }));
     const times: number[] = [];
     const sizes: number[] = [];
     for (let round = 0; round < rounds; round++) {
       times.push(await took(async () => void sizes.push((await list()).body.length)));
     }
-    const outside = await Promise.all(knocking.map((stop) => stop()));
+    const outside = await Promise.all(probes.map((stop) => stop()));
     const { late, rssMb } = await readVitals(target);
     const report = {
       accept,
@@ -85,26 +87,26 @@ interface Report {
   readonly listMs: readonly number[];
   readonly bytes: number;
   readonly eventLoop: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
-  readonly outside: readonly (Knocked & { readonly name: string })[];
+  readonly outside: readonly (Probed & { readonly name: string })[];
   readonly rssMb: number;
 }
 
 function lines({ accept, listMs, bytes, eventLoop, outside, rssMb }: Report): string {
-  const delay = ({ p50Ms, p99Ms, maxMs }: Knocked | Report["eventLoop"]) =>
+  const delay = ({ p50Ms, p99Ms, maxMs }: Probed | Report["eventLoop"]) =>
     `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, max ${maxMs.toFixed(1)} ms`;
   return [
-    `${accept}: ${listMs.length} lists of ${listMs.join(", ")} ms, ${(bytes / 1e6).toFixed(1)} MB kept; RSS afterwards ${rssMb} MB`,
+    `${accept}: ${listMs.length} lists in ${listMs.join(", ")} ms, ${(bytes / 1e6).toFixed(1)} MB kept; RSS afterwards ${rssMb} MB`,
     `  event loop late by  ${delay(eventLoop)}`,
     ...outside.map((each) => `  ${each.name.padEnd(18)}  ${delay(each)} (${each.count} times)`),
   ].join("\n");
 }
 
-/** Starts knocking in a thread of its own; the function returned ends it. */
-function knock(name: string, workerData: object): () => Promise<Knocked & { name: string }> {
-  const worker = new Worker(new URL("./knock.ts", import.meta.url), { workerData });
+/** Starts probe.ts in a thread; the returned function stops it. */
+function startProbe(name: string, workerData: object): () => Promise<Probed & { name: string }> {
+  const worker = new Worker(new URL("./probe.ts", import.meta.url), { workerData });
   return () =>
     new Promise((resolve, reject) => {
-      worker.once("message", (knocked: Knocked) => resolve({ name, ...knocked }));
+      worker.once("message", (probed: Probed) => resolve({ name, ...probed }));
       worker.once("error", reject);
       worker.postMessage("stop");
     });

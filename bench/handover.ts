@@ -1,6 +1,8 @@
-// `node bench/handover.ts`: how long it takes, and what it costs, to hand many namespaces over in one edit of a VirtualApp with
-// onLoss: InPlace. Options: --namespaces N (default 1000), --foos N in each (10), --json. Ends with 1 if the mark is missed: the new
-// owner is granted and shown everything within 5 s. (How long its operator then works is its own affair: it reconciles one by one.)
+// `node bench/handover.ts`: measures the time and cost of moving many namespaces in one edit of a VirtualApp with onLoss:
+// InPlace. Ends with 1 if the mark is missed: the new owner is granted and sees everything within 5 s. (Its operator then
+// reconciles one object after the other, at its own speed.)
+//
+// Options: --namespaces N (default 1000), --foos N in each (10), --json.
 import { parseArgs } from "node:util";
 import { runHandover } from "../test/support/handover/run-handover.ts";
 
@@ -26,7 +28,7 @@ const lines = [
   `its informer has all ${total} Foos     ${report.seenMs} ms   mark <= ${MARK_MS}: ${isMet ? "met" : "MISSED"}`,
   `the old owner's informer has none   ${report.leftMs} ms`,
   `Converged is True                   ${report.convergedMs} ms`,
-  `nobody could write, as status says  ${report.noWriterSeconds ?? "?"} s`,
+  `no pod could write, by the status   ${report.noWriterSeconds ?? "?"} s`,
   `first / last status of the operator ${report.firstReconciledMs} / ${report.reconciledMs} ms (${perSecond}/s, one after the other)`,
   `snapshots acknowledged              ${report.acknowledged}`,
   `requests (two informers of the bench included): ${Object.entries(report.requests)

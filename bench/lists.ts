@@ -1,5 +1,5 @@
-// Lists of all objects, by each way in which a slice is cut out of them: by the API server (server-side filtering) or from its bytes
-// (proxy-side filtering). Direct and proxied take turns. Called by main.ts.
+// Lists all objects with each way of filtering: by the API server (server-side) and by the proxy from the bytes (proxy-side).
+// Direct and proxied requests alternate. Called by main.ts.
 import { readMetrics } from "../test/support/proxy-metrics.ts";
 import { drain } from "./load.ts";
 import { inTurn, type Mark, median, type Row } from "./table.ts";
@@ -9,7 +9,7 @@ const ENCODINGS = { JSON: "application/json", protobuf: "application/vnd.kuberne
 const PATH = "/api/v1/configmaps";
 
 export interface ListWork {
-  /** How the slice is cut out, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`. */
+  /** The way of filtering, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`. */
   readonly plan: string;
   readonly name: string;
   readonly side: Side;
@@ -28,7 +28,7 @@ export async function listRows(direct: Target, works: readonly ListWork[], objec
           if (round > 0) times[which].push(ms);
         }
       }
-      await expectPlan(side, plan); // still
+      await expectPlan(side, plan); // the plan has not changed
       const section = `LIST ${objects} ${encoding}`;
       const figures = { direct: median(times.direct), proxied: median(times.proxied) };
       rows.push({ section, name, unit: "ms", ...figures, ...(mark === undefined ? {} : { mark }) });
@@ -43,7 +43,7 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-// A row that is measured by another plan than it says would be a lie.
+// A row must not be measured with another plan than it names.
 async function expectPlan(side: Side, plan: string): Promise<void> {
   const count = async () => (await readMetrics(side.pod.healthUrl)).sum("ctrlmesh_proxy_pushdown_total", { plan });
   const before = await count();

@@ -1,23 +1,23 @@
-// Load on one address: a number of connections, each with one request after the other. The client is undici's, so that its own
-// cost is small against what is measured. Called by the sections of the bench.
+// Puts load on one address: several connections, each with one request after the other. The client is undici's own, whose cost is
+// small against the measured one. Called by the sections of the bench.
 import { performance } from "node:perf_hooks";
 import { Pool } from "undici";
 import type { Target } from "./world.ts";
 
-/** The same protocol on both sides: undici would speak HTTP/2 to the API server, which costs it more, and not to the proxy. */
+/** The same protocol on both sides. Otherwise undici would speak HTTP/2 to the API server only, which costs the server more. */
 export const HTTP1 = { allowH2: false, pipelining: 1 } as const;
 
 export interface Request {
   readonly method: "GET" | "PATCH";
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Made anew for each request. */
+  /** Called for each request. */
   readonly body?: () => string;
 }
 
 export interface LoadResult {
   readonly requestsPerSecond: number;
-  /** Of every request, in milliseconds. */
+  /** One time for each request, in milliseconds. */
   readonly times: readonly number[];
 }
 
@@ -35,7 +35,7 @@ export async function load(
     await answer.body.arrayBuffer();
     if (answer.statusCode !== 200) throw new Error(`${method} ${path} at ${url}: ${answer.statusCode}`);
   };
-  // The handshakes do not count.
+  // The handshakes are not counted.
   await Promise.all(Array.from({ length: connections }, ask));
   const end = performance.now() + durationMs;
   const worker = async () => {
@@ -52,7 +52,7 @@ export async function load(
   return { requestsPerSecond: times.length / seconds, times };
 }
 
-/** Reads one answer to its end and throws its bytes away. @throws Error on any answer but 200 */
+/** Reads one answer to its end and discards it. @throws Error on any answer but 200 */
 export async function drain({ url, caPem, token }: Target, path: string, accept: string): Promise<number> {
   const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
   try {

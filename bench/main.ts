@@ -1,6 +1,7 @@
-// `npm run bench`: what the proxy costs, direct and through it in turn in the same run, on the real control plane. Prints
-// medians, ratios and the marks as a table, or as JSON with --json. Options: --objects N (default 10000), --rounds N (default
-// 5), --only requests,lists,shards,watches (default all). With 100,000 objects it takes about ten minutes.
+// `npm run bench`: measures what the proxy costs on the real control plane; direct and proxied requests alternate in one run.
+// Prints medians, ratios and marks as a table, or as JSON with --json. With 100,000 objects it takes about ten minutes.
+//
+// Options: --objects N (default 10000), --rounds N (default 5), --only requests,lists,shards,watches (default all).
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";
@@ -68,9 +69,9 @@ if (sections.some((section) => section !== "shards")) {
       }
       usage.push(await idleWatches(world, tenth));
     }
-    note("a quiet minute");
+    note("an idle minute");
     await sleep(60_000);
-    usage.push(world.usage(tenth, "a quiet minute"));
+    usage.push(world.usage(tenth, "an idle minute"));
     facts.push({ name: "ready after, ms, with a stored snapshot", value: (await readyAfterMs(one, 5)).toFixed(0) });
   });
 }

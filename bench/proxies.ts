@@ -1,8 +1,16 @@
-// `node bench/proxies.ts`: what a manager bears. Simulated proxies with real gRPC streams on one manager: how long until all have what
-// a namespace's birth or relabel changes, how long all are back after the manager's restart, and after its leader's kill -9 with two
-// replicas. Prints a table, or JSON with --json. Options: --proxies N (default 1000), --namespaces N (default 10000), --apps N
-// (default 1), --rounds N (default 5), --processes N (default 2), --real (the real control plane; default localkube), --plain (without
-// TLS and tokens), --only changes,restart,failover (default all).
+// `node bench/proxies.ts`: measures the load that one manager can carry. Simulated proxies with real gRPC streams connect to it.
+// Measured are the times until all proxies have a new or relabelled namespace, until all are back after a restart of the manager,
+// and until all are back after kill -9 of the leader of two replicas. Prints a table, or JSON with --json.
+//
+// Options:
+// - --proxies N: default 1000
+// - --namespaces N: default 10000
+// - --apps N: default 1
+// - --rounds N: default 5
+// - --processes N: default 2
+// - --real: the real control plane instead of localkube
+// - --plain: without TLS and tokens
+// - --only changes,restart,failover: default all
 import { parseArgs } from "node:util";
 import { LEASES, NAMESPACES } from "../src/kube/client/resources.ts";
 import type { Child } from "../test/support/child-process.ts";
@@ -62,10 +70,10 @@ const world = await startFleetWorld({
 });
 try {
   const madeMs = wallMs();
-  note(`world made in ${((madeMs - beganMs) / 1000).toFixed(1)} s; waiting for all proxies`);
+  note(`world created in ${((madeMs - beganMs) / 1000).toFixed(1)} s; waiting for all proxies`);
   let manager = await world.leader().then((child) => child ?? eventually(() => led(world), 60_000));
   rows.push({
-    name: "first service of all, after the last pod was made",
+    name: "all proxies served, after the last pod was created",
     values: [((await world.fleet.served()) - madeMs) / 1000],
   });
   usage("idle after the start", manager);
@@ -74,8 +82,8 @@ try {
   if (sections.includes("failover")) await failover(world, manager);
   const counts = await world.fleet.counts();
   Object.assign(facts, {
-    "snapshots sent whole": counts.wholes,
-    "sent as deltas": counts.deltas,
+    "full snapshots sent": counts.wholes,
+    "deltas sent": counts.deltas,
     registrations: counts.registrations,
     "MB to the proxies": Math.round(counts.bytes / 1e6),
     "MB from the proxies": Math.round(counts.bytesSaid / 1e6),
@@ -90,7 +98,7 @@ async function led(from: FleetWorld): Promise<Child | false> {
 }
 
 async function changes({ fleet, client, relabel }: FleetWorld, manager: Child): Promise<void> {
-  note("births and relabels of namespaces");
+  note("new and relabelled namespaces");
   const births: number[] = [];
   const moves: number[] = [];
   const cpuBefore = cpuSecondsOf(manager.pid);
@@ -102,8 +110,8 @@ async function changes({ fleet, client, relabel }: FleetWorld, manager: Child): 
     moves.push(await timed(() => relabel(moved, null), fleet.ownerKnown(moved, "")));
   }
   const cpu = cpuSecondsOf(manager.pid) - cpuBefore;
-  rows.push({ name: "a namespace's birth to all proxies", values: births, atMost: 2 });
-  rows.push({ name: "a namespace's relabel to all proxies, handover done", values: moves, atMost: 2 });
+  rows.push({ name: "new namespace at all proxies", values: births, atMost: 2 });
+  rows.push({ name: "relabelled namespace at all proxies, handover complete", values: moves, atMost: 2 });
   facts["manager CPU, seconds a change"] = (cpu / (rounds * 3)).toFixed(2);
   usage("after the changes", manager);
 }
@@ -124,9 +132,12 @@ async function restart({ fleet, addManager, leader }: FleetWorld, old: Child): P
   const servedMs = await fleet.served(epoch + 1);
   await eventually(leader);
   rows.push({ name: "all proxies back after a manager's restart, from its ready line", values: [(servedMs - readyMs) / 1000] });
-  rows.push({ name: "the same, from the start of its process", values: [(servedMs - startMs) / 1000] });
-  facts["manager CPU, seconds of start and storm"] = cpuSecondsOf(next.pid).toFixed(1);
-  usage("after the storm", next);
+  rows.push({
+    name: "all proxies back after a manager's restart, from its process start",
+    values: [(servedMs - startMs) / 1000],
+  });
+  facts["manager CPU, seconds of start and reconnects"] = cpuSecondsOf(next.pid).toFixed(1);
+  usage("after the reconnects", next);
   return next;
 }
 
@@ -140,13 +151,13 @@ async function failover({ fleet, addManager, client, kill, relabel }: FleetWorld
   const moved = namespaceOf(7);
   const startMs = wallMs();
   await kill(old);
-  // Full service is a handover done, which needs every live proxy to have reported to the new leader.
+  // All proxies are served again when a handover completes, since it needs the report of every live proxy.
   const [servedMs, movedMs] = await Promise.all([
     fleet.served(epoch + 1),
     relabel(moved, "canary").then(() => fleet.ownerKnown(moved, "canary")),
   ]);
-  rows.push({ name: "leader's kill -9 to all proxies served", values: [(servedMs - startMs) / 1000], atMost: 20 });
-  rows.push({ name: "leader's kill -9 to a handover done", values: [(movedMs - startMs) / 1000], atMost: 20 });
+  rows.push({ name: "kill -9 of the leader to all proxies served", values: [(servedMs - startMs) / 1000], atMost: 20 });
+  rows.push({ name: "kill -9 of the leader to a complete handover", values: [(movedMs - startMs) / 1000], atMost: 20 });
   usage("after the failover", next);
 }
 

@@ -1,5 +1,5 @@
-// Small requests: the time that the proxy adds to each, and how many pass in a second at 1, 8 and 64 connections. Direct and
-// proxied take turns within each round. Called by main.ts.
+// Small requests: the time that the proxy adds to each, and the requests per second at 1, 8 and 64 connections. Direct and
+// proxied requests alternate within each round. Called by main.ts.
 import { load, type Request } from "./load.ts";
 import { inTurn, type Mark, median, quantile, type Row } from "./table.ts";
 import { OWN_NAMESPACE, type Target } from "./world.ts";
@@ -7,7 +7,7 @@ import { OWN_NAMESPACE, type Target } from "./world.ts";
 export interface Turns {
   readonly direct: Target;
   readonly proxied: Target;
-  /** Rounds that count, after one to warm up. */
+  /** Measured rounds. One more round before them warms up. */
   readonly rounds: number;
 }
 
@@ -32,7 +32,7 @@ export async function requestRows(turns: Turns): Promise<Row[]> {
   return rows;
 }
 
-/** The same GETs through a proxy that only passes on: what its parts cost by themselves. */
+/** The same GETs through a proxy that only forwards, as the cost of the parts alone. */
 export async function bareRows(turns: Turns): Promise<Row[]> {
   const rows: Row[] = [];
   for (const connections of [1, 8]) rows.push(...(await requestRow(GET, connections, turns)));

@@ -1,6 +1,8 @@
-// `npm run soak`: minutes of aborted requests of every kind against a proxy on the real control plane, after which it must be as it
-// was: memory, sockets, timers, the API server's watches. Prints a line a round and a summary; ends with 1 if something has grown. A machine that is too slow for the rate gets fewer visits.
-// Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one a minute), --json.
+// `npm run soak`: minutes of aborted requests of every kind against a proxy on the real control plane. Afterwards memory,
+// sockets, timers and the API server's watches must be as before; otherwise it ends with 1. Prints a line for each round and a
+// summary. A slow machine gets fewer visits.
+//
+// Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one each minute), --json.
 import { parseArgs } from "node:util";
 import { startKube } from "../test/support/kube.ts";
 import { complaints, runSoak } from "../test/support/soak/run-soak.ts";
@@ -39,7 +41,7 @@ try {
   const problems = complaints(report);
   const [first, last] = [report.vitals[1], report.vitals.at(-1)];
   const memory = `RSS ${first?.rssMb} -> ${last?.rssMb} MB, heap ${first?.heapUsedMb} -> ${last?.heapUsedMb} MB`;
-  const gets = `${report.gets.count} small GETs beside it: p50 ${report.gets.p50Ms} ms, p99 ${report.gets.p99Ms} ms, ${report.gets.failed} failed`;
+  const gets = `${report.gets.count} small GETs at the same time: p50 ${report.gets.p50Ms} ms, p99 ${report.gets.p99Ms} ms, ${report.gets.failed} failed`;
   process.stdout.write(
     values.json
       ? `${JSON.stringify({ ...report, problems, seed, rate })}\n`

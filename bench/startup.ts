@@ -1,4 +1,4 @@
-// How long the proxy takes from its start to /readyz, with the snapshot that it stored before. Called by main.ts.
+// Measures the time from the proxy's start to /readyz, with a stored snapshot. Called by main.ts.
 import { median } from "./table.ts";
 import type { Side } from "./world.ts";
 

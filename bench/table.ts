@@ -1,5 +1,5 @@
-// What the bench reports: rows of a direct and a proxied figure with their ratio and the mark that the ratio is held to, and
-// what the proxy's process took. Pure.
+// The report of the bench: rows with a direct and a proxied figure, their ratio and its mark, and the resources that the proxy's
+// process used. Pure.
 
 export interface Row {
   readonly section: string;
@@ -7,23 +7,23 @@ export interface Row {
   readonly unit: "ms" | "/s";
   readonly direct: number;
   readonly proxied: number;
-  /** The mark, where there is one. */
+  /** The mark, if there is one. */
   readonly mark?: Mark;
 }
 
-/** What is held against the mark: proxied / direct, or proxied - direct. */
+/** The figure that the mark bounds: proxied / direct, or proxied - direct. */
 export interface Mark {
   readonly of: "ratio" | "added";
   readonly atMost?: number;
   readonly atLeast?: number;
 }
 
-/** What one proxy's process took. */
+/** The resources that one proxy's process used. */
 export interface Usage {
   readonly after: string;
   readonly rssMb: number;
   readonly peakMb: number;
-  /** Seconds of CPU time since the one before. */
+  /** Seconds of CPU time since the previous row. */
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
 }
@@ -39,7 +39,7 @@ export interface Report {
   readonly facts: readonly Fact[];
 }
 
-/** Which side is first: they swap by round, since the second finds the caches warm. */
+/** The order of the two sides. It alternates by round, since the second side finds warm caches. */
 export function inTurn(round: number): readonly ("direct" | "proxied")[] {
   return round % 2 === 0 ? ["direct", "proxied"] : ["proxied", "direct"];
 }
@@ -48,7 +48,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value below which the share `q` of all values lies. */
+/** The value below which a share `q` of all values lies. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
@@ -81,7 +81,7 @@ export function renderReport({ rows, usage, facts }: Report): string {
   return [
     ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "MARK"], ...cells]),
     "",
-    ...columns([["PROXY'S PROCESS, after", "RSS MB", "PEAK MB", "CPU s", "of s"], ...used]),
+    ...columns([["PROXY PROCESS, after", "RSS MB", "PEAK MB", "CPU s", "of s"], ...used]),
     "",
     ...facts.map(({ name, value }) => `${name}: ${value}`),
   ].join("\n");
@@ -98,7 +98,7 @@ function markText(row: Row): string {
   return `${mark.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
 }
 
-// The first column to the left, the others to the right, but the last.
+// Aligns the first and the last column left, the others right.
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const last = widths.length - 1;

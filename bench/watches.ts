@@ -1,5 +1,5 @@
-// Watches: how much later an event comes through the proxy than directly, at a few and at 1,000 events a second; and what fifty
-// idle watches cost. The same event is seen by both watches, so that the server's own delay does not count. Called by main.ts.
+// Watches: how much later an event arrives through the proxy than directly, at a few and at 1,000 events a second, and the cost
+// of fifty idle watches. Both watches see the same event, so the server's own delay cancels out. Called by main.ts.
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
@@ -8,35 +8,37 @@ import { HTTP1 } from "./load.ts";
 import { quantile, type Row, type Usage } from "./table.ts";
 import type { Side, Target, World } from "./world.ts";
 
-/** One write takes longer than a millisecond; each writer has an object of its own. */
+/** One write takes longer than a millisecond, so several writers work at once. Each has an object of its own. */
 const WRITERS = 16;
 const ALL = "/api/v1/configmaps";
 const MARK = /"sent":"(\d+)"/g;
 
 interface Watching {
-  /** Event number -> when it came. */
+  /** Arrival time by event number. */
   readonly seen: ReadonlyMap<number, number>;
   close(): Promise<void>;
 }
 
 export interface WatchWork {
-  /** How the slice is cut out. */
+  /** The way of filtering. */
   readonly name: string;
   readonly side: Target;
-  /** One that the side owns. */
+  /** A namespace that the side owns. */
   readonly namespace: string;
-  /** Watch this namespace alone on the direct side, as the proxy does upstream: the API server sends its events a little later. */
+  /**
+   * Watches only this namespace on the direct side, as the proxy does upstream: the API server sends its events a little later.
+   */
   readonly isPushedDown?: boolean;
   readonly rate: number;
   readonly events: number;
 }
 
-/** Keeps the objects of one measurement apart from those of the last. */
+/** Separates the objects of one measurement from those of the previous one. */
 let works = 0;
 
-/** The same events through a proxy that only passes on: what its parts cost by themselves. */
+/** The same events through a proxy that only forwards, as the cost of the parts alone. */
 export async function bareWatchRows(world: World, work: Omit<WatchWork, "name" | "side">): Promise<Row[]> {
-  const measured = await watchRows(world, { ...work, name: "all of it", side: world.bare });
+  const measured = await watchRows(world, { ...work, name: "all namespaces", side: world.bare });
   return measured.map(({ mark: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
 }
 
@@ -79,7 +81,7 @@ export async function watchRows(
   return [between(0.5), between(0.99), later(0.5, 0.5), later(0.99, 2), throughput];
 }
 
-/** Fifty watches over all namespaces, at rest for ten seconds. */
+/** Fifty watches over all namespaces, idle for ten seconds. */
 export async function idleWatches(world: World, side: Side): Promise<Usage> {
   const watches = await Promise.all(Array.from({ length: 50 }, () => watch(side, ALL)));
   await sleep(1_000);
@@ -106,7 +108,7 @@ async function watch({ url, caPem, token }: Target, collection: string): Promise
     for (const match of text.matchAll(MARK)) if (!seen.has(Number(match[1]))) seen.set(Number(match[1]), now);
     rest = text.slice(-30);
   });
-  answer.body.on("error", () => undefined); // destroyed below
+  answer.body.on("error", () => undefined); // it is destroyed below
   return { seen, close: () => pool.destroy() };
 }
 

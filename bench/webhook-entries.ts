@@ -1,5 +1,5 @@
-// `node bench/webhook-entries.ts`: how many VirtualApps have room in one MutatingWebhookConfiguration. The configuration that the manager
-// writes, with ever more entries, stored by the real API server until etcd refuses it, for bundles of CAs of different sizes.
+// `node bench/webhook-entries.ts`: measures how many VirtualApps fit into one MutatingWebhookConfiguration. The real API server
+// stores the manager's configuration with more and more entries, until etcd refuses it, for CA bundles of several sizes.
 import type { VirtualApp } from "../src/api/virtual-app.ts";
 import { createCa } from "../src/base/certificates.ts";
 import { createKubeClient } from "../src/kube/client/client.ts";
@@ -36,7 +36,7 @@ try {
   const { certPem } = createCa({ commonName: "ctrlmesh", now: Date.now(), maxIntermediates: 3 });
   for (const [what, trustPem] of [
     ["the mesh's own CA", certPem],
-    ["two of them, while it changes", certPem.repeat(2)],
+    ["two of them, during a rotation", certPem.repeat(2)],
     ["a bundle of 8 KB", certPem.repeat(Math.ceil(8_192 / certPem.length))],
   ] as const) {
     let [fits, tooMany] = [0, MANY];

@@ -1,5 +1,5 @@
-// The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way in
-// which a slice can be told to the API server. Called by main.ts.
+// The world of the bench: a real control plane, the manager, many ConfigMaps in 200 namespaces, and one proxy for each way of
+// server-side filtering. Called by main.ts.
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { startChild } from "../test/support/child-process.ts";
@@ -10,14 +10,14 @@ import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
 import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
 import type { Usage } from "./table.ts";
 
-/** Where requests go. */
+/** The destination of requests. */
 export interface Target {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
 }
 
-/** A proxy whose subset has a slice of a certain shape. */
+/** A proxy of a subset that owns a certain share of the namespaces. */
 export interface Side extends Target {
   readonly pod: MeshPod;
 }
@@ -26,15 +26,15 @@ export interface World {
   readonly kube: Kube;
   readonly mesh: Mesh;
   readonly direct: Target;
-  /** A proxy that only passes on, see bare-proxy.ts. */
+  /** A proxy that only forwards, see bare-proxy.ts. */
   readonly bare: Target;
   /** Owns one namespace of the 200. */
   readonly one: Side;
-  /** Owns 20 of them, 1 object of 10. */
+  /** Owns 20 namespaces: 1 object of 10. */
   readonly tenth: Side;
-  /** Owns all but five. */
+  /** Owns all but five namespaces. */
   readonly most: Side;
-  /** What the proxy's process has taken since the last call. */
+  /** The resources that the proxy's process used since the last call. */
   usage(side: Side, after: string): Usage;
   stop(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export interface WorldOptions {
   readonly featureGates?: string;
 }
 
-/** Starts everything; `note` tells a person what it is doing. */
+/** Starts everything. `note` receives the progress in words. */
 export async function startWorld({ objects, featureGates }: WorldOptions, note: (text: string) => void): Promise<World> {
   const kube = await startKube(featureGates === undefined ? {} : { featureGates });
   const compiled = await compileProxy();
@@ -64,7 +64,7 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
   await createManyConfigMaps(mesh.client, { count: objects, namespaces });
   const side = async (options: Parameters<Mesh["addPod"]>[0]): Promise<Side> => {
     const pod = await mesh.addPod(options);
-    // The administrator's token: what is measured is the mesh, not RBAC.
+    // The administrator's token, so that RBAC costs nothing.
     return { pod, url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
   };
   const bare = await startChild({
@@ -109,7 +109,7 @@ function labelsOf(index: number): Record<string, string> {
   return { ...(index <= 20 ? { tenth: "in" } : {}), ...(index >= 195 ? { few: "in" } : {}) };
 }
 
-/** @param subsets name -> label of the namespaces that it owns */
+/** @param subsets the label of the namespaces that each subset owns, by the subset's name */
 function virtualApp(name: string, subsets: Readonly<Record<string, string>>): string {
   const entries = Object.entries(subsets);
   return stringify({

@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, test } from "vitest";
 
-/** Folders that still have cycles inside. This list only gets shorter. */
-const KNOWN: readonly string[] = ["src/manager", "src/proxy", "src/runtime"];
+/** Folders whose files still import each other. This list only gets shorter. */
+const KNOWN: readonly string[] = ["src/manager/injection", "src/proxy/http", "src/proxy/relist", "src/runtime"];
 
-const IMPORT = /\bfrom "(\.[^"]+)"/g;
+const IMPORT = /\b(?:from |import\()"(\.[^"]+)"/g;
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 

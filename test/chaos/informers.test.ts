@@ -1,76 +1,71 @@
-// Made-up logs of what informers asked, and what that excuses.
+// Made-up logs of the requests of informers, and whether they excuse late work.
 import { describe, expect, it } from "vitest";
 import type { AuditEvent } from "../support/kube.ts";
-import { type Asking, askingsOf, type Circumstance, longestSleepMs, whyLate } from "./informers.ts";
+import { type ApiRead, type LateSubset, longestSleepMs, readsOf, whyLate } from "./informers.ts";
 
 const ALWAYS = Number.POSITIVE_INFINITY;
 
-function asking(kind: string, askedMs: number, endedMs = ALWAYS, pod = "foo-0"): Asking {
-  return { pod, kind, askedMs, endedMs };
+function read(kind: string, sentMs: number, endedMs = ALWAYS, pod = "foo-0"): ApiRead {
+  return { pod, kind, sentMs, endedMs };
 }
 
-/** What `foo-0`, who leads from the beginning, is told at 60 s, where ownership was done at 20 s. */
-function reason(askings: readonly Asking[], more: Partial<Circumstance> = {}) {
-  return whyLate({ leader: { pod: "foo-0", sinceMs: 0 }, askings, ownedMs: 20_000, refused: 0, nowMs: 60_000, ...more });
+/** The reason for late work of `foo-0`, which leads from the start, at 60 s; ownership converged at 20 s. */
+function reason(reads: readonly ApiRead[], more: Partial<LateSubset> = {}) {
+  return whyLate({ leader: { pod: "foo-0", sinceMs: 0 }, reads, ownedMs: 20_000, refused: 0, nowMs: 60_000, ...more });
 }
 
 describe("whyLate", () => {
-  it("excuses an informer that is over and has not asked since ownership was done, of either kind", () => {
-    expect(reason([asking("foos", 1_000, 19_000), asking("configmaps", 21_000)])).toBeUndefined();
-    expect(reason([asking("foos", 21_000), asking("configmaps", 1_000, 19_000)])).toBeUndefined();
-    expect(reason([asking("foos", 1_000, 22_000), asking("configmaps", 21_000)])).toBeUndefined();
+  it("excuses an informer of either kind whose watch ended and that has sent no request since ownership converged", () => {
+    expect(reason([read("foos", 1_000, 19_000), read("configmaps", 21_000)])).toBeUndefined();
+    expect(reason([read("foos", 21_000), read("configmaps", 1_000, 19_000)])).toBeUndefined();
+    expect(reason([read("foos", 1_000, 22_000), read("configmaps", 21_000)])).toBeUndefined();
   });
-  it("gives ten seconds to one that has asked", () => {
-    const askings = [asking("foos", 1_000, 19_000), asking("foos", 50_000), asking("configmaps", 21_000)];
-    expect(reason(askings)).toBeUndefined();
-    expect(reason(askings, { nowMs: 60_001 })).toBe(
-      "foo-0 leads its owner since 00:00:00.000, and asked for foos last at 00:00:50.000, and watches " +
-        "and for configmaps last at 00:00:21.000, and watches; ownership was done at 00:00:20.000, now it is 00:01:00.001",
+  it("gives an informer ten seconds after its request", () => {
+    const reads = [read("foos", 1_000, 19_000), read("foos", 50_000), read("configmaps", 21_000)];
+    expect(reason(reads)).toBeUndefined();
+    expect(reason(reads, { nowMs: 60_001 })).toBe(
+      "foo-0 leads its owner since 00:00:00.000; it requested foos last at 00:00:50.000, watching " +
+        "and configmaps last at 00:00:21.000, watching; ownership converged at 00:00:20.000, now it is 00:01:00.001",
     );
   });
-  it("does not excuse one that watches, though it asked before: nobody told it to list again", () => {
-    expect(reason([asking("foos", 1_000), asking("configmaps", 1_000)])).toMatch(/^foo-0 leads/);
+  it("does not excuse an informer with an open watch from before", () => {
+    expect(reason([read("foos", 1_000), read("configmaps", 1_000)])).toMatch(/^foo-0 leads/);
   });
-  it("does not excuse one that has asked since and was ended once more", () => {
-    expect(reason([asking("foos", 21_000, 22_000), asking("configmaps", 21_000)])).toMatch(/over at 00:00:22/);
+  it("does not excuse an informer whose new watch has ended", () => {
+    expect(reason([read("foos", 21_000, 22_000), read("configmaps", 21_000)])).toMatch(/ended at 00:00:22/);
   });
-  it("does not go by what others ask, nor by what the pod asked before it led", () => {
+  it("ignores requests of other pods, and those of the pod before it led", () => {
     const leader = { pod: "foo-0", sinceMs: 15_000 };
-    const askings = [asking("foos", 1_000, 14_000), asking("foos", 59_000, ALWAYS, "foo-1"), asking("configmaps", 16_000)];
-    expect(reason(askings, { leader })).toMatch(/asked for foos never/);
+    const reads = [read("foos", 1_000, 14_000), read("foos", 59_000, ALWAYS, "foo-1"), read("configmaps", 16_000)];
+    expect(reason(reads, { leader })).toMatch(/requested foos never/);
   });
-  it("gives a leader who has only just come as long as one that has only just asked", () => {
+  it("gives a new leader ten seconds too", () => {
     const leader = { pod: "foo-0", sinceMs: 50_000 };
     expect(reason([], { leader })).toBeUndefined();
     expect(reason([], { leader, nowMs: 60_001 })).toMatch(/never/);
   });
-  it("excuses no proxy that refuses an informer twice, of which the audit log says nothing", () => {
-    const askings = [asking("foos", 1_000, 19_000), asking("configmaps", 1_000, 19_000)];
-    expect(reason(askings, { refused: 2 })).toBeUndefined();
-    expect(reason(askings, { refused: 3 })).toBe(
+  it("does not excuse a proxy that refuses an informer twice, which is not in the audit log", () => {
+    const reads = [read("foos", 1_000, 19_000), read("configmaps", 1_000, 19_000)];
+    expect(reason(reads, { refused: 2 })).toBeUndefined();
+    expect(reason(reads, { refused: 3 })).toBe(
       "the proxy of foo-0, its owner's leader, has refused 3 watches since 00:00:20.000",
     );
   });
-  it("does not excuse a subset that nobody leads", () => {
-    expect(reason([], { leader: undefined })).toBe("nobody leads its owner");
+  it("does not excuse a subset without a leader", () => {
+    expect(reason([], { leader: undefined })).toBe("its owner has no leader");
   });
 });
 
 describe("longestSleepMs", () => {
   const leaders = [{ pod: "foo-0", sinceMs: 0 }];
-  it("is the longest time without a question of one informer", () => {
-    const askings = [
-      asking("foos", 1_000, 5_000),
-      asking("configmaps", 1_000, 6_000),
-      asking("configmaps", 8_000),
-      asking("foos", 9_000),
-    ];
-    expect(longestSleepMs(askings, leaders, 2_000, 20_000)).toBe(4_000);
+  it("is the longest time without a request of one informer", () => {
+    const reads = [read("foos", 1_000, 5_000), read("configmaps", 1_000, 6_000), read("configmaps", 8_000), read("foos", 9_000)];
+    expect(longestSleepMs(reads, leaders, 2_000, 20_000)).toBe(4_000);
   });
-  it("counts from the beginning and to the end of the time that is looked at, and none for those that watch", () => {
-    const askings = [asking("foos", 1_000, 5_000), asking("configmaps", 1_000)];
-    expect(longestSleepMs(askings, leaders, 6_000, 20_000)).toBe(14_000);
-    expect(longestSleepMs([asking("foos", 1_000), asking("configmaps", 1_000)], leaders, 6_000, 20_000)).toBe(0);
+  it("includes the start and the end of the interval, and is zero while watches are open", () => {
+    const reads = [read("foos", 1_000, 5_000), read("configmaps", 1_000)];
+    expect(longestSleepMs(reads, leaders, 6_000, 20_000)).toBe(14_000);
+    expect(longestSleepMs([read("foos", 1_000), read("configmaps", 1_000)], leaders, 6_000, 20_000)).toBe(0);
   });
 });
 
@@ -86,17 +81,17 @@ describe("askingsOf", () => {
   const begun = event("1", "ResponseStarted", "02");
   const over = event("1", "ResponseComplete", "09", "watch", "02");
 
-  it("takes the lines of one watch together", () => {
-    expect(askingsOf([begun], 0)).toEqual([asking("foos", 2_000)]);
-    expect(askingsOf([begun, over], 0)).toEqual([asking("foos", 2_000, 9_000)]);
+  it("merges the lines of one watch", () => {
+    expect(readsOf([begun], 0)).toEqual([read("foos", 2_000)]);
+    expect(readsOf([begun, over], 0)).toEqual([read("foos", 2_000, 9_000)]);
   });
-  it("takes a list as what is over once it is answered", () => {
-    expect(askingsOf([event("1", "ResponseComplete", "03", "list", "02")], 0)).toEqual([asking("foos", 2_000, 3_000)]);
+  it("ends a list with its answer", () => {
+    expect(readsOf([event("1", "ResponseComplete", "03", "list", "02")], 0)).toEqual([read("foos", 2_000, 3_000)]);
   });
-  it("knows that an API server that was killed ended all", () => {
-    expect(askingsOf([begun], 5_000)).toEqual([asking("foos", 2_000, 5_000)]);
+  it("ends all requests when the API server is killed", () => {
+    expect(readsOf([begun], 5_000)).toEqual([read("foos", 2_000, 5_000)]);
   });
-  it("leaves out what no pod asked", () => {
-    expect(askingsOf([{ ...begun, user: { username: "admin" } }], 0)).toEqual([]);
+  it("leaves out requests of anything but pods", () => {
+    expect(readsOf([{ ...begun, user: { username: "admin" } }], 0)).toEqual([]);
   });
 });

@@ -1,88 +1,92 @@
-// How the operators' informers ask, as the API server's audit log has it, and what that excuses. Pure. client-go's reflector waits before
-// each list of its own after the first, 0.8 s and twice as long each time, up to 30 s, and by chance up to twice that; it begins anew two
-// minutes after it began (k8s.io/client-go/tools/cache, NewReflectorWithOptions). Each watch that is made to list again is such a time, and
-// each connection that is refused. Invariant: nothing else than such a wait is an excuse. Called by until-as-asked.ts and run-chaos.ts.
+// Reads from the audit log how the operators' informers list and watch, and decides whether client-go explains late work. Pure.
+// Only a wait of client-go is an excuse. Called by wait-converged.ts and run-chaos.ts.
+//
+// client-go's reflector waits before each list after the first: 0.8 s, doubled each time up to 30 s, and at random up to twice
+// that. It resets after two minutes (k8s.io/client-go/tools/cache, NewReflectorWithOptions). Each watch that must list again and
+// each refused connection causes such a wait.
 import type { AuditEvent } from "../support/kube.ts";
 import { isRead, microTimeMs, podOf } from "../support/mesh/pod-writes.ts";
 
-/** What an operator works on, and has an informer each for. */
+/** The kinds that an operator works on, with one informer each. */
 export const KINDS = ["foos", "configmaps"] as const;
-/** Once its informers have asked, an operator has this long. */
+/** The time that an operator has after its informers have sent their requests. */
 const WORK_MS = 10_000;
 
 /** One list or watch. */
-export interface Asking {
+export interface ApiRead {
   readonly pod: string;
   readonly kind: string;
-  readonly askedMs: number;
-  /** Infinity: it goes on. */
+  readonly sentMs: number;
+  /** Infinity for a watch that is still open. */
   readonly endedMs: number;
 }
 
-/** Who leads a subset. */
+/** The leader of a subset. */
 export interface Leader {
   readonly pod: string;
-  /** Its informers begin then. */
+  /** Its informers start then. */
   readonly sinceMs: number;
 }
 
-/** All that was asked, oldest first. @param serverSinceMs when the API server was started: what it was asked before is over */
-export function askingsOf(events: readonly AuditEvent[], serverSinceMs: number): Asking[] {
-  const askings = new Map<string, Asking>();
+/** All lists and watches, oldest first. @param serverSinceMs the start of the API server, which ended all earlier requests */
+export function readsOf(events: readonly AuditEvent[], serverSinceMs: number): ApiRead[] {
+  const reads = new Map<string, ApiRead>();
   for (const event of events) {
     const pod = podOf(event);
     if (pod === undefined || !isRead(event)) continue;
-    const askedMs = microTimeMs(event.requestReceivedTimestamp);
-    // An API server that is killed writes no ends.
-    const lastsMs = askedMs < serverSinceMs ? serverSinceMs : Number.POSITIVE_INFINITY;
+    const sentMs = microTimeMs(event.requestReceivedTimestamp);
+    // A killed API server logs no ends.
+    const lastsMs = sentMs < serverSinceMs ? serverSinceMs : Number.POSITIVE_INFINITY;
     const endedMs = event.stage === "ResponseStarted" ? lastsMs : microTimeMs(event.stageTimestamp);
-    askings.set(event.auditID, { pod, kind: event.objectRef?.resource ?? "", askedMs, endedMs });
+    reads.set(event.auditID, { pod, kind: event.objectRef?.resource ?? "", sentMs, endedMs });
   }
-  return [...askings.values()].sort((a, b) => a.askedMs - b.askedMs);
+  return [...reads.values()].sort((a, b) => a.sentMs - b.sentMs);
 }
 
-export interface Circumstance {
-  /** Of the subset that is to do the work; undefined: nobody has the lock. */
+export interface LateSubset {
+  /** The leader of the subset that owns the work; undefined if the lock has no holder. */
   readonly leader: Leader | undefined;
-  readonly askings: readonly Asking[];
-  /** Since when ownership is as asked for. */
+  readonly reads: readonly ApiRead[];
+  /** When ownership converged. */
   readonly ownedMs: number;
-  /** How many watches the leader's proxy has refused since then, for want of a list: the API server never hears of those. */
+  /**
+   * How many watches the leader's proxy has refused since then because the client must list again. They are not in the audit log.
+   */
   readonly refused: number;
   readonly nowMs: number;
 }
 
-/** Why work that lags after enough quiet should have been done by now; undefined: client-go waits, or has only just asked. */
-export function whyLate({ leader, askings, ownedMs, refused, nowMs }: Circumstance): string | undefined {
-  if (leader === undefined) return "nobody leads its owner";
+/** Why late work should be done by now; undefined if client-go waits, or has just sent a request. */
+export function whyLate({ leader, reads, ownedMs, refused, nowMs }: LateSubset): string | undefined {
+  if (leader === undefined) return "its owner has no leader";
   const { pod, sinceMs } = leader;
   if (refused > KINDS.length)
     return `the proxy of ${pod}, its owner's leader, has refused ${refused} watches since ${timeOf(ownedMs)}`;
-  const lasts = KINDS.map((kind) => askings.findLast((one) => one.pod === pod && one.kind === kind && one.askedMs >= sinceMs));
-  if (lasts.some((last) => nowMs - (last?.askedMs ?? sinceMs) <= WORK_MS)) return undefined;
-  const sleeps = (last: Asking | undefined) => last !== undefined && last.endedMs <= nowMs && last.askedMs < ownedMs;
+  const lasts = KINDS.map((kind) => reads.findLast((one) => one.pod === pod && one.kind === kind && one.sentMs >= sinceMs));
+  if (lasts.some((last) => nowMs - (last?.sentMs ?? sinceMs) <= WORK_MS)) return undefined;
+  const sleeps = (last: ApiRead | undefined) => last !== undefined && last.endedMs <= nowMs && last.sentMs < ownedMs;
   if (lasts.some(sleeps)) return undefined;
-  const told = KINDS.map((kind, index) => `${kind} ${toldOf(lasts[index], nowMs)}`);
-  return `${pod} leads its owner since ${timeOf(sinceMs)}, and asked for ${told.join(" and for ")}; ownership was done at ${timeOf(ownedMs)}, now it is ${timeOf(nowMs)}`;
+  const requests = KINDS.map((kind, index) => `${kind} ${readText(lasts[index], nowMs)}`);
+  return `${pod} leads its owner since ${timeOf(sinceMs)}; it requested ${requests.join(" and ")}; ownership converged at ${timeOf(ownedMs)}, now it is ${timeOf(nowMs)}`;
 }
 
-function toldOf(last: Asking | undefined, nowMs: number): string {
+function readText(last: ApiRead | undefined, nowMs: number): string {
   if (last === undefined) return "never";
-  return `last at ${timeOf(last.askedMs)}, ${last.endedMs > nowMs ? "and watches" : `over at ${timeOf(last.endedMs)}`}`;
+  return `last at ${timeOf(last.sentMs)}, ${last.endedMs > nowMs ? "watching" : `ended at ${timeOf(last.endedMs)}`}`;
 }
 
 function timeOf(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);
 }
 
-/** The longest that an informer of one of the leaders had asked nothing, and nobody told it anything, between two times. */
-export function longestSleepMs(askings: readonly Asking[], leaders: readonly Leader[], fromMs: number, toMs: number): number {
+/** The longest time in which an informer of a leader sent no request and had no open watch. */
+export function longestSleepMs(reads: readonly ApiRead[], leaders: readonly Leader[], fromMs: number, toMs: number): number {
   const sleeps = leaders.flatMap(({ pod, sinceMs }) =>
     KINDS.flatMap((kind) => {
       let awakeMs = Math.max(fromMs, sinceMs);
-      const own = askings.filter((one) => one.pod === pod && one.kind === kind && one.askedMs >= sinceMs && one.askedMs < toMs);
-      const gaps = own.map(({ askedMs, endedMs }) => {
-        const gapMs = askedMs - awakeMs;
+      const own = reads.filter((one) => one.pod === pod && one.kind === kind && one.sentMs >= sinceMs && one.sentMs < toMs);
+      const gaps = own.map(({ sentMs, endedMs }) => {
+        const gapMs = sentMs - awakeMs;
         awakeMs = Math.max(awakeMs, endedMs);
         return gapMs;
       });

@@ -1,5 +1,6 @@
-// The world that the chaos is let loose on: a real control plane, three managers, a VirtualApp with two subsets, five pods with real
-// proxies and an operator on controller-runtime, and namespaces with Foos. What is asked of the API server is asked until it is done.
+// The world of a chaos run: a real control plane, three managers, a VirtualApp with two subsets, five pods with real proxies and
+// a controller-runtime operator, and namespaces with Foos. Every edit is repeated until the API server accepts it. Called by
+// run-chaos.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
@@ -7,7 +8,7 @@ import { LEASES } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
-import { CANARY, createLedger, type Ending, LANE_LABEL, type Ledger } from "./ledger.ts";
+import { CANARY, createDesiredOwners, type DesiredOwners, type Ending, LANE_LABEL } from "./desired-owners.ts";
 
 export const APP = { namespace: "foo-system", name: "foo-operator" } as const;
 const MANAGERS = 3;
@@ -24,20 +25,23 @@ const REQUEST_MS = 3_000;
 export interface ChaosWorld {
   readonly kube: Kube;
   readonly mesh: Mesh;
-  readonly ledger: Ledger;
-  /** By name, so that one made anew takes its place. */
+  readonly owners: DesiredOwners;
+  /** By name, so that a new pod replaces the old one. */
   readonly pods: ReadonlyMap<string, MeshPod>;
   subsetOf(pod: string): string | undefined;
-  bearNamespace(labelled: boolean): Promise<string>;
+  createNamespace(labelled: boolean): Promise<string>;
   relabel(namespace: string): Promise<void>;
   editRules(ending: Ending): Promise<void>;
-  /** Edits one Foo, or leaves it if the API server is away. */
+  /** Edits one Foo. Does nothing if the API server is down. */
   editFoo(namespace: string, index: number, message: string): Promise<void>;
-  /** The manager that holds the lease, as far as the API server can be asked. */
+  /** The manager that holds the lease, if the API server answers. */
   leadingManager(): Promise<number | undefined>;
-  /** Ends a pod's processes, then its object, and makes it anew. */
+  /** Stops a pod's processes, deletes its object and creates the pod again. */
   replacePod(name: string): Promise<void>;
-  /** Deletes a pod's object while its processes go on for a while, then makes it anew: a node that was believed dead. */
+  /**
+   * Deletes a pod's object while its processes continue for some time, then creates the pod again: like a node that was believed
+   * dead.
+   */
   loseNode(name: string, forMs: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -45,25 +49,25 @@ export interface ChaosWorld {
 export interface WorldOptions {
   readonly random: () => number;
   readonly namespaces: number;
-  /** Where the control plane's folder, with its audit log, is kept; default: nowhere. */
+  /** Keeps the control plane's folder with its audit log there. By default nothing is kept. */
   readonly dir?: string;
-  /** Passes on what all processes say; default false. */
+  /** Prints the output of all processes; the default is false. */
   readonly verbose?: boolean;
 }
 
 export async function startChaosWorld({ random, namespaces, dir, verbose = false }: WorldOptions): Promise<ChaosWorld> {
   const kube = await startKube({ controllerManager: true, ...(dir === undefined ? {} : { dir }) });
   const mesh = await startMesh({ kube, managers: MANAGERS, restarts: true, random, verbose });
-  const ledger = createLedger();
+  const owners = createDesiredOwners();
   const pods = new Map<string, MeshPod>();
   const { client } = mesh;
   const stopping = new AbortController();
 
-  /** Asks until the API server has said yes. Nothing else may run that asks for the opposite. */
-  const insist = async (ask: () => Promise<unknown>): Promise<void> => {
+  /** Repeats a request until the API server accepts it. No request for the opposite may run at the same time. */
+  const repeatUntilAccepted = async (send: () => Promise<unknown>): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
-        return void (await ask());
+        return void (await send());
       } catch (error) {
         if (isStatus(error, "AlreadyExists")) return;
         await sleep(200);
@@ -77,25 +81,26 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
   const world: ChaosWorld = {
     kube,
     mesh,
-    ledger,
+    owners,
     pods,
     subsetOf: (name) => PODS.find((pod) => pod.name === name)?.subset,
-    async bearNamespace(labelled) {
-      const name = `n${String(ledger.namespaces.length).padStart(2, "0")}`;
-      ledger.noteNamespace(name, labelled, Date.now());
-      await insist(() => mesh.createNamespace(name, labelled ? { [LANE_LABEL]: "canary" } : {}));
-      for (let index = 0; index < FOOS_EACH; index++) await insist(() => mesh.createFoo(name, `foo-${index}`, "born"));
+    async createNamespace(labelled) {
+      const name = `n${String(owners.namespaces.length).padStart(2, "0")}`;
+      owners.noteNamespace(name, labelled, Date.now());
+      await repeatUntilAccepted(() => mesh.createNamespace(name, labelled ? { [LANE_LABEL]: "canary" } : {}));
+      for (let index = 0; index < FOOS_EACH; index++)
+        await repeatUntilAccepted(() => mesh.createFoo(name, `foo-${index}`, "born"));
       return name;
     },
     async relabel(namespace) {
-      const labelled = !ledger.isLabelled(namespace);
-      ledger.noteNamespace(namespace, labelled, Date.now());
-      await insist(() => mesh.labelNamespace(namespace, { [LANE_LABEL]: labelled ? "canary" : null }));
+      const labelled = !owners.isLabelled(namespace);
+      owners.noteNamespace(namespace, labelled, Date.now());
+      await repeatUntilAccepted(() => mesh.labelNamespace(namespace, { [LANE_LABEL]: labelled ? "canary" : null }));
     },
     async editRules(ending) {
-      ledger.noteEnding(ending, Date.now());
+      owners.noteEnding(ending, Date.now());
       const body = { spec: specOf(ending) };
-      await insist(() => client.patch(VIRTUAL_APPS, APP, { type: "merge", body }, { timeoutMs: REQUEST_MS }));
+      await repeatUntilAccepted(() => client.patch(VIRTUAL_APPS, APP, { type: "merge", body }, { timeoutMs: REQUEST_MS }));
     },
     async editFoo(namespace, index, message) {
       const key = { namespace, name: `foo-${index}` };
@@ -110,13 +115,13 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
     },
     async replacePod(name) {
       await pods.get(name)?.stop();
-      await insist(async () => {
+      await repeatUntilAccepted(async () => {
         await pods.get(name)?.remove().catch(notFoundIsFine);
         await addPod(name);
       });
     },
     async loseNode(name, forMs) {
-      await insist(async () => pods.get(name)?.deleteObject().catch(notFoundIsFine));
+      await repeatUntilAccepted(async () => pods.get(name)?.deleteObject().catch(notFoundIsFine));
       await sleep(forMs);
       await world.replacePod(name);
     },
@@ -128,8 +133,8 @@ export async function startChaosWorld({ random, namespaces, dir, verbose = false
   };
   try {
     await mesh.apply(virtualApp());
-    ledger.noteEnding("", Date.now());
-    for (let index = 0; index < namespaces; index++) await world.bearNamespace(index % 3 === 0);
+    owners.noteEnding("", Date.now());
+    for (let index = 0; index < namespaces; index++) await world.createNamespace(index % 3 === 0);
     for (const { name } of PODS) await addPod(name);
   } catch (error) {
     await world.stop();
@@ -148,7 +153,7 @@ function specOf(ending: Ending) {
   return {
     selector: { matchLabels: { component: APP.name } },
     configuration: { controller: { leaderElectionName: APP.name } },
-    // The pods are processes that nobody makes anew.
+    // These pods are processes without a workload to replace them.
     route: { onLoss: "InPlace", subRules: [{ name: "canary", match }] },
     subsets: [{ name: CANARY, labels: { version: CANARY }, routeRules: ["canary"] }],
   };

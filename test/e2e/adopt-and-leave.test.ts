@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES, PODS } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { faultText, judge, type Wish } from "../chaos/judge.ts";
+import { violationText, checkOwnership, type OwnerChange } from "../chaos/ownership-check.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { untilGrown } from "../support/grown-namespace.ts";
@@ -37,7 +37,7 @@ describeWithKube("an operator that runs already", () => {
   let runner: PodRunner;
   let bare: readonly string[];
   const probes: InformerProbe[] = [];
-  const wishes = new Map<string, Wish[]>(Object.keys(NAMESPACES).map((name) => [name, [{ sinceMs: 0, subset: "" }]]));
+  const wishes = new Map<string, OwnerChange[]>(Object.keys(NAMESPACES).map((name) => [name, [{ sinceMs: 0, subset: "" }]]));
   const divided = new Set(["team-b", "canary-eu"]);
   const editing = new AbortController();
   let editor: Promise<number> | undefined;
@@ -380,26 +380,26 @@ describeWithKube("an operator that runs already", () => {
     const lockOf = (pod: string, atMs: number) =>
       terms.findLast((term) => term.pod === pod && term.answeredMs <= atMs)?.name ?? "no lock";
     const subsetOfLock: Readonly<Record<string, string>> = { "foo-operator": "", "foo-operator---v2": CANARY };
-    const bySubset = judge({
+    const bySubset = checkOwnership({
       writes,
       subsetOf: (pod, atMs) => subsetOfLock[lockOf(pod, atMs)] ?? "a pod without a lock",
       placeOf: ({ namespace }) => (namespace in NAMESPACES ? namespace : undefined),
-      wishesOf: (place) => wishes.get(place) ?? [],
+      ownersOf: (place) => wishes.get(place) ?? [],
     });
-    expect(bySubset.faults.map(faultText)).toEqual([]);
+    expect(bySubset.violations.map(violationText)).toEqual([]);
     expect(bySubset.handovers).toBe(4 * 4);
     // What is always the default subset's goes from leader to leader of its lock, whatever pods these are.
     const leaders = terms
       .filter(({ name }) => name === APP.name)
       .filter(({ pod }, index, all) => pod !== all[index - 1]?.pod)
       .map(({ pod, receivedMs }) => ({ subset: pod, sinceMs: receivedMs }));
-    const byPod = judge({
+    const byPod = checkOwnership({
       writes,
       subsetOf: (pod) => pod,
       placeOf: ({ namespace }) => (namespace === "team-a" ? namespace : undefined),
-      wishesOf: () => leaders,
+      ownersOf: () => leaders,
     });
-    expect(byPod.faults.map(faultText)).toEqual([]);
+    expect(byPod.violations.map(violationText)).toEqual([]);
   }, 90_000);
 
   it("goes with its namespace", async () => {

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
-import { faultText, judge } from "../chaos/judge.ts";
+import { violationText, checkOwnership } from "../chaos/ownership-check.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -62,15 +62,15 @@ describeWithKube("a pod whose object is removed by force while its processes go 
     for (let again = 0; again < 20; again++) await both();
 
     expect(answers[0]).toBe(200); // its token was taken after the object was gone, or this would show nothing
-    const { faults, handovers } = judge({
+    const { violations, handovers } = checkOwnership({
       writes: mesh.podWrites().filter((write) => write.code < 400 && write.namespace === namespace),
       subsetOf: (pod) => SUBSETS[pod],
-      wishesOf: () => [
+      ownersOf: () => [
         { sinceMs: 0, subset: "" },
         { sinceMs, subset: "v2" },
       ],
     });
-    expect(faults.map(faultText)).toEqual([]);
+    expect(violations.map(violationText)).toEqual([]);
     expect(handovers).toBe(1);
   }
 

@@ -1,10 +1,10 @@
-// A thread that asks for one URL every 5 ms over one connection, until it is told to stop, and then says how long the answers took.
-// Started by event-loop.ts.
+// A thread that requests one URL every 5 ms over one connection until it is stopped, and then reports the response times. Started
+// by event-loop.ts.
 import { get as getPlain, Agent as PlainAgent } from "node:http";
 import { Agent, get } from "node:https";
 import { parentPort, workerData } from "node:worker_threads";
 
-export interface Knocked {
+export interface Probed {
   readonly count: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -18,7 +18,7 @@ const agent = isPlain ? new PlainAgent({ keepAlive: true, maxSockets: 1 }) : new
 const times: number[] = [];
 let stopped = false;
 
-function knockOnce(): Promise<void> {
+function probeOnce(): Promise<void> {
   return new Promise((resolve, reject) => {
     const startedMs = performance.now();
     const options = { agent, headers: { authorization: `Bearer ${token}` } };
@@ -38,10 +38,10 @@ parentPort?.once("message", () => {
 });
 while (!stopped) {
   const [startedMs] = [performance.now()];
-  await knockOnce();
+  await probeOnce();
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, EVERY_MS - (performance.now() - startedMs))));
 }
 agent.destroy();
 const sorted = times.toSorted((a, b) => a - b);
 const at = (part: number) => sorted[Math.floor(sorted.length * part)] ?? 0;
-parentPort?.postMessage({ count: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: sorted.at(-1) ?? 0 } satisfies Knocked);
+parentPort?.postMessage({ count: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: sorted.at(-1) ?? 0 } satisfies Probed);

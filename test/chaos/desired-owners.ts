@@ -1,37 +1,38 @@
-// What the chaos has asked for, in its order: the labels of each namespace and the rules of the VirtualApp, and thereby whom each
-// namespace was to belong to since when. Pure. It has an evaluation of its own of the few rules that the chaos uses, so that the
-// judge does not go by the code that it judges.
-import type { Wish } from "./judge.ts";
+// Records the edits of the chaos in order: the labels of each namespace and the rules of the VirtualApp. From these it computes
+// each namespace's desired owners over time. Pure.
+//
+// It has its own evaluation of the few rules that the chaos uses, so that the check does not depend on the code under test.
+import type { OwnerChange } from "./ownership-check.ts";
 
 export const CANARY = "v2";
 export const LANE_LABEL = "lane";
 
-/** Which namespaces the rule names beside those with the label, by the last digit of their name; "" for none. */
+/** The namespaces of the rule besides those with the label, by the last digit of their name; "" for none. */
 export const ENDINGS = ["", "[02468]$", "[0-3]$", "[5-9]$"] as const;
 export type Ending = (typeof ENDINGS)[number];
 
-export interface Ledger {
+export interface DesiredOwners {
   readonly namespaces: readonly string[];
   readonly ending: Ending;
   isLabelled(namespace: string): boolean;
   ownerOf(namespace: string): string;
-  wishesOf(namespace: string): readonly Wish[];
-  /** Each is to be noted before it is asked for: from then on it may come true. */
+  ownersOf(namespace: string): readonly OwnerChange[];
+  /** Call before the edit is sent: the edit may take effect from then on. */
   noteNamespace(name: string, labelled: boolean, atMs: number): void;
   noteEnding(ending: Ending, atMs: number): void;
 }
 
-export function createLedger(): Ledger {
+export function createDesiredOwners(): DesiredOwners {
   const labels = new Map<string, boolean>();
-  const wishes = new Map<string, Wish[]>();
+  const changes = new Map<string, OwnerChange[]>();
   let ending: Ending = "";
   const ownerOf = (name: string) => {
     const named = ending !== "" && new RegExp(ending).test(name);
     return named || labels.get(name) === true ? CANARY : "";
   };
   const note = (name: string, atMs: number) => {
-    const own = wishes.get(name) ?? [];
-    wishes.set(name, own);
+    const own = changes.get(name) ?? [];
+    changes.set(name, own);
     const subset = ownerOf(name);
     if (own.at(-1)?.subset !== subset) own.push({ sinceMs: atMs, subset });
   };
@@ -44,7 +45,7 @@ export function createLedger(): Ledger {
     },
     isLabelled: (namespace) => labels.get(namespace) === true,
     ownerOf,
-    wishesOf: (namespace) => wishes.get(namespace) ?? [],
+    ownersOf: (namespace) => changes.get(namespace) ?? [],
     noteNamespace(name, labelled, atMs) {
       labels.set(name, labelled);
       note(name, atMs);

@@ -1,34 +1,37 @@
-// What is not as it was asked for: Foos whose last edit was not reconciled, or not by their owner, ConfigMaps that say something else,
-// and a VirtualApp that does not say that it is done. Empty: no work was lost, and everything has converged.
+// Finds what has not converged: Foos without a reconciliation of their last edit by their owner, ConfigMaps with another content,
+// and a VirtualApp that is not done. Empty: no work was lost and everything has converged. Called by wait-converged.ts.
 
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES, type Lease } from "../../src/kube/client/resources.ts";
 import { microTimeMs } from "../support/mesh/pod-writes.ts";
 import { FOOS } from "../support/mesh.ts";
+import { CANARY } from "./desired-owners.ts";
 import type { Leader } from "./informers.ts";
-import { CANARY } from "./ledger.ts";
 import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 
-/** Work that lags. */
-export interface Lag {
-  readonly words: string;
-  /** The subset that is to do it. */
+/** Work that is not done yet. */
+export interface LateWork {
+  readonly problem: string;
+  /** The subset that owns the work. */
   readonly owner: string;
 }
 
-export interface Laggards {
-  /** What the VirtualApp says of ownership: the mesh's part. */
-  readonly mesh: readonly string[];
-  /** What the operators have not done yet. */
-  readonly work: readonly Lag[];
-  /** Who leads each subset, where somebody does. */
+export interface Late {
+  /** The problems of ownership, by the status of the VirtualApp. */
+  readonly ownership: readonly string[];
+  /** The work that the operators have not done yet. */
+  readonly work: readonly LateWork[];
+  /** The leader of each subset that has one. */
   readonly leaders: ReadonlyMap<string, Leader>;
 }
 
-/** Everything that lags, in words. @throws Error if the API server cannot be asked */
-export async function laggards(world: ChaosWorld): Promise<Laggards> {
+/**
+ * Everything that has not converged, in words.
+ * @throws Error if the API server does not answer
+ */
+export async function findLate(world: ChaosWorld): Promise<Late> {
   const { client } = world.mesh;
   const [foos, maps, app, leases] = await Promise.all([
     client.list(FOOS, LIMITS),
@@ -37,29 +40,29 @@ export async function laggards(world: ChaosWorld): Promise<Laggards> {
     client.list(LEASES, LIMITS),
   ]);
   const messages = new Map(maps.items.map(({ metadata, data }) => [`${metadata.namespace}/${metadata.name}`, data?.message]));
-  const work: Lag[] = [];
+  const work: LateWork[] = [];
   for (const { metadata, spec, status } of foos.items) {
     const { namespace = "", name, generation } = metadata;
     const by = status?.reconciledBy ?? "";
-    const owner = world.ledger.ownerOf(namespace);
-    const late = (what: string) => work.push({ owner, words: `${namespace}/${name}: ${what}` });
+    const owner = world.owners.ownerOf(namespace);
+    const add = (what: string) => work.push({ owner, problem: `${namespace}/${name}: ${what}` });
     if (status?.observedGeneration !== generation)
-      late(`generation ${generation}, observed ${status?.observedGeneration ?? "none"} by ${by || "nobody"}`);
-    else if (world.subsetOf(by) !== owner) late(`reconciled by ${by || "nobody"}, owned by "${owner}"`);
-    else if (messages.get(`${namespace}/${name}-data`) !== spec?.message) late("its ConfigMap does not have the Foo's message");
+      add(`generation ${generation}, observed ${status?.observedGeneration ?? "none"} by ${by || "no pod"}`);
+    else if (world.subsetOf(by) !== owner) add(`reconciled by ${by || "no pod"}, owned by "${owner}"`);
+    else if (messages.get(`${namespace}/${name}-data`) !== spec?.message) add("its ConfigMap does not have the Foo's message");
   }
-  const mesh: string[] = [];
+  const ownership: string[] = [];
   const { conditions = [], observedGeneration } = app.status ?? {};
-  if (observedGeneration !== app.metadata.generation) mesh.push("the VirtualApp's status is of an older generation");
+  if (observedGeneration !== app.metadata.generation) ownership.push("the VirtualApp's status is of an older generation");
   for (const type of ["Converged", "Ready"]) {
     const condition = conditions.find((one) => one.type === type);
     if (condition?.status !== "True")
-      mesh.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
+      ownership.push(`${type} is ${condition?.status ?? "absent"}: ${condition?.reason} ${condition?.message}`);
   }
-  return { mesh, work, leaders: leadersOf(leases.items) };
+  return { ownership, work, leaders: leadersOf(leases.items) };
 }
 
-/** Of each subset whoever holds its lock, and has renewed it in time. */
+/** The holder of each subset's lock, if it renewed the lock in time. */
 function leadersOf(leases: readonly Lease[]): Map<string, Leader> {
   const leaders = new Map<string, Leader>();
   for (const { metadata, spec } of leases) {

@@ -1,17 +1,20 @@
-// What the chaos does to the processes: kills, stops and outages. Each deed leaves the world so that it can mend by itself, but for
-// what is only stopped: `untilQuiet` waits for it to go on.
+// The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself; stopped processes
+// continue after some time, and `waitIdle` waits for that. Called by run-chaos.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Supervised } from "../support/supervised.ts";
 import type { ChaosWorld } from "./world.ts";
 
-export interface Deeds {
-  /** Does one thing at random. @returns what it did, in words */
+export interface Actions {
+  /**
+   * Runs one random action.
+   * @returns what it did, in words
+   */
   next(): Promise<string>;
-  /** Ends what goes on: whatever is stopped goes on, and the API server runs. */
-  untilQuiet(): Promise<void>;
+  /** Waits until every stopped process continues and the API server runs. */
+  waitIdle(): Promise<void>;
 }
 
-/** How often each is done, of all together. */
+/** The weight of each action in the random choice. */
 const WEIGHTS = {
   "kill manager": 4,
   "kill leading manager": 2,
@@ -24,39 +27,39 @@ const WEIGHTS = {
   "replace pod": 1,
   "lose node": 2,
 } as const;
-export type Deed = keyof typeof WEIGHTS;
+export type Action = keyof typeof WEIGHTS;
 
-/** As long as the API server may believe in a token after its pod's object is gone, and a little more. */
+/** A little longer than the API server accepts a token after its pod is deleted. */
 const LOST_NODE_MS = 12_000;
 
-/** The lease of the managers lasts 5 s: what is stopped for longer has lost it. */
+/** The managers' lease lasts 5 s, so a longer stop loses the lease. */
 const MAX_STOP_MS = 9_000;
-/** An API server that is stopped for long is as one that is killed. */
+/** A longer stop would be the same as a kill. */
 const MAX_API_STOP_MS = 2_500;
 const MAX_OUTAGE_MS = 4_000;
 
-export interface DeedOptions {
-  /** Also deletes pods' objects while their processes go on. */
+export interface ActionOptions {
+  /** Also deletes pods whose processes continue. */
   readonly lostNodes: boolean;
 }
 
-export function createDeeds(world: ChaosWorld, random: () => number, { lostNodes }: DeedOptions): Deeds {
+export function createActions(world: ChaosWorld, random: () => number, { lostNodes }: ActionOptions): Actions {
   const running = new Set<Promise<void>>();
   const replacing = new Set<string>();
   let apiServerIsDown = false;
   const between = (least: number, most: number) => Math.round(least + random() * (most - least));
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
-  const aside = (work: Promise<void>) => {
+  const inBackground = (work: Promise<void>) => {
     const done = work.finally(() => running.delete(done));
     running.add(done);
   };
   const pod = () => pick([...world.pods.values()]);
   const stopFor = (process: Supervised, ms: number) => {
     process.pause();
-    aside(sleep(ms).then(() => process.resume()));
+    inBackground(sleep(ms).then(() => process.resume()));
   };
 
-  const DEEDS: Readonly<Record<Deed, () => Promise<string>>> = {
+  const ACTIONS: Readonly<Record<Action, () => Promise<string>>> = {
     async "kill manager"() {
       const index = between(0, world.mesh.managers.length - 1);
       await world.mesh.managers[index]?.crash();
@@ -65,7 +68,7 @@ export function createDeeds(world: ChaosWorld, random: () => number, { lostNodes
     async "kill leading manager"() {
       const index = await world.leadingManager();
       if (index !== undefined) await world.mesh.managers[index]?.crash();
-      return `manager ${index ?? "(nobody leads)"}`;
+      return `manager ${index ?? "(no leader)"}`;
     },
     async "kill proxy"() {
       const { name, processes } = pod();
@@ -96,7 +99,7 @@ export function createDeeds(world: ChaosWorld, random: () => number, { lostNodes
       const { pid } = world.kube;
       process.kill(pid, "SIGSTOP");
       apiServerIsDown = true;
-      aside(
+      inBackground(
         sleep(ms).then(() => {
           process.kill(pid, "SIGCONT");
           apiServerIsDown = false;
@@ -109,7 +112,7 @@ export function createDeeds(world: ChaosWorld, random: () => number, { lostNodes
       const ms = between(0, MAX_OUTAGE_MS);
       apiServerIsDown = true;
       await world.kube.crash();
-      aside(
+      inBackground(
         sleep(ms)
           .then(() => world.kube.restart())
           .then(() => {
@@ -122,26 +125,26 @@ export function createDeeds(world: ChaosWorld, random: () => number, { lostNodes
       const { name } = pod();
       if (replacing.has(name)) return `${name} (is being replaced)`;
       replacing.add(name);
-      aside(world.replacePod(name).finally(() => void replacing.delete(name)));
+      inBackground(world.replacePod(name).finally(() => void replacing.delete(name)));
       return name;
     },
     async "lose node"() {
       const { name } = pod();
       if (replacing.has(name)) return `${name} (is being replaced)`;
       replacing.add(name);
-      aside(world.loseNode(name, LOST_NODE_MS).finally(() => void replacing.delete(name)));
-      return `of ${name}: its object is deleted, its processes go on for ${LOST_NODE_MS} ms`;
+      inBackground(world.loseNode(name, LOST_NODE_MS).finally(() => void replacing.delete(name)));
+      return `of ${name}: its object is deleted, its processes continue for ${LOST_NODE_MS} ms`;
     },
   };
-  const weights = Object.entries(WEIGHTS).filter(([deed]) => lostNodes || deed !== "lose node");
-  const all = weights.flatMap(([deed, weight]) => Array<Deed>(weight).fill(deed as Deed));
+  const weights = Object.entries(WEIGHTS).filter(([action]) => lostNodes || action !== "lose node");
+  const all = weights.flatMap(([action, weight]) => Array<Action>(weight).fill(action as Action));
 
   return {
     async next() {
-      const deed = pick(all);
-      return `${deed}: ${await DEEDS[deed]()}`;
+      const action = pick(all);
+      return `${action}: ${await ACTIONS[action]()}`;
     },
-    async untilQuiet() {
+    async waitIdle() {
       while (running.size > 0) await Promise.all(running);
     },
   };

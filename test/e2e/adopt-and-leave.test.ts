@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES, PODS } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { violationText, checkOwnership, type OwnerChange } from "../chaos/ownership-check.ts";
+import { checkOwnership, type OwnerChange, violationText } from "../chaos/ownership-check.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { untilGrown } from "../support/grown-namespace.ts";

@@ -27,20 +27,20 @@ const build = (name: string, hoursAgo: number) => {
   return path;
 };
 
-it("keeps programs for three days and images for six hours after they were asked for last", () => {
+it("keeps programs for three days and images for six hours after their last use", () => {
   for (const name of ["kube", "image-proxy"]) for (const hours of [1, 7, 71, 73]) build(`${name}-${hours}`, hours);
   makeRoom();
   expect(readdirSync(cacheDir()).sort()).toEqual(["image-proxy-1", "kube-1", "kube-7", "kube-71"]);
 });
 
-it("counts whoever asks", () => {
+it("counts every request as a use", () => {
   const path = build("image-proxy-old", 7);
   expect(isBuilt(path)).toBe(true);
   makeRoom();
   expect([isBuilt(path), isBuilt(join(cacheDir(), "image-proxy-other"))]).toEqual([true, false]);
 });
 
-it("makes the folder", () => {
+it("creates the folder", () => {
   makeRoom();
   expect(readdirSync(cacheDir())).toEqual([]);
 });

@@ -1,21 +1,21 @@
-// What tests build once for each state of its sources (Go programs, images, Python clients): it lies in the user's cache under the hash of
-// what it is made of, so that a fresh clone of the same sources finds it. Invariant: what nobody has asked for in a while is removed by
-// the next build.
+// Results that tests build once for each state of their sources (Go programs, images, Python clients). They are in the user's
+// cache under the hash of their sources, so a fresh clone of the same sources finds them. Each build removes the results that
+// have not been used for some time.
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
 const HOUR_MS = 60 * 60_000;
 const KEEP_MS = 72 * HOUR_MS;
-/** Each edit of a source makes another image, of up to 120 MB, in seconds. */
+/** Each edit of a source makes another image, of up to 120 MB, within seconds. */
 const KEEP_IMAGE_MS = 6 * HOUR_MS;
 
-/** The folder that built things are kept in. */
+/** The folder of all results. */
 export function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "ctrlmesh");
 }
 
-/** True if it is there; it counts as asked for then. */
+/** True if the result exists. The call counts as a use. */
 export function isBuilt(path: string): boolean {
   if (!existsSync(path)) return false;
   const now = new Date();
@@ -23,7 +23,7 @@ export function isBuilt(path: string): boolean {
   return true;
 }
 
-/** Before something is built: there is a folder for it, and what is old makes room. */
+/** Prepares a build: creates the folder and removes old results. */
 export function makeRoom(): void {
   mkdirSync(cacheDir(), { recursive: true });
   for (const name of readdirSync(cacheDir())) {

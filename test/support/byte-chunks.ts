@@ -1,7 +1,7 @@
-// Splitting bytes and running byte filters over the parts, for tests of stream code.
+// Splits bytes and runs byte filters over the parts, for tests of stream code.
 import type { ByteFilter } from "../../src/kube/codec/types.ts";
 
-/** The bytes cut at these positions, which may be in any order. */
+/** The bytes, split at these positions in any order. */
 export function cutAt(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
   const sorted = [...new Set(positions.map((position) => position % (bytes.length + 1)))].sort((a, b) => a - b);
   return [0, ...sorted].map((start, index) => bytes.slice(start, sorted[index] ?? bytes.length));
@@ -18,7 +18,7 @@ export function runFilter(filter: ByteFilter, chunks: readonly Uint8Array[]): Bu
   return Buffer.concat(slices);
 }
 
-/** What the filter emits for these chunks and what it throws, if it does. */
+/** What the filter emits for these chunks, and the error that it throws, if any. */
 export function tryFilter(
   filter: ByteFilter,
   chunks: readonly Uint8Array[],

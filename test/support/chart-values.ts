@@ -1,6 +1,6 @@
-// Sets of values by which the chart is tested: each turns on what the others do not.
+// Sets of values for the tests of the chart: each turns on what the others do not.
 
-/** Kinds of other projects that the chart can make objects of. */
+/** Kinds of other projects, for which the chart can make objects. */
 export const FOREIGN_KINDS = [
   { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor", plural: "servicemonitors" },
   { group: "monitoring.coreos.com", version: "v1", kind: "PodMonitor", plural: "podmonitors" },
@@ -20,7 +20,7 @@ monitoring:
 identity: { certManager: { enabled: true, issuerRef: { name: ca } } }
 rbac: { scaleOf: [{ group: apps.kruise.io, resource: clonesets }] }
 `,
-  "a private registry and a place of its own": `
+  "a private registry and another namespace": `
 replicas: 3
 image: { repository: "registry.example.com:5000/ctrlmesh/manager", digest: "sha256:${"0123456789abcdef".repeat(4)}", pullPolicy: Always }
 imagePullSecrets: [pull]
@@ -38,7 +38,7 @@ serviceAccount: { annotations: { example.com/role: mesh } }
 extraEnv: [{ name: HTTPS_PROXY, value: "" }]
 listenHost: 0.0.0.0
 `,
-  "names that YAML would take for numbers": `
+  "names that YAML reads as numbers": `
 imagePullSecrets: ["123", "true"]
 priorityClassName: "123"
 clusterDomain: "1e3"
@@ -53,7 +53,7 @@ monitoring: { serviceMonitor: { enabled: true } }
 `,
 };
 
-/** Values that must be refused, and what of each has to be named. */
+/** Values that the chart must refuse, and the text that each error must have. */
 export const REFUSED: readonly { readonly values: string; readonly names: string }[] = [
   { values: "replicas: 0", names: "/replicas" },
   { values: "podDisruptionBudget: { minAvailable: 1 }", names: "'minAvailable'" },

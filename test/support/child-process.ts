@@ -1,5 +1,5 @@
-// Child processes of tests and scripts: started with a ready line, logs kept for the failure message, and none left behind,
-// whatever ends the parent. (kill -9 of the parent is covered by the children that take --parent-pid or watch stdin.)
+// Child processes of tests and scripts: each has a ready line, and its logs go into the failure message. All end with the parent.
+// (After kill -9 of the parent the children end by --parent-pid or by the end of stdin.)
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -8,13 +8,13 @@ export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Wait for a line of JSON on stdout before it counts as started; default true. */
+  /** Waits for a line of JSON on stdout; the default is true. */
   readonly readyLine?: boolean;
-  /** Default 30,000 ms. */
+  /** The default is 30,000 ms. */
   readonly readyMs?: number;
-  /** Pass the child's output through. */
+  /** Prints the child's output. */
   readonly verbose?: boolean;
-  /** Told of every line of stdout but the ready line. */
+  /** Receives every line of stdout but the ready line. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -24,12 +24,12 @@ export interface Child {
   /** The ready line, parsed. */
   readonly ready: Readonly<Record<string, unknown>>;
   readonly exited: boolean;
-  /** Resolves when it has ended, however it did. */
+  /** Resolves at the end of the process, whatever the reason. */
   readonly gone: Promise<void>;
   /** The newest lines of stdout (after the ready line) and stderr. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, after `graceMs` (default 10,000) SIGKILL. Resolves with the exit code (null if killed by a signal). */
+  /** Sends SIGTERM, and SIGKILL after `graceMs` (default 10,000). Resolves with the exit code (null after a signal). */
   stop(graceMs?: number): Promise<number | null>;
 }
 
@@ -37,13 +37,13 @@ const MAX_LINES = 400;
 const running = new Set<ChildProcessWithoutNullStreams>();
 let hooked = false;
 
-/** @throws Error with the child's output if it ends, or says nothing, before it is ready */
+/** @throws Error with the child's output if it ends or stays silent before it is ready */
 export async function startChild(options: ChildOptions): Promise<Child> {
   hookExit();
   const child = spawn(options.command, [...options.args], { env: { ...process.env, ...options.env } });
   running.add(child);
   child.once("exit", () => running.delete(child));
-  child.on("error", () => running.delete(child)); // it did not start; or could not be signalled, being gone
+  child.on("error", () => running.delete(child)); // it did not start, or is gone
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const lines: string[] = [];
   const keep = (line: string) => {
@@ -106,7 +106,7 @@ function readyOf(
         settle(() => resolve(ready));
       } catch {
         keep(line);
-        fail("its ready line is not JSON");
+        fail("the ready line is not JSON");
       }
     };
     const timer = setTimeout(() => fail(`not ready after ${readyMs} ms`), readyMs);

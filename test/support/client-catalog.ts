@@ -1,4 +1,4 @@
-// The client programs of test/operators by name: how each is started, by which objects it elects, and what its view is worth.
+// The client programs of test/operators by name: how each is started, its kinds of lock, and how complete its view is.
 import { fileURLToPath } from "node:url";
 import { goProgram } from "./go-build.ts";
 
@@ -6,17 +6,17 @@ const file = (path: string) => fileURLToPath(new URL(`../operators/${path}`, imp
 
 /** A program of the catalog. */
 export interface CatalogEntry {
-  /** Its VirtualApp's name and its lock's. */
+  /** The name of its VirtualApp and of its lock. */
   readonly app: string;
   readonly title: string;
-  /** Kinds of lock that it holds, all under one name. */
+  /** The kinds of lock that it holds, all with the same name. */
   readonly locks: readonly ("leases" | "configmaps" | "endpoints")[];
   /**
-   * - `cache`: what it has seen is what there is;
-   * - `events`: it is told of events, and not of what has gone while it did not watch.
+   * - `cache`: it sees the objects that exist
+   * - `events`: it sees events, but no deletion from a time without a watch
    */
   readonly sees: "cache" | "events";
-  /** Lists and watches that are open at a time. */
+  /** The lists and watches that it has open at once. */
   readonly informers: number;
   readonly command: () => Promise<{ readonly command: string; readonly args: readonly string[] }>;
 }

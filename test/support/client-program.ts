@@ -1,5 +1,5 @@
-// A client program of test/operators as a process: what it says on stdout (JSON lines, see test/operators/README.md) folded
-// into what it sees now, what it ever saw, and whether it leads.
+// Runs a client program of test/operators. From its stdout (JSON lines, see test/operators/README.md) it derives what the program
+// sees now, what it ever saw, and whether it leads.
 import { startChild } from "./child-process.ts";
 
 export interface ClientProgramOptions {
@@ -10,7 +10,7 @@ export interface ClientProgramOptions {
   readonly verbose?: boolean;
 }
 
-/** One event as the program was told of it. */
+/** One event, as the program saw it. */
 export interface Sighting {
   readonly resource: string;
   readonly type: string;
@@ -22,9 +22,9 @@ export interface ClientProgram {
   readonly name: string;
   readonly exited: boolean;
   readonly leading: boolean;
-  /** Keys of a resource that it holds to exist now, sorted. */
+  /** The keys that the program believes to exist, sorted. */
   view(resource: string): string[];
-  /** All that it was told since the start; to be cut by its length. */
+  /** All events since the start. */
   readonly sightings: readonly Sighting[];
   /** The newest lines of its output, for failure messages. */
   output(): string;

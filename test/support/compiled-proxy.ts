@@ -1,5 +1,5 @@
-// The proxy as it ships: compiled by scripts/build.ts into a folder of its own. What Node needs to strip types (20 MB, a third of a
-// second at the start) is then no part of what is measured. For measurements; tests run the sources.
+// The proxy as it ships: compiled by scripts/build.ts. Measurements then exclude the cost of stripping types in Node (20 MB, a
+// third of a second at the start). Tests run the sources.
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ export interface CompiledProxy {
   remove(): void;
 }
 
-/** @throws Error with the compiler's words */
+/** @throws Error with the compiler's output */
 export async function compileProxy(): Promise<CompiledProxy> {
-  // Inside of the repository, so that the compiled imports find node_modules above.
+  // Inside the repository, so that the compiled imports find node_modules.
   mkdirSync(join(ROOT, ".cache"), { recursive: true });
   const folder = mkdtempSync(join(ROOT, ".cache/compiled-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });

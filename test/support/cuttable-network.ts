@@ -1,9 +1,9 @@
-// Two network namespaces with a router between them, all three our own, so that the path can vanish: a router that does not
-// forward drops every packet without a word, as a lost node or a broken firewall does. Needs root and iproute2.
+// Two network namespaces with a router between them. A router that does not forward drops every packet silently, like a lost node
+// or a broken firewall. Needs root and iproute2.
 import { spawnSync } from "node:child_process";
 
 export interface CuttableNetwork {
-  /** Names of the namespaces; `ip netns exec NAME ...` runs a program in one. */
+  /** The names of the namespaces; `ip netns exec NAME ...` runs a program in one. */
   readonly near: string;
   readonly router: string;
   readonly far: string;
@@ -12,11 +12,11 @@ export interface CuttableNetwork {
   remove(): void;
 }
 
-// TEST-NET-1 and TEST-NET-2 (RFC 5737): they exist nowhere else.
+// TEST-NET-1 and TEST-NET-2 (RFC 5737) do not exist in any other network.
 const NEAR = { host: "192.0.2.2", router: "192.0.2.1" };
 const FAR = { host: "198.51.100.2", router: "198.51.100.1" };
 
-/** Makes them, connected. */
+/** Creates and connects them. */
 export function createCuttableNetwork(): CuttableNetwork {
   const name = (side: string) => `ctrlmesh-${process.pid}-${side}`;
   const [near, router, far] = [name("near"), name("router"), name("far")];
@@ -39,7 +39,7 @@ export function createCuttableNetwork(): CuttableNetwork {
   return { near, router, far, farAddress: FAR.host, remove };
 }
 
-/** Lets packets through, or drops them all. */
+/** Forwards all packets, or drops them all. */
 export function setForwarding(router: string, on: boolean): void {
   ip("netns", "exec", router, "sh", "-c", `echo ${on ? 1 : 0} >/proc/sys/net/ipv4/ip_forward`);
 }

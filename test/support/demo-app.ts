@@ -1,4 +1,4 @@
-// The VirtualApp of examples/demo, under other names where a test needs them.
+// The VirtualApp of examples/demo, with other names if a test needs them.
 import { readFileSync } from "node:fs";
 import { parse, stringify } from "yaml";
 

@@ -1,5 +1,5 @@
-// The tables of requests that change something, or have an odd form, of the test that the proxy is invisible. Each step says
-// what the API server must answer, so that two failures are not taken for a success.
+// The tables of requests that change something, or have an unusual form, for the tests that the proxy is invisible. Each step has
+// the expected answer of the API server, so that two failures do not count as a success.
 
 import type { RawRequest } from "./raw-client.ts";
 import { get, PROTOBUF, patch, post, put, remove } from "./requests.ts";
@@ -9,7 +9,7 @@ export const FOOS = "/apis/demo.ctrlmesh.io/v1/namespaces/wide/foos";
 const DEPLOYMENTS = "/apis/apps/v1/namespaces/wide/deployments";
 const APPLY = "?fieldManager=differential&force=true";
 
-/** A request that changes something; `n` makes a name of this side's own. */
+/** A request that changes something; `n` makes a name for one side. */
 export type Step = readonly [name: string, status: number, request: (n: (name: string) => string) => RawRequest];
 
 export const configMap = (name: string, data: object = { a: "b" }, meta = "") =>
@@ -89,7 +89,7 @@ const binding = '{"kind":"Binding","apiVersion":"v1","metadata":{"name":"idle"},
 const mayI =
   '{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}';
 
-/** Of the objects that WORKLOADS makes. */
+/** The steps on the objects of WORKLOADS. */
 export const SUBRESOURCES: readonly Step[] = [
   ["scale", 200, () => get(`${DEPLOYMENTS}/dep/scale`)],
   ["scale as protobuf", 200, () => get(`${DEPLOYMENTS}/dep/scale`, PROTOBUF)],
@@ -125,7 +125,7 @@ export const SUBRESOURCES: readonly Step[] = [
   ],
 ];
 
-/** Where Go and Node read differently, or where the segments of the request info and of the router differ. */
+/** Requests that Go and Node read differently, or where the segments of the request info and of the router differ. */
 export const REFUSED_THOUGH_SERVED = [
   `${CMS}//`,
   `${CMS}%2Fcm-a`,

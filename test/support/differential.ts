@@ -1,17 +1,17 @@
-// The same request directly and through a proxy, and whether the two answers are the same: status, headers and bytes. What
-// differs by nature is taken out only where a case says so; where a moving resourceVersion is all that may differ, the
-// request is asked again until both see the same one. Used by the e2e files that prove the proxy invisible.
+// Sends the same request directly and through a proxy and compares the two answers: status, headers and bytes. A case may name
+// parts that always differ. Where only a moving resourceVersion may differ, the request is repeated until both sides have the
+// same one. Used by the e2e files that prove the proxy invisible.
 import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw-client.ts";
 
 export type Side = "direct" | "proxied";
 
 export interface Case {
   readonly name: string;
-  /** Asked once on each side; a function where each side works on an object of its own, see `own`. */
+  /** Sent once on each side. A function if each side works on its own object, see `own`. */
   readonly request: RawRequest | ((side: Side) => RawRequest);
-  /** What every answer must have, so that two failures are not taken for a success. */
+  /** Must be in every answer, so that two failures do not count as a success. */
   readonly status?: number;
-  /** The request changes something: it is asked once, and uids, times and versions are taken out of the answers. */
+  /** The request changes something: it is sent once, and uids, times and versions are removed from the answers. */
   readonly writes?: boolean;
 }
 
@@ -28,16 +28,16 @@ export interface Compared {
   readonly proxied: Seen;
 }
 
-/** Of one connection, or of one moment. */
+/** Differs by connection or by moment. */
 const NOT_COMPARED = new Set(["date", "audit-id", "connection", "keep-alive", "transfer-encoding"]);
 const ATTEMPTS = 6;
 
-/** Names an object of this side's own, equally long on both. */
+/** A name for this side's own object, with the same length on both sides. */
 export function own(side: Side, name: string): string {
   return `${name}-${side === "direct" ? "ddd" : "ppp"}`;
 }
 
-/** Asks both sides. Equal answers, or the last unequal ones. */
+/** Sends to both sides. Returns equal answers, or the last unequal ones. */
 export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: Case): Promise<Compared> {
   const { request, writes = false } = each;
   const ask = async (side: Side) => {
@@ -45,7 +45,7 @@ export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: 
     return seen(answer, writes ? withoutNature : (text) => text);
   };
   for (let attempt = 1; ; attempt++) {
-    // At the same time, so that the same state is read, but for writes, which might meet each other.
+    // Both sides read at the same time, so that they read the same state. Writes could conflict and go one after the other.
     const [direct, proxied] = writes
       ? [await ask("direct"), await ask("proxied")]
       : await Promise.all([ask("direct"), ask("proxied")]);
@@ -53,7 +53,7 @@ export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: 
   }
 }
 
-/** What differs, one line each; nothing if the answers are the same and have the status that the case says. */
+/** The differences, one on each line; empty if the answers are equal and have the expected status. */
 export function difference({ name, status }: Case, { direct, proxied }: Compared): string[] {
   const lines: string[] = [];
   const note = (what: string, one: unknown, two: unknown) => {
@@ -76,7 +76,7 @@ export function difference({ name, status }: Case, { direct, proxied }: Compared
     if (direct.body.length !== proxied.body.length) note("body's length", direct.body.length, proxied.body.length);
   }
   if (status !== undefined && direct.status !== status)
-    lines.push(`${name}: expected ${status}, both say ${direct.status}: ${direct.body.slice(0, 300)}`);
+    lines.push(`${name}: expected ${status}, both answer ${direct.status}: ${direct.body.slice(0, 300)}`);
   return lines;
 }
 

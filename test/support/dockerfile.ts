@@ -1,14 +1,14 @@
-// Reads a Dockerfile as far as ours go: shell and JSON forms, lines continued by a backslash, COPY without wildcards and with no
-// other option than --from.
+// Reads a Dockerfile as far as this project uses the format: shell and JSON forms, lines continued by a backslash, COPY without
+// wildcards and with no option but --from.
 
 export interface Copy {
-  /** The earlier stage it comes from; absent: the tree. */
+  /** The earlier stage of the files; absent: the source tree. */
   readonly from: string | undefined;
   readonly sources: readonly string[];
   readonly destination: string;
 }
 
-/** An instruction in its order; a COPY is read, of another one the text stands as it is. */
+/** An instruction, in order. A COPY is parsed, others have their text. */
 export interface Step {
   readonly instruction: string;
   readonly text: string;
@@ -59,13 +59,13 @@ export function readDockerfile(text: string): Dockerfile {
   return { stages };
 }
 
-/** The pairs of an ENV or LABEL; values may stand in double quotes. */
+/** The pairs of an ENV or LABEL. Values may be in double quotes. */
 export function readPairs(text: string): Readonly<Record<string, string>> {
   const pairs = [...text.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))/g)];
   return Object.fromEntries(pairs.map(([, key = "", quoted, plain = ""]) => [key, quoted?.replaceAll(/\\(.)/g, "$1") ?? plain]));
 }
 
-// Comments are taken out before lines are joined, also between continued ones.
+// Comments are removed before lines are joined, also between continued lines.
 function logicalLines(text: string): string[] {
   return text
     .split("\n")

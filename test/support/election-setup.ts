@@ -1,5 +1,4 @@
-// The election layer in tests: a pod of subset "blue" whose lock is shop-lock in namespace shop, before an API server that
-// echoes.
+// The election layer in tests: a pod of subset "blue" with the lock shop-lock in namespace shop, and an API server that echoes.
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
@@ -30,7 +29,7 @@ export const jsonBody = (value: unknown): CallOptions => ({
   body: JSON.stringify(value),
 });
 
-/** Answers as the API server does: an object that is written comes back; else it is a lock of the name asked for. */
+/** Answers like the API server: a written object comes back, any other request gets a lock of the requested name. */
 export function echo(call: Call): Reply {
   const type = call.headers["content-type"] ?? "";
   if (call.body instanceof Uint8Array && call.body.length > 0 && encodingOf(type) !== "other") {
@@ -39,7 +38,7 @@ export function echo(call: Call): Reply {
   return jsonReply(lease(decodeURIComponent(call.info.segments.at(-1) ?? "")));
 }
 
-/** Keeps nothing for the next process. */
+/** Stores nothing for the next process. */
 export const NO_KEEPER: GateKeeper = { lockBefore: undefined, keepGate: () => undefined, keepLease: () => undefined };
 
 export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {

@@ -1,15 +1,15 @@
-// Waiting for the state of the world instead of sleeping.
+// Waits for a state of the world instead of sleeping.
 
 export interface EventuallyOptions {
-  /** Default 10,000. */
+  /** The default is 10,000. */
   readonly withinMs?: number;
-  /** Default 25. */
+  /** The default is 25. */
   readonly everyMs?: number;
 }
 
 /**
- * Calls `check` until it neither throws nor returns false; the last failure is thrown when time is over.
- * @param options as a number: within this many milliseconds
+ * Calls `check` until it neither throws nor returns false. When the time is over it throws the last failure.
+ * @param options as a number: the time in milliseconds
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,

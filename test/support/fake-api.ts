@@ -1,5 +1,5 @@
-// A scripted HTTPS server in the API server's place: the test says what it answers, and can look at what it got and at
-// which connections it has. Its certificate comes from a CA of its own, which may change while it runs.
+// A scripted HTTPS server in place of the API server. The test decides its answers and can inspect its requests and connections.
+// Its certificate is from its own CA, which may change at run time.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -9,13 +9,13 @@ import { createCa, issueServerCertificate, type KeyCertificate } from "../../src
 
 export type Script = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** A request as the API server saw it. */
+/** A request as the server saw it. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage["headers"];
   readonly rawHeaders: readonly string[];
-  /** Which connection it came on, from 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
 }
 
@@ -28,12 +28,12 @@ export interface FakeApi {
   readonly open: number;
   /** Connections since the start. */
   readonly accepted: number;
-  /** What it answers from now on. */
+  /** The answers from now on. */
   script: Script;
   onUpgrade: ((req: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
-  /** Serves with a certificate of a new CA from the next connection on. */
+  /** Uses a certificate of a new CA from the next connection on. */
   rotateCa(): void;
-  /** Destroys the connections, not the server. */
+  /** Destroys the connections and keeps the server. */
   reset(): void;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
-// Server-side apply for the fake client: what a manager applied before and leaves out now is removed, unless another one
-// applied it too. Lists are one field, but for lists of objects with a `type` (conditions), which are maps by it. Always
-// forced. Pure but for what it remembers; localkube has the real thing.
+// Server-side apply for the fake client: a field that a manager applied before and now omits is removed, unless another manager
+// applied it too. A list is one field, except lists of objects with a `type` (conditions), which are maps by type. Every apply is
+// forced. localkube has the real one.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -44,7 +44,7 @@ function merge(value: unknown, applied: unknown): unknown {
   return build(applied, [...all]);
 }
 
-/** The fields of an object, or the items of a list that is a map by `type`. Undefined for what is one value. */
+/** The fields of an object, or the items of a list that is a map by `type`. Undefined for a single value. */
 function fieldsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!Array.isArray(value)) return new Map(Object.entries(value));

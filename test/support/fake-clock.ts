@@ -1,15 +1,15 @@
-// A clock that only moves when a test says so. Invariant: timers run in the order of their due times (ties: as they were
-// made), each at its own time, and everything that a timer's promises set off has run before the next one does.
+// A clock that only moves when a test moves it. Timers run in the order of their due times, equal ones in the order of their
+// creation. All promises that a timer resolves have run before the next timer does.
 import type { Clock, Timer } from "../../src/base/clock.ts";
 
 export interface FakeClock extends Clock {
-  /** Moves time forward, running what falls due on the way. */
+  /** Moves time forward and runs the timers that become due. */
   advance(ms: number): Promise<void>;
-  /** Lets pending promises run, without moving time. */
+  /** Runs pending promises without moving time. */
   flush(): Promise<void>;
-  /** Moves the wall clock alone, as an NTP step does. */
+  /** Moves only the wall clock, like an NTP step. */
   stepWall(ms: number): void;
-  /** Timers that wait. */
+  /** The number of waiting timers. */
   readonly pending: number;
 }
 
@@ -53,7 +53,7 @@ export function createFakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
         timer.run();
         await flushMicrotasks();
       }
-      elapsedMs = Math.max(elapsedMs, endMs); // another call may have been here meanwhile
+      elapsedMs = Math.max(elapsedMs, endMs); // another call may have moved it in the meantime
     },
     flush: flushMicrotasks,
     stepWall(ms) {

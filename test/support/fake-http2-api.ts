@@ -1,5 +1,5 @@
-// The scripted API server of fake-api.ts, speaking HTTP/2 to whoever offers it and HTTP/1.1 to the rest, as kube-apiserver
-// does. What HTTP/2 adds: GOAWAY, resets of single streams, a bound of streams, and how many streams run.
+// The scripted API server of fake-api.ts with HTTP/2 for clients that offer it and HTTP/1.1 for others, like kube-apiserver. It
+// adds GOAWAY, resets of single streams, a limit of streams, and the count of open streams.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from "node:http2";
@@ -8,11 +8,11 @@ import { createCa, issueServerCertificate } from "../../src/base/certificates.ts
 import type { FakeApi, Script } from "./fake-api.ts";
 
 export interface FakeHttp2Api extends FakeApi {
-  /** HTTP/2 connections that are open now, the oldest first. */
+  /** The open HTTP/2 connections, oldest first. */
   readonly sessions: Set<ServerHttp2Session>;
-  /** Streams that run now. */
+  /** The number of open streams. */
   readonly streams: number;
-  /** Codes of the streams that ended so far, in their order: 0 well, 8 given up by the proxy. */
+  /** The codes of the streams that ended, in order: 0 success, 8 cancelled by the proxy. */
   readonly closed: number[];
 }
 
@@ -85,7 +85,7 @@ export async function startFakeHttp2Api(options: FakeHttp2Options): Promise<Fake
       return streams;
     },
     rotateCa() {
-      throw new Error("the fake HTTP/2 API keeps its CA");
+      throw new Error("the fake HTTP/2 API cannot change its CA");
     },
     reset() {
       for (const socket of sockets) socket.destroy();

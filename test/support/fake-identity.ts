@@ -1,19 +1,19 @@
-// A mesh's identity for tests: CAs and leafs made on the spot, changed when a test says so. Stands in for src/manager/identity.
+// A mesh's identity for tests, with CAs and leaves that a test can change. Replaces src/manager/identity.
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../src/base/certificates.ts";
 
 export interface FakeIdentity {
   readonly serving: KeyCertificate | undefined;
   readonly trustPem: string;
   onChange(listener: () => void): () => void;
-  /** Serves with a new leaf of the newest CA. */
+  /** Uses a new leaf of the newest CA. */
   renewLeaf(): void;
-  /** Trusts one more CA, by which the next leaf will be signed. */
+  /** Trusts one more CA, which signs the next leaf. */
   addCa(): void;
   /** Trusts the newest CA only. */
   dropOldCas(): void;
 }
 
-/** @param names DNS names and addresses of the leafs; default localhost and 127.0.0.1 */
+/** @param names DNS names and addresses of the leaves; the default is localhost and 127.0.0.1 */
 export function createFakeIdentity(names: { readonly dnsNames?: readonly string[] } = {}): FakeIdentity {
   const listeners = new Set<() => void>();
   let cas: readonly KeyCertificate[] = [];

@@ -1,5 +1,5 @@
-// An in-memory KubeClient for unit tests: objects with versions and conflicts, lists, watches, merge patches, applies and
-// finalizers. Only what the runtime uses; localkube is the real double. Tests break it on purpose through `before` and `endWatches`.
+// An in-memory KubeClient for unit tests: versions and conflicts, lists, watches, merge patches, applies and finalizers. It has
+// only what the runtime uses; localkube is the full API server. Tests inject failures through `before` and `endWatches`.
 import { type ObjectRef, objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeClient, Patch, PatchOptions, WatchEvent } from "../../src/kube/client/types.ts";
 import { StatusError } from "../../src/kube/status.ts";
@@ -8,12 +8,12 @@ import { isDeepEqual } from "../../src/runtime/deep-equal.ts";
 import { createFakeApply } from "./fake-apply.ts";
 
 export interface FakeKubeClient extends KubeClient {
-  /** Called before each call; what it throws, the call throws. */
+  /** Called before each call. An error that it throws fails the call. */
   before: (call: FakeCall) => void | Promise<void>;
   readonly calls: FakeCall[];
-  /** Ends all watches: in order, or with an error. */
+  /** Ends all watches, normally or with an error. */
   endWatches(error?: unknown): void;
-  /** Puts an object as the API server would, with a new version and a watch event. */
+  /** Stores an object like the API server, with a new version and a watch event. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T;
   remove(resource: Resource, ref: ObjectRef): void;
   read<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): T | undefined;
@@ -87,7 +87,7 @@ export function createFakeKubeClient(): FakeKubeClient {
     return put(resource, object);
   };
 
-  /** Stores what a write has made of an object; one that goes is gone with its last finalizer. */
+  /** Stores the result of a write. A deleted object is removed with its last finalizer. */
   const keepOrRemove = <T extends KubeObject>(resource: Resource<T>, object: T): T => {
     const { metadata } = object;
     if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return put(resource, object);
@@ -150,7 +150,7 @@ export function createFakeKubeClient(): FakeKubeClient {
       check(resource, current, body.metadata ?? {});
       if (patch.type !== "apply") return keepOrRemove(resource, mergePatch(current, body) as T);
       const next = applies.apply(path, patch.fieldManager, current as unknown as Json, body as Json);
-      if (isDeepEqual(next, current)) return structuredClone(current) as T; // as the API server does: no new version
+      if (isDeepEqual(next, current)) return structuredClone(current) as T; // like the API server: no new version
       return keepOrRemove(resource, next as unknown as T);
     },
     async delete(resource, ref, options = {}) {

@@ -1,11 +1,11 @@
-// A node whose kubelet is test/operators/fake-kubelet, and pods on it, so that kube-apiserver has a far end for exec, attach,
-// port-forward and logs. What runs "in" such a pod are processes of this machine.
+// A node with test/operators/fake-kubelet as its kubelet, and pods on it, so that kube-apiserver has a peer for exec, attach,
+// port-forward and logs. The commands "in" such a pod are processes of this machine.
 import { Agent, request } from "undici";
 import { type Child, startChild } from "./child-process.ts";
 import { goProgram } from "./go-build.ts";
 import { kubectl } from "./kubectl.ts";
 
-/** What the kubelet has open now, and how many bytes of logs it has written so far. */
+/** The kubelet's open streams, and the bytes of logs that it has written. */
 export interface KubeletStats {
   readonly exec: number;
   readonly attach: number;
@@ -24,7 +24,7 @@ export interface FakeKubelet {
 
 const NODE = "fake-node";
 
-/** Starts the kubelet and makes its node. */
+/** Starts the kubelet and creates its node. */
 export async function startFakeKubelet(kubeconfig: string): Promise<FakeKubelet> {
   const child: Child = await startChild({
     name: "fake-kubelet",
@@ -32,7 +32,7 @@ export async function startFakeKubelet(kubeconfig: string): Promise<FakeKubelet>
     args: [],
   });
   const port = Number(child.ready.port);
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } }); // its certificate is its own, as a new kubelet's
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } }); // its certificate is self-signed, like a new kubelet's
   const status = {
     addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
     daemonEndpoints: { kubeletEndpoint: { Port: port } },

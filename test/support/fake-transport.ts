@@ -1,11 +1,11 @@
-// A transport that answers from a function instead of the network, and remembers what was asked.
+// A transport that answers by a function instead of the network, and records the requests.
 import { Readable } from "node:stream";
 import type { Transport, TransportRequest, TransportResponse } from "../../src/kube/client/transport.ts";
 
 export interface FakeAnswer {
   readonly statusCode?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string, something to be sent as JSON, or a stream of chunks. */
+  /** A string, a value to send as JSON, or a stream of chunks. */
   readonly body?: unknown;
 }
 
@@ -13,7 +13,7 @@ export interface FakeTransport extends Transport {
   readonly requests: TransportRequest[];
 }
 
-/** @param answer gives the answer to a request, or throws */
+/** @param answer returns the answer to a request, or throws */
 export function createFakeTransport(
   answer: (request: TransportRequest, index: number) => FakeAnswer | Promise<FakeAnswer>,
 ): FakeTransport {

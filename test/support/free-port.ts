@@ -1,4 +1,4 @@
-// A port of loopback that nobody has at the moment, for programs that are told theirs before they start.
+// A free loopback port, for programs that need their port before they start.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 

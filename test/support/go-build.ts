@@ -1,5 +1,5 @@
-// Builds the Go programs of the tests on demand, once for each state of their sources: the binary lies in the user's cache
-// under the hash of its folder, so a fresh clone of the same sources finds it built.
+// Builds the Go programs of the tests on demand, once for each state of their sources. The binary is in the user's cache under
+// the hash of its folder, so a fresh clone of the same sources finds it.
 import { execFile } from "node:child_process";
 import { renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -21,12 +21,12 @@ export const GO_PROGRAMS = [
 ] as const;
 export type GoProgram = (typeof GO_PROGRAMS)[number];
 
-/** The same for build, vet and test: with other flags Go compiles all of Kubernetes once more. */
+/** The same flags for build, vet and test. With other flags Go compiles all of Kubernetes again. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
 /**
- * Path of the built program; builds it first if need be, which takes minutes on a cold cache.
- * @throws Error with the compiler's words
+ * The path of the built program. The first build takes minutes on a cold cache.
+ * @throws Error with the compiler's output
  */
 export async function goProgram(program: GoProgram): Promise<string> {
   const folder = join(ROOT, program);
@@ -36,7 +36,7 @@ export async function goProgram(program: GoProgram): Promise<string> {
   const partial = `${binary}.${process.pid}`;
   process.stderr.write(`building ${program} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
   try {
-    // Without symbols the control plane takes 60 MB less.
+    // Without symbols the control plane is 60 MB smaller.
     const args = ["build", ...GO_FLAGS, "-ldflags=-s -w", "-o", partial, "."];
     await run("go", args, { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_TIMEOUT_MS });
     renameSync(partial, binary);
@@ -46,12 +46,12 @@ export async function goProgram(program: GoProgram): Promise<string> {
   return binary;
 }
 
-/** Why the Go programs cannot be built here; undefined if they can. */
+/** The reason why Go programs cannot be built here; undefined if they can. */
 export async function whyNoGo(): Promise<string | undefined> {
   return (await goVersion()) === undefined ? "Go is not installed" : undefined;
 }
 
-/** What `go version` prints; undefined without Go. */
+/** The output of `go version`; undefined without Go. */
 export async function goVersion(): Promise<string | undefined> {
   return run("go", ["version"]).then(
     ({ stdout }) => stdout.trim(),

@@ -1,4 +1,4 @@
-// The example operator as processes on some API server, and the commands of its README.
+// The example operator as processes on any API server, and the commands of its README.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
@@ -12,9 +12,9 @@ import { eventually } from "./eventually.ts";
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const EXAMPLE = "examples/greeting-operator";
 
-/** A write that the API server has answered with success. */
+/** A successful write. */
 export interface Write {
-  /** The replica that it came from; "" for anybody else. */
+  /** The replica that wrote; "" for any other client. */
   readonly pod: string;
   /** "patch greetings/status" */
   readonly what: string;
@@ -24,14 +24,14 @@ export interface Write {
 export interface ExampleServer {
   readonly kubeconfig: string;
   readonly client: KubeClient;
-  /** What the audit log says, oldest first, without the lease. */
+  /** The writes in the audit log, oldest first, without the lease. */
   writes(): readonly Write[];
   stop(): Promise<void>;
 }
 
 const WRITES = /^(create|update|patch|delete)$/;
 
-/** A line of either audit log as a Write; undefined if it is none, or about the lease. */
+/** A line of either audit log as a Write; undefined for other lines and for the lease. */
 export function writeOf(line: {
   readonly verb: string;
   readonly code: number;
@@ -54,7 +54,7 @@ export function startReplica({ kubeconfig }: ExampleServer, podName: string): Pr
   });
 }
 
-/** Installs the kind, if it is not there, and waits until it is served. */
+/** Installs the kind if it is missing and waits until it is served. */
 export async function installGreetings(client: KubeClient): Promise<void> {
   const crd = parse(readFileSync(`${ROOT}${EXAMPLE}/crd.yaml`, "utf8")) as CustomResourceDefinition;
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd).catch((error: unknown) => {
@@ -89,15 +89,15 @@ export function greetings(client: KubeClient, namespace: string) {
   };
 }
 
-/** A block of commands of the README, and what it is said to print. */
+/** A block of commands of the README, and its expected output. */
 export interface ReadmeBlock {
   readonly commands: string;
-  /** True for what goes on running: the operator. */
+  /** True for a command that keeps running: the operator. */
   readonly isOperator: boolean;
   readonly output: string | undefined;
 }
 
-/** The blocks of ```sh, each with the block of ```text behind it. @param port what the operator listens on instead of the README's */
+/** The blocks of ```sh, each with the next block of ```text. @param port the operator's port instead of the README's */
 export function readmeBlocks(port: number): readonly ReadmeBlock[] {
   const text = readFileSync(`${ROOT}${EXAMPLE}/README.md`, "utf8").replaceAll("127.0.0.1:8085", `127.0.0.1:${port}`);
   return [...text.matchAll(/```sh( operator)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs)].map(

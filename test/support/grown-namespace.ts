@@ -1,10 +1,10 @@
-// A namespace from which pods go on showing what they lose. From a younger one nobody is restarted (docs/rollout.md): pods see it go at
-// once, which on a quick machine a test that does not wait would take for a fault.
+// Waits until a namespace is old enough that pods retain it read-only. No pod is restarted for a younger namespace
+// (docs/rollout.md): pods see it leave at once, which a test on a fast machine would take for a failure.
 import { NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "./eventually.ts";
 
-/** The manager's bound, and a margin for clocks that count in seconds. */
+/** The manager's limit, and a margin for clocks in seconds. */
 const GROWN_MS = 11_000;
 
 /** Resolves when the namespace is old enough. */

@@ -1,4 +1,4 @@
-// Helm, as a user runs it (test/tools/helm), with folders of its own, so that nothing of the machine's Helm is read or written.
+// Runs Helm as a user does (test/tools/helm), with its own folders, so that the machine's Helm is neither read nor written.
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export interface HelmResult {
   readonly stderr: string;
 }
 
-/** Runs helm to its end, in the mesh's namespace; never throws for an exit code. */
+/** Runs helm to its end in the mesh's namespace. Never throws for an exit code. */
 export async function tryHelm(args: readonly string[], kubeconfig = "/dev/null", input = ""): Promise<HelmResult> {
   const program = await goProgram("test/tools/helm");
   const home = join(cacheDir(), "helm-home");
@@ -43,7 +43,7 @@ export async function tryHelm(args: readonly string[], kubeconfig = "/dev/null",
   });
 }
 
-/** Runs helm and returns its output. @throws Error with helm's own words if it fails */
+/** Runs helm and returns its output. @throws Error with helm's output if it fails */
 export async function helm(args: readonly string[], kubeconfig?: string, input?: string): Promise<string> {
   const { code, stdout, stderr } = await tryHelm(args, kubeconfig, input);
   if (code !== 0) throw new Error(`helm ${args.join(" ")}: exit ${code}\n${stderr}`);

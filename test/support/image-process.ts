@@ -1,5 +1,5 @@
-// A program run from its image as a container runtime would start it: on a root that is read only, as the image's user, with no capability
-// and no new privileges; without a network of its own. Needs root.
+// Runs a program from its image like a container runtime: with a read-only root, as the image's user, without capabilities, new
+// privileges or a network. Needs root.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,11 +13,11 @@ export interface ImageProcessOptions {
   readonly image: Image;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Path in the container -> folder of this machine; the only places where it can write. */
+  /** Folders of this machine by their path in the container, the only writable places. */
   readonly volumes?: Readonly<Record<string, string>>;
-  /** Path in the container -> file of this machine. */
+  /** Files of this machine by their path in the container. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Default true: wait for its line of JSON. */
+  /** Waits for the ready line; the default is true. */
   readonly readyLine?: boolean;
   /** Instead of the image's entrypoint. */
   readonly command?: readonly string[];
@@ -25,16 +25,16 @@ export interface ImageProcessOptions {
 
 export interface ImageProcess {
   readonly child: Child;
-  /** SIGTERM to the program, as at the end of a pod; resolves with its exit code. */
+  /** Sends SIGTERM to the program, as at the end of a pod. Resolves with its exit code. */
   terminate(): Promise<number | null>;
   close(): Promise<void>;
 }
 
-// fd 3 is where the script says its pid; everything ends with its parent.
+// The script writes its pid to fd 3. Everything ends with its parent.
 const LAUNCH =
   'exec 3>"$1"; exec setpriv --pdeathsig KILL -- unshare --mount --uts --pid --fork --kill-child=SIGKILL -- sh -c "$0"';
 
-/** @throws Error with what it said if it does not get ready */
+/** @throws Error with the program's output if it does not become ready */
 export async function startImage(options: ImageProcessOptions): Promise<ImageProcess> {
   const { name, image, args = [], env = {}, volumes = {}, files = {}, command = image.entrypoint, readyLine = true } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-image-"));

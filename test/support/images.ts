@@ -1,5 +1,5 @@
-// The images of the two programs as a test can run them: their files, built as the Dockerfiles say (scripts/image-root.ts), laid over
-// this machine's own root, which stands for the base image.
+// The images of the two programs in a form that a test can run: their files, built by the Dockerfiles (scripts/image-root.ts),
+// over the root of this machine, which replaces the base image.
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { buildImageRoot, type ImageName } from "../../scripts/image-root.ts";
@@ -11,17 +11,17 @@ export interface Image {
   /** "uid:gid" */
   readonly user: string;
   readonly workingDir: string;
-  /** Path in the container -> folder or file of this machine. */
+  /** Folders and files of this machine by their path in the container. */
   readonly binds: Readonly<Record<string, string>>;
 }
 
-/** As the chart names them, with any tag. */
+/** The name as in the chart, with any tag. */
 export type ImageReference = `ctrlmesh/${ImageName}:${string}`;
 
-/** Builds the image if need be. @throws Error for another name, or with the output of a step that failed */
+/** Builds the image if necessary. @throws Error for another name, or with the output of a failed step */
 export async function imageOf(reference: ImageReference): Promise<Image> {
   const [, name] = /^ctrlmesh\/(proxy|manager):/.exec(reference) ?? [];
-  if (name === undefined) throw new Error(`${reference} is no image of ours`);
+  if (name === undefined) throw new Error(`${reference}is not an image of this project`);
   const { dir, last } = await buildImageRoot(name as ImageName);
   const { ENTRYPOINT = "[]", ENV = "", USER = "", WORKDIR = "/" } = last.instructions;
   return {

@@ -1,5 +1,5 @@
-// An informer that runs beside a pod's operator, through the same proxy with the same token, and notes what it would have taken for
-// deletions. Invariant: it lists again only as an informer does, when its watch cannot go on.
+// An informer beside a pod's operator, through the same proxy with the same token. It records every object that seems to be
+// deleted. Like any informer it lists again only when its watch cannot continue.
 import { readFileSync } from "node:fs";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
@@ -10,19 +10,19 @@ import type { RunnerPod } from "./pod-runner.ts";
 export interface InformerProbe {
   readonly pod: string;
   readonly client: KubeClient;
-  /** The Foos of which an informer of the pod would have believed that they are gone. */
+  /** The Foos that seemed deleted to an informer of the pod. */
   readonly deleted: readonly string[];
   stop(): Promise<void>;
 }
 
-/** Reaches the API server as the pod does. */
+/** Calls the API server as the pod does. */
 export function clientOfPod({ name, processes: { access } }: RunnerPod): KubeClient {
   if (access === undefined) throw new Error(`pod ${name} does not run`);
   const { server, caFile, token } = access;
   return createKubeClient({ server, caPem: readFileSync(caFile, "utf8"), token: () => token, userAgent: "probe" });
 }
 
-/** Watches through the pod's proxy, as its operator's informer does, until the pod ends. */
+/** Watches through the pod's proxy, like its operator's informer, until the pod ends. */
 export async function startInformerProbe(pod: RunnerPod): Promise<InformerProbe> {
   const client = clientOfPod(pod);
   const deleted: string[] = [];
@@ -43,7 +43,7 @@ export async function startInformerProbe(pod: RunnerPod): Promise<InformerProbe>
           if (type === "ADDED") known.add(nameOf(object));
         }
       } catch {
-        // The watch has to list again, or the pod has ended.
+        // The watch must list again, or the pod has ended.
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }

@@ -1,10 +1,10 @@
-// The operator of the demo as a user deploys it: a Deployment a subset, whose pods look as if they had been injected.
+// The demo's operator as a user deploys it: one Deployment for each subset. Its pods look injected.
 import { stringify } from "yaml";
 
 export interface InjectedWorkloadOptions {
   readonly name: string;
   readonly replicas: number;
-  /** Value of the label `version`, by which pods are divided into subsets. */
+  /** The value of the label `version`, which assigns pods to subsets. */
   readonly version: string;
   /** Default "foo-system". */
   readonly namespace?: string;

@@ -1,4 +1,4 @@
-// What the manager knows when it injects, for tests, and a patch applied: the reader of RFC 6902 that the API server is to our patches.
+// The manager's facts for an injection, for tests, and an RFC 6902 patch function in place of the API server's.
 import type { InjectionSettings } from "../../src/manager/injection/injection.ts";
 import type { PatchOperation } from "../../src/manager/injection/json-patch.ts";
 
@@ -12,7 +12,7 @@ export const SETTINGS: InjectionSettings = {
 
 type Fields = Record<string, unknown>;
 
-/** The object with the patch applied; a parent that is missing is an error, as in the RFC. */
+/** The object with the patch applied. As in the RFC, a missing parent is an error. */
 export function applyPatch(object: unknown, patch: readonly PatchOperation[]): unknown {
   const copy: unknown = structuredClone(object);
   for (const operation of patch) {

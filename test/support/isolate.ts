@@ -1,4 +1,4 @@
-// What the isolate layer needs, in tests: everything that is not given is made anew.
+// The parts that the isolate layer needs, for tests. Missing parts get defaults.
 import type { Clock } from "../../src/base/clock.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { createServerFeatures } from "../../src/proxy/api-server/server-features.ts";
@@ -13,7 +13,7 @@ export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly registry?: Registry;
 }
 
-/** @param options what a test looks at; all resources live in namespaces, unless they say otherwise */
+/** @param options the parts that the test inspects; all resources are namespaced by default */
 export function isolateDeps({ registry = createRegistry("proxy", "test"), ...options }: IsolateOptions): IsolateDeps {
   const { clock } = options;
   return {

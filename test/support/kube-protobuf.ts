@@ -1,7 +1,7 @@
-// Kubernetes' protobuf bodies for tests: a tiny encoder and a reference decoder, written apart from src so that a mistake
-// there is not made here again. The decoder knows nothing of filler: it skips unknown fields as any decoder does.
+// Kubernetes' protobuf bodies for tests: an encoder and a reference decoder that share no code with src. The decoder skips
+// unknown fields like any decoder, filler too.
 
-/** Something to encode: a string or bytes as a BYTES field, a number as a varint, an array as a nested message. */
+/** A value to encode: a string or bytes as a BYTES field, a number as a varint, an array as a nested message. */
 export type Value = string | number | Uint8Array | Field[];
 export type Field = readonly [number: number, value: Value];
 
@@ -55,13 +55,13 @@ export function watchFrame(type: string, body: Uint8Array): Buffer {
   return Buffer.concat([length, event]);
 }
 
-/** A field as it may come over the wire, with what our own encoder never writes. */
+/** A field in any form that may arrive, also forms that the encoder never writes. */
 export interface WireField {
   readonly number: number;
   /** 0 varint, 1 eight bytes, 2 bytes, 3 a group, 5 four bytes; 4, 6 and 7 are malformed. */
   readonly wireType: number;
   readonly value: number | Uint8Array | readonly WireField[];
-  /** Bytes by which the tag and the length are longer than they need to be. */
+  /** How many bytes longer than necessary the tag and the length are. */
   readonly padding?: number;
 }
 
@@ -92,12 +92,12 @@ export function wireMessage(fields: readonly WireField[]): Buffer {
 
 export interface Decoded {
   readonly number: number;
-  /** Undefined for a group or a field of fixed length, of which nothing but the place matters. */
+  /** Undefined for a group or a field of fixed length, where only the place matters. */
   readonly value: number | Buffer | undefined;
   readonly isGroup: boolean;
 }
 
-/** The fields of a message, groups as one. Throws RangeError where it is malformed. */
+/** The fields of a message, with a group as one field. Throws RangeError if it is malformed. */
 export function decode(bytes: Buffer): Decoded[] {
   const fields: Decoded[] = [];
   const groups: number[] = [];
@@ -109,12 +109,12 @@ export function decode(bytes: Buffer): Decoded[] {
       value += (byte % 128) * 128 ** shift;
       if (byte < 128) return value;
     }
-    throw new RangeError("a varint over ten bytes");
+    throw new RangeError("a varint is over ten bytes");
   };
   const readValue = (wireType: number): Decoded["value"] => {
     if (wireType === 0) return readVarint();
     const length = wireType === 2 ? readVarint() : wireType === 1 ? 8 : 4;
-    if (wireType > 5 || at + length > bytes.length) throw new RangeError("field leaves its message");
+    if (wireType > 5 || at + length > bytes.length) throw new RangeError("a field is longer than its message");
     at += length;
     return wireType === 2 ? bytes.subarray(at - length, at) : undefined;
   };
@@ -122,16 +122,16 @@ export function decode(bytes: Buffer): Decoded[] {
     const tag = readVarint();
     const [number, wireType] = [Math.floor(tag / 8), tag % 8];
     if (number === 0) throw new RangeError("field number 0");
-    if (wireType === 4 && groups.pop() !== number) throw new RangeError("a group ends that did not begin");
+    if (wireType === 4 && groups.pop() !== number) throw new RangeError("a group ends without a start");
     const value = wireType === 3 || wireType === 4 ? undefined : readValue(wireType);
     if (groups.length === 0 && wireType !== 4) fields.push({ number, value, isGroup: wireType === 3 });
     if (wireType === 3) groups.push(number);
   }
-  if (groups.length > 0) throw new RangeError("a group does not end");
+  if (groups.length > 0) throw new RangeError("a group has no end");
   return fields;
 }
 
-/** The last BYTES value of a field, as decoders take it. */
+/** The last BYTES value of a field, which decoders use. */
 export function bytesOf(fields: readonly Decoded[], number: number): Buffer | undefined {
   const value = fields.findLast((field) => field.number === number)?.value;
   return value instanceof Buffer ? value : undefined;
@@ -142,11 +142,11 @@ export interface DecodedList {
   readonly meta: Decoded[];
   /** The items as encoded. */
   readonly items: Buffer[];
-  /** How many fields of the envelope there are behind the list. */
+  /** How many fields of the envelope follow the list. */
   readonly trailing: number;
 }
 
-/** Decodes an enveloped list as a client does: fields 1 and 2 of the list, all others skipped. */
+/** Decodes an enveloped list like a client: fields 1 and 2 of the list, no others. */
 export function decodeList(body: Buffer): DecodedList {
   if (body.toString("latin1", 0, 4) !== "k8s\0") throw new RangeError("no prefix");
   const unknown = decode(body.subarray(4));

@@ -1,6 +1,6 @@
-// The real control plane for tests: etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler, on
-// free loopback ports with an audit log. Each e2e file has its own. Nothing is left behind: the program stops when its
-// parent is gone, also after kill -9 or Ctrl-C. It is our own binary (test/kube), or the programs in KUBEBUILDER_ASSETS.
+// The real control plane for tests: etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler, on free
+// loopback ports with an audit log. It is this project's binary (test/kube), or the programs in KUBEBUILDER_ASSETS. It stops when
+// its parent is gone, also after kill -9 or Ctrl-C.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,19 +17,19 @@ export interface KubeOptions {
   readonly tokenCacheMs?: number;
   /** Flags of kube-apiserver beyond ours, such as "--goaway-chance=0.01". */
   readonly apiServerArgs?: readonly string[];
-  /** Keep state here instead of in a temporary folder. */
+  /** Keeps the state here instead of in a temporary folder. */
   readonly dir?: string;
-  /** Port of the API server; default a free one. */
+  /** The port of the API server; by default a free one. */
   readonly port?: number;
-  /** A command that becomes the command after it, such as nsenter: where the control plane runs. */
+  /** A command that runs the control plane, such as nsenter. */
   readonly within?: readonly string[];
 }
 
 /** One line of the audit log, as far as tests read it (audit.k8s.io/v1 Event). */
 export interface AuditEvent {
-  /** Equal for all stages of one request. */
+  /** The same for all stages of one request. */
   readonly auditID: string;
-  /** A watch has two lines: "ResponseStarted", and "ResponseComplete" when it is over (none if the API server was killed before). */
+  /** A watch has two lines: "ResponseStarted", and "ResponseComplete" at its end (none if the API server was killed before). */
   readonly stage: string;
   readonly verb: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
@@ -42,10 +42,10 @@ export interface AuditEvent {
     readonly subresource?: string;
   };
   readonly responseStatus?: { readonly code: number };
-  /** What admission says of itself, such as which webhook was called: see the Kubernetes reference "Audit Annotations". */
+  /** Annotations of admission, such as the webhook that was called: see the Kubernetes reference "Audit Annotations". */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
-  /** When the answer was complete, or of a watch also when it began. */
+  /** When the answer was complete. For a watch also when it began. */
   readonly stageTimestamp: string;
 }
 
@@ -60,18 +60,18 @@ export interface Kube {
   readonly tokenCacheMs: number;
   readonly pid: number;
   readonly startupMs: number;
-  /** When the process that runs was started: milliseconds since 1970. */
+  /** The start of the current process: milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** What was written so far, oldest first, and how the test operator has listed and watched what it works on. */
+  /** The writes so far, oldest first, and the lists and watches of the test operator. */
   audit(): AuditEvent[];
   /** kill -9, as in an outage. */
   crash(): Promise<void>;
-  /** Starts again on the same ports with the same data; with other feature gates if they are given ("" for none). */
+  /** Starts again on the same ports with the same data, and with other feature gates if given ("" for none). */
   restart(options?: Pick<KubeOptions, "featureGates">): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The line that either program prints once it is ready. */
+/** The ready line of either program. */
 interface Announcement {
   readonly server: string;
   readonly kubeconfig: string;
@@ -88,7 +88,9 @@ const LOG_LINES = 30;
 const SHORT_TOKEN_CACHE_MS = 1_000;
 const KUBERNETES_TOKEN_CACHE_MS = 10_000;
 
-/** Starts a control plane; the binary is built first if need be. @throws Error with the end of its log if it does not start */
+/**
+ * Starts a control plane, and builds the binary first if necessary. @throws Error with the end of its log if it does not start
+ */
 export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   const program = await programFor(options);
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "ctrlmesh-kube-"));
@@ -134,7 +136,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       child = await start();
     },
     async stop() {
-      // A second for a shutdown in order is spent only on a state that is kept.
+      // An orderly shutdown takes a second, which only a kept state is worth.
       if (options.dir === undefined) child.kill("SIGKILL");
       await child.stop();
       if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
@@ -158,7 +160,7 @@ async function programFor({ controllerManager, scheduler, tokenCacheMs = SHORT_T
   return { command: await goProgram("test/kube"), args: ["--token-cache", `${tokenCacheMs}ms`], tokenCacheMs };
 }
 
-// The log grows while it is read: what follows the last line end is not a whole event yet.
+// The log grows while it is read. The text after the last newline is not a whole event yet.
 function readAudit(file: string): AuditEvent[] {
   return readFileSync(file, "utf8")
     .split("\n")

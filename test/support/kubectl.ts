@@ -1,7 +1,7 @@
-// kubectl, as a user runs it. Output is returned, failures throw with what kubectl said.
+// Runs kubectl as a user does. Returns its output; throws with its output if it fails.
 import { execFile } from "node:child_process";
 
-// Longer than any --timeout that a test gives kubectl, which says what it has waited for.
+// Longer than any --timeout that a test gives kubectl, whose message is better.
 const LIMIT_MS = 180_000;
 
 export interface KubectlResult {
@@ -10,7 +10,7 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
-/** Runs kubectl to its end; never throws for an exit code. */
+/** Runs kubectl to its end. Never throws for an exit code. */
 export function tryKubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<KubectlResult> {
   return new Promise((resolve, reject) => {
     const child = execFile(
@@ -22,12 +22,12 @@ export function tryKubectl(kubeconfig: string, args: readonly string[], input?: 
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
       },
     );
-    child.stdin?.on("error", () => undefined); // it may end without having read what it was given
+    child.stdin?.on("error", () => undefined); // it may end before it has read its input
     child.stdin?.end(input ?? "");
   });
 }
 
-/** Runs kubectl and returns its output. @throws Error with kubectl's own words if it fails */
+/** Runs kubectl and returns its output. @throws Error with kubectl's output if it fails */
 export async function kubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<string> {
   const { code, stdout, stderr } = await tryKubectl(kubeconfig, args, input);
   if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: exit ${code}\n${stderr}`);

@@ -1,12 +1,13 @@
-// A mutating webhook of somebody else that is asked after ours (its configuration's name is later in the alphabet) and gives pods with the
-// label `late=true` one more. The API server does not ask ours for the first time when it asks again.
+// Another project's mutating webhook. It is called after the mesh's, since its configuration comes later in the alphabet, and
+// adds a label to pods with the label `late=true`. The API server does not call the mesh's webhook again when it first skipped
+// that one.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, type MutatingWebhook } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 
-/** Until `stop`, gives the label. The API server hears of it a moment later. */
+/** Adds the label until `stop`. The API server learns of the webhook a moment later. */
 export async function startLateLabels(client: KubeClient, [key, value]: readonly [string, string]) {
   const ca = createCa({ commonName: "late labels", now: Date.now() });
   const { certPem, keyPem } = issueServerCertificate(ca, { ipAddresses: ["127.0.0.1"], now: Date.now() });

@@ -1,4 +1,4 @@
-// Calls through one layer in tests: a request line in, the reply out, and what the layer sent on.
+// Calls one layer in tests: takes a request line and returns the reply and the call that the layer sent on.
 
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Call, Handler, Layer } from "../../src/proxy/call/call.ts";
@@ -27,13 +27,13 @@ export function callOf(method: string, target: string, options: CallOptions = {}
 }
 
 export interface FakeUpstream extends Handler {
-  /** The calls that came, oldest first. */
+  /** The calls so far, oldest first. */
   readonly calls: Call[];
-  /** Sees each call before it is answered. */
+  /** Receives each call before its answer. */
   onCall?: (call: Call) => unknown;
 }
 
-/** An upstream that answers every call with what `answer` gives. */
+/** An upstream that answers every call with the result of `answer`. */
 export function fakeUpstream(answer: (call: Call) => Reply | Promise<Reply>): FakeUpstream {
   const calls: Call[] = [];
   const handler: Handler = async (call) => {
@@ -65,7 +65,7 @@ export function through(layer: Layer, upstream: Handler): Handler {
   return layer(upstream);
 }
 
-/** The code that a client makes of an answer to a watch: that of the error event, if it is one and no stream. */
+/** The status code that a client gets for a watch: that of the error event, if the reply is not a stream. */
 export function watchCode({ status, body }: Reply): number {
   if (!(body instanceof Uint8Array)) return status;
   const event = JSON.parse(Buffer.from(body).toString("utf8")) as { type?: string; object?: { code?: number } };

@@ -4,19 +4,19 @@ import type { KubeClient } from "../../src/kube/client/types.ts";
 
 export interface ManyOptions {
   readonly count: number;
-  /** ConfigMap i goes to namespaces[i mod length]. */
+  /** ConfigMap i is in namespaces[i mod length]. */
   readonly namespaces: readonly string[];
-  /** Creations at a time; default 64. */
+  /** Creations at a time; the default is 64. */
   readonly parallel?: number;
 }
 
-/** What each of them holds. */
+/** The data of each ConfigMap. */
 export const CONFIG_MAP_DATA: Readonly<Record<string, string>> = {
   payload: "x".repeat(700),
   quoted: 'a "quoted" {"metadata":{"namespace":"decoy"}} text\n',
 };
 
-/** The name of the one with this index. */
+/** The name of the ConfigMap with this index. */
 export function nameOf(index: number): string {
   return `cm-${String(index).padStart(6, "0")}`;
 }

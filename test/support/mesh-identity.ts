@@ -1,5 +1,5 @@
-// The mesh's identity by script: a CA, the manager's and the proxies' certificates, and the files that a kubelet projects into a pod.
-// Real time, since real TLS looks at the clock.
+// A scripted identity of the mesh: a CA, the certificates of the manager and the proxies, and the files that a kubelet projects
+// into a pod. It uses real time, since TLS reads the clock.
 import { createPublicKey } from "node:crypto";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,18 +14,18 @@ import {
 import { SERVING_NAMES } from "../../src/proxy/identity/serving-certificate.ts";
 import type { CertificateReplyMessage } from "../../src/wire/messages.ts";
 
-/** No name or address of a proxy's certificate. */
+/** A name that is in no proxy's certificate. */
 export const MANAGER_HOST = "127.0.0.2";
 
 export interface IssueOptions {
-  /** Default all that a proxy needs. */
+  /** The default is all that a proxy needs. */
   readonly dnsNames?: readonly string[];
   readonly days?: number;
   /** Wall time in milliseconds since the epoch; default now. */
   readonly now?: number;
-  /** PEM behind the certificate. */
+  /** PEM after the certificate. */
   readonly behind?: string;
-  /** What the manager says it trusts; default the CA. */
+  /** The CAs that the manager announces; the default is the CA. */
   readonly trustPem?: string;
 }
 
@@ -41,12 +41,12 @@ export function managerCertificate(ca: KeyCertificate): KeyCertificate {
   });
 }
 
-/** What a proxy has, and could serve with in the manager's place. */
+/** A proxy's certificate, which it could also use in the manager's place. */
 export function proxyCertificate(ca: KeyCertificate): KeyCertificate {
   return issueServerCertificate(ca, { ...SERVING_NAMES, now: Date.now() });
 }
 
-/** The manager's answer to a proxy that asks for a certificate. */
+/** The manager's answer to a certificate request of a proxy. */
 export function issue(ca: KeyCertificate, publicKey: Uint8Array, options: IssueOptions = {}): CertificateReplyMessage {
   const { dnsNames = SERVING_NAMES.dnsNames, now = Date.now(), days = 1, behind = "", trustPem = ca.certPem } = options;
   const key = createPublicKey({ key: Buffer.from(publicKey), format: "der", type: "spki" });
@@ -54,17 +54,17 @@ export function issue(ca: KeyCertificate, publicKey: Uint8Array, options: IssueO
   return { chainPem: `${leaf}${behind}`, trustPem };
 }
 
-/** The certificate for `newer`'s name and key that those take who trust `older` only. */
+/** The certificate for `newer`'s name and key that also clients of `older` accept. */
 export function crossSigned(older: KeyCertificate, newer: KeyCertificate): string {
   return crossSignCa(older, newer.certPem, 1);
 }
 
-/** A volume as the kubelet makes it: `..data` leads to the files, and is replaced as a whole. */
+/** A volume like the kubelet's: `..data` links to the files and is replaced as a whole. */
 export interface ProjectedVolume {
   readonly caFile: string;
   readonly tokenFile: string;
   readonly dataDir: string;
-  /** A file that is undefined is not there. */
+  /** An undefined file does not exist. */
   write(files: { readonly ca?: string; readonly token?: string }): Promise<void>;
   remove(): Promise<void>;
 }

@@ -1,6 +1,6 @@
-// A whole mesh on a control plane: CRDs, service accounts, the managers, and pods that are processes: a pod object, its
-// proxy, and, if desired, an operator behind it. The fixture plays the kubelet: it runs what the pod object stands for, gives
-// it a pod-bound token, and reports the pod's status. The audit log names the pod of every write by that token.
+// A whole mesh on a control plane: CRDs, service accounts, the managers, and pods that are processes: a pod object, its proxy,
+// and optionally an operator behind it. The fixture replaces the kubelet: it runs the pod's processes, gives them a pod-bound
+// token and reports the pod's status. By that token the audit log names the pod of every write.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,22 +22,22 @@ export type { PodWrite } from "./mesh/pod-writes.ts";
 
 export interface MeshOptions {
   readonly kube: Kube;
-  /** Where the app lives; default "foo-system". */
+  /** The app's namespace; the default is "foo-system". */
   readonly appNamespace?: string;
-  /** The VirtualApp's name and its lock's; default "foo-operator". */
+  /** The name of the VirtualApp and of its lock; the default is "foo-operator". */
   readonly appName?: string;
-  /** What the proxies run; default src/proxy/main.ts. */
+  /** The program of the proxies; the default is src/proxy/main.ts. */
   readonly proxyMain?: string;
-  /** By which the managers reach the control plane; default: as its administrator. */
+  /** The managers' access to the control plane; the default is its administrator. */
   readonly managerKubeconfig?: string;
   /** Replicas of the manager; default 1. */
   readonly managers?: number;
   /** Of the managers' lease; default 5,000. */
   readonly leaseDurationMs?: number;
-  /** Proxies and operators that end are started again; default false. (Managers that end by themselves always are.) */
+  /** Restarts proxies and operators that end; the default is false. (Managers are always restarted.) */
   readonly restarts?: boolean;
   readonly verbose?: boolean;
-  /** Which replica a proxy's connection goes to: numbers from 0 to 1. */
+  /** Chooses the replica for a proxy's connection: numbers from 0 to 1. */
   readonly random?: () => number;
 }
 
@@ -49,7 +49,7 @@ export interface Mesh {
   /** The first replica. */
   readonly manager: Child;
   readonly managers: readonly Supervised[];
-  /** host:port by which proxies reach the managers, as by a Service. */
+  /** The host:port of the managers for proxies, like a Service. */
   readonly managerAddress: string;
   addPod(options: PodOptions): Promise<MeshPod>;
   /** kill -9 of the first replica; it stays down. */
@@ -65,7 +65,7 @@ export interface Mesh {
   stop(): Promise<void>;
 }
 
-/** Brings the cluster to the point where a VirtualApp can be applied, and starts the managers. */
+/** Prepares the cluster for a VirtualApp and starts the managers. */
 export async function startMesh(options: MeshOptions): Promise<Mesh> {
   const { kube, appNamespace = "foo-system", appName = "foo-operator", verbose = false, restarts = false } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-mesh-"));

@@ -1,5 +1,5 @@
-// One app for unit tests of the manager's decisions: pods as the API server has them, proxies as their registry knows them, and the
-// real plan and versions in between. Messages are delivered by hand, one at a time; nothing runs by itself.
+// One app for unit tests of the manager's decisions: the pods as on the API server, the proxies as in the registry, and the real
+// plan and versions in between. The test delivers each message; nothing runs by itself.
 
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import { podKey } from "../../src/manager/facts/pod-key.ts";
@@ -19,13 +19,13 @@ interface ModelPod {
   outstanding: Snapshot | undefined;
   wanted: Snapshot | undefined;
   isReported: boolean;
-  /** The kubelet has not written yet that the proxy serves. */
+  /** The kubelet has not reported yet that the proxy serves. */
   isStatusLate: boolean;
-  /** An older leader may have served it, so recently that its status does not count: see OlderPods. */
+  /** An older leader may have served it so recently that its status does not count: see OlderPods. */
   isOlder: boolean;
 }
 
-/** The namespaces that each subset is to own; all others are the default subset's. */
+/** The namespaces that each subset should own; all others belong to the default subset. */
 type Wish = Readonly<Record<string, readonly string[]>>;
 
 /** @param namespaces that there are; `wish` may not name others */
@@ -87,7 +87,7 @@ export function modelApp(
   };
   const modelOf = (name: string): ModelPod => {
     const model = pods.get(name);
-    if (model === undefined) throw new Error(`there is no pod ${name}`);
+    if (model === undefined) throw new Error(`no pod has the name ${name}`);
     return model;
   };
 
@@ -96,7 +96,7 @@ export function modelApp(
       add(name, of, more);
       return app;
     },
-    /** A pod without a proxy, at work. */
+    /** A running pod without a proxy. */
     bare(name: string) {
       add(name, "", { proxy: "none", running: true });
       return app;
@@ -126,18 +126,18 @@ export function modelApp(
     delete({ specIsBad = false } = {}) {
       deletion = { specIsBad };
     },
-    /** Another manager leads, which knows nothing; what was on its way is lost. */
+    /** Another manager leads and knows nothing. Messages on their way are lost. */
     failOver() {
       issue = undefined;
       for (const model of pods.values())
         Object.assign(model, { outstanding: undefined, wanted: undefined, isReported: false, isOlder: true });
     },
-    /** Nobody writes for now that the pod has started. */
+    /** No status says yet that the pod has started. */
     lateStatus(name: string) {
       modelOf(name).isStatusLate = true;
       return app;
     },
-    /** Half a minute later: every status is written, and believed. */
+    /** Half a minute later: every status is written and counts. */
     statusesWritten() {
       for (const model of pods.values()) Object.assign(model, { isStatusLate: false, isOlder: false });
       return app;
@@ -146,7 +146,7 @@ export function modelApp(
       modelOf(name).isReported = true;
       return app;
     },
-    /** The manager looks at the app: plans, gives versions, sends. */
+    /** One reconcile of the manager: it plans, assigns versions and sends. */
     reconcile() {
       const made = plan();
       issue = nextIssue(issue, routeVersion, made, appPods(), factsOf);
@@ -158,7 +158,7 @@ export function modelApp(
       }
       return made;
     },
-    /** The pod takes what was sent to it, and acknowledges. */
+    /** The pod applies its messages and acknowledges them. */
     deliver(name: string) {
       const model = modelOf(name);
       if (model.outstanding === undefined) return;
@@ -166,7 +166,7 @@ export function modelApp(
       model.outstanding = undefined;
       send(model);
     },
-    /** Everything arrives, until nothing is on its way. */
+    /** Delivers everything until no message is on its way. */
     settle() {
       for (let round = 0; round < 20; round++) {
         app.reconcile();
@@ -174,7 +174,7 @@ export function modelApp(
         if (busy.length === 0) return;
         for (const [name] of busy) while (modelOf(name).outstanding !== undefined) app.deliver(name);
       }
-      throw new Error("it does not come to rest");
+      throw new Error("messages never end");
     },
     plan,
     isDissolved: () => isDissolved(plan(), appPods(), factsOf),
@@ -191,7 +191,7 @@ export function modelApp(
       });
       return [...new Set(found)].sort();
     },
-    /** The pod's operator sees what is there. */
+    /** True if the pod's operator sees the namespace. */
     reads: (name: string, namespace: string) =>
       readViewOf(viewOf(app.enforced(name), "", "pods")).ownershipOf(namespace) === "own",
   };

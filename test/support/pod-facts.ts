@@ -1,9 +1,9 @@
-// What the manager knows of a pod and of its proxy, for tests: a pod at rest that needs nothing, and what differs from that.
+// The manager's facts about a pod and its proxy, for tests: an idle pod, and the differences to it.
 
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 
-/** A ready pod in the namespace "shop" that carries its app's proxy and that somebody makes anew. */
+/** A ready pod in the namespace "shop" with its app's proxy and a workload that replaces it. */
 export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {
   return {
     namespace: "shop",
@@ -20,7 +20,7 @@ export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): A
   };
 }
 
-/** A connected proxy that has registered with nothing, leads nobody and holds nothing up. */
+/** A connected proxy with an empty registration: it is not leading and delays nothing. */
 export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
   return {
     connected: true,

@@ -1,5 +1,5 @@
-// The processes of one pod: the proxy with a pod-bound token, and the Go operator behind it, or without a proxy beside the API
-// server. Kept up by whoever plays the kubelet: what has ended is started again with the same ports and data.
+// The processes of one pod: the proxy with a pod-bound token, and the Go operator behind it, or the operator alone at the API
+// server. A process that ended is started again with the same ports and data. Called by the fixtures that replace the kubelet.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeClient } from "../../src/kube/client/types.ts";
@@ -21,7 +21,7 @@ export interface PodProcessesOptions {
   readonly verbose?: boolean;
 }
 
-/** How the pod's containers reach the API server. */
+/** How the pod's containers call the API server. */
 export interface PodAccess {
   readonly server: string;
   readonly caFile: string;
@@ -31,21 +31,21 @@ export interface PodAccess {
 
 export interface PodProcesses {
   readonly hasProxy: boolean;
-  /** Known once the proxy runs. */
+  /** Set once the proxy runs. */
   readonly access: PodAccess | undefined;
   readonly proxy: Child | undefined;
   readonly operator: Child | undefined;
   readonly proxyRestarts: number;
   readonly operatorRestarts: number;
-  /** The proxy's probe has passed once. True without a proxy. */
+  /** True once the proxy's probe has passed, or without a proxy. */
   readonly hasStarted: boolean;
-  /** As the proxy's probe says now. True without a proxy. */
+  /** The current result of the proxy's probe. True without a proxy. */
   readonly isProxyReady: boolean;
-  /** Everything runs. */
+  /** True if all processes run. */
   readonly isReady: boolean;
-  /** Starts what does not run, and looks whether it is ready. The operator waits for the proxy, as behind a native sidecar. */
+  /** Starts processes that do not run and updates readiness. The operator waits for the proxy, as behind a native sidecar. */
   keepUp(signal: AbortSignal): Promise<void>;
-  /** SIGTERM to the operator, then to the proxy; SIGKILL when the time is over. Nothing is started afterwards. */
+  /** Sends SIGTERM to the operator, then to the proxy, and SIGKILL when the time is over. Starts nothing afterwards. */
   stop(graceMs: number): Promise<void>;
 }
 

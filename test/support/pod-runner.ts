@@ -1,7 +1,9 @@
-// A small stand-in for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) make in one namespace as
-// processes of this machine. It binds them, runs the proxy and the operator that their containers stand for, reports their
-// status, starts again what ended, and at deletion sends SIGTERM, waits the grace period, says that the containers have ended, and removes
-// the object, as a kubelet does. Needs no root, other than the node of test/support/node, whose pods are injected and have networks. Invariant: no process of a pod lives longer than the pod's object.
+// A small replacement for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) create in one namespace
+// as processes of this machine. No process of a pod lives longer than the pod's object. Needs no root, unlike test/support/node,
+// whose pods are injected and have networks.
+//
+// It binds the pods, runs the proxy and the operator of their containers, reports their status, and restarts what ended. At
+// deletion it sends SIGTERM, waits for the grace period, reports that the containers have ended, and removes the object.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,28 +21,28 @@ const LOOK_MS = 200;
 export interface PodRunnerOptions {
   readonly kube: Kube;
   readonly client: KubeClient;
-  /** Where the manager's gRPC server is, "host:port". */
+  /** The manager's gRPC server, "host:port". */
   readonly manager: string;
   readonly namespace: string;
-  /** Run the Go operator with this leader-election lock; absent: no pod runs an operator. */
+  /** Runs the Go operator with this leader-election lock; absent: no operator. */
   readonly lockName?: string;
   readonly verbose?: boolean;
 }
 
-/** A pod that runs, or that has run. */
+/** A pod that runs or ran. */
 export interface RunnerPod {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly processes: PodProcesses;
-  /** SIGTERM was sent. */
+  /** True after SIGTERM. */
   readonly isEnding: boolean;
 }
 
 export interface PodRunner {
   /** The pods whose objects exist, by name. */
   readonly pods: ReadonlyMap<string, RunnerPod>;
-  /** Ends all processes; the objects stay. */
+  /** Ends all processes and keeps the objects. */
   stop(): Promise<void>;
 }
 
@@ -48,7 +50,7 @@ interface Running extends RunnerPod {
   isEnding: boolean;
   reported: string;
   isBusy: boolean;
-  /** The work on it, one thing after the other. */
+  /** The operations on the pod, one after the other. */
   turn: Promise<void>;
 }
 
@@ -109,7 +111,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
     pod.turn = pod.turn
       .then(work)
       .catch((error: unknown) => {
-        // The API server may be away; the next look tries again.
+        // The API server may be down; the next pass tries again.
         if (options.verbose && !signal.aborted) process.stderr.write(`[pod-runner] ${pod.name}: ${String(error)}\n`);
         pod.isEnding = false;
       })

@@ -1,4 +1,4 @@
-// Compares RBAC rules with what was really asked of the API server, as its audit log has it. Pure.
+// Compares RBAC rules with the requests in the API server's audit log. Pure.
 import type { AuditEvent } from "./kube.ts";
 
 /** A rule of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule), as far as ours go. */
@@ -23,7 +23,7 @@ export function rightsOf(rules: readonly PolicyRule[]): string[] {
   );
 }
 
-/** The right that a request needed, with and without the name of its object: either may be what the rules grant. */
+/** The right that a request needed, with and without the object's name. The rules may grant either. */
 function neededBy({ verb, objectRef }: AuditEvent): string[] {
   if (objectRef === undefined) return [];
   const { apiGroup = "", resource, subresource, name } = objectRef;
@@ -31,13 +31,13 @@ function neededBy({ verb, objectRef }: AuditEvent): string[] {
   return name === undefined ? [right] : [`${right} ${name}`, right];
 }
 
-/** The rights that no request of the log has needed. */
+/** The rights that no request in the log needed. */
 export function unusedRights(rights: readonly string[], log: readonly AuditEvent[]): string[] {
   const used = new Set(log.flatMap(neededBy));
   return rights.filter((right) => !used.has(right));
 }
 
-/** What was refused for want of a right: "403 get pods team-a/x". */
+/** The requests that were refused for lack of a right: "403 get pods team-a/x". */
 export function refusals(log: readonly AuditEvent[]): string[] {
   return log
     .filter(({ responseStatus }) => responseStatus?.code === 403)

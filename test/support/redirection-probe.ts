@@ -1,5 +1,5 @@
-// Runs in a network namespace as root: a proxy on the loopback, an API server on the Service's addresses, and clients of several users
-// that connect to those addresses. Prints as JSON who answered each of them.
+// Runs in a network namespace as root: a proxy on the loopback, an API server on the Service's addresses, and clients of several
+// users that connect to those addresses. Prints as JSON which server answered each client.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";

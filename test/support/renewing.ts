@@ -1,4 +1,4 @@
-// Watches through the isolate layer over an API server by script, for the tests of their renewal: three namespaces move around them.
+// Watches through the isolate layer, over a scripted API server, for the tests of their renewal while three namespaces move.
 
 import { createRegistry } from "../../src/base/metrics.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
@@ -81,7 +81,7 @@ export async function startRenewing(
   return { gate, clock, session, enforce, upstream, asked, sources, send, open, settle, watchCodeOf, renewals };
 }
 
-/** As the upstream does: an error when the call is given up. */
+/** Like the upstream: an error when the call is cancelled. */
 export const unanswered = ({ signal }: Call) =>
   new Promise<Reply>((_, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
 

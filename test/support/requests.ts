@@ -1,4 +1,4 @@
-// Short forms of the requests that the tables of the differential tests are made of.
+// Short forms of requests, for the tables of the differential tests.
 import type { RawRequest } from "./raw-client.ts";
 
 type Headers = readonly (readonly [name: string, value: string])[];

@@ -1,5 +1,5 @@
-// What the end-to-end tests need of the machine. In CI a missing piece is a failure; elsewhere the file is skipped with one
-// clear line, so that a user without Go still gets a true result for the rest.
+// The programs and rights that end-to-end tests need. In CI a missing one is a failure. Elsewhere the file is skipped with one
+// clear line, so that the rest still gives a true result.
 import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoGo } from "./go-build.ts";
@@ -8,31 +8,31 @@ import { whyNoTestNode } from "./node/prerequisites.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
-// kubectl prepares the cluster of nearly every one of these tests (mesh/cluster.ts).
+// kubectl prepares the cluster of nearly every such test (mesh/cluster.ts).
 const noKube = hasProgram("kubectl") ? (hasKubeAssets() ? undefined : await whyNoGo()) : "kubectl is not installed";
 
-/** `describe` for tests that need the real control plane. In CI its first hook fails by itself and says why. */
+/** `describe` for tests that need the real control plane. In CI its first hook fails with the reason. */
 export function describeWithKube(name: string, body: () => void): void {
   const skipped = noKube !== undefined && !isCi;
   if (skipped) process.stderr.write(`SKIPPED (needs the real control plane: ${noKube}): ${name}\n`);
   describe.skipIf(skipped)(name, body);
 }
 
-/** `it` for tests that need a program of the machine, such as kubectl. In CI the test fails by itself and says why. */
+/** `it` for tests that need a program of the machine, such as kubectl. In CI the test fails with the reason. */
 export function itWithProgram(program: string, name: string, body: () => Promise<void>): void {
   const skipped = !isCi && !hasProgram(program);
   if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
   it.skipIf(skipped)(name, body);
 }
 
-/** `describe` for tests that make network namespaces. In CI its first hook fails by itself and says why. */
+/** `describe` for tests that create network namespaces. In CI its first hook fails with the reason. */
 export function describeWithNetworkNamespaces(name: string, body: () => void): void {
   const skipped = !isCi && !canMakeNamespaces();
   if (skipped) process.stderr.write(`SKIPPED (needs root and iproute2, to make network namespaces): ${name}\n`);
   describe.skipIf(skipped)(name, body);
 }
 
-/** `describe` for tests on a cluster whose pods run (test/support/node). In CI its first hook fails by itself and says why. */
+/** `describe` for tests on a cluster with running pods (test/support/node). In CI its first hook fails with the reason. */
 export function describeWithTestNode(name: string, body: () => void): void {
   const missing = noKube ?? whyNoTestNode();
   const skipped = missing !== undefined && !isCi;
@@ -51,10 +51,7 @@ function canMakeNamespaces(): boolean {
   return made;
 }
 
-/**
- * The python with the Python clients, for tests that leave them out where they cannot be had: then undefined, and a line that
- * says so. @throws Error in CI
- */
+/** The python with the Python clients. If they cannot be installed: undefined, and a line that says so. @throws Error in CI */
 export async function pythonOrSkip(what: string): Promise<string | undefined> {
   const environment = await pythonEnvironment();
   if ("command" in environment) return environment.command;

@@ -1,4 +1,4 @@
-// Short-hand for route tables in tests: rules by a few words, namespaces by the rules that contain them.
+// Shorthand for route tables in tests: rules in a few words, namespaces by the rules that contain them.
 
 import { isSetTerm, parseTerms, type SetTerm } from "../../src/kube/label-selector.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
@@ -22,10 +22,10 @@ export function terms(selector: string): SetTerm[] {
   return parseTerms(selector).filter(isSetTerm);
 }
 
-/** A subset's rule on labels, of one term. */
+/** A subset's rule on labels, with one term. */
 export function objects(name: string, selector: string, ...resources: ResourceMatch[]): RouteRule {
   const [term] = terms(selector);
-  if (term === undefined) throw new Error(`${selector} is no term`);
+  if (term === undefined) throw new Error(`${selector}is not a term`);
   return { kind: "objects", subset: name, term, resources, origin: `subRules[${name}].match[0]` };
 }
 
@@ -42,7 +42,7 @@ export function unreportedFence(): RouteRule {
   return { kind: "fence", because: "unreported", resources: [group("*")], origin: "handover" };
 }
 
-/** @param members namespace -> indices of the rules that contain it */
+/** @param members the indices of the rules that contain each namespace */
 export function table(
   rules: readonly RouteRule[],
   members: Readonly<Record<string, readonly number[]>>,
@@ -63,7 +63,7 @@ export function table(
   };
 }
 
-/** Namespaces that a pod goes on showing, whole or as far as `resources` go. */
+/** Namespaces that a pod retains read-only, with all resources or only `resources`. */
 export function retained(namespaces: readonly string[], ...resources: ResourceMatch[]): RetainedClass {
   return { namespaces: new Set(namespaces), rules: [{ resources, visible: true }] };
 }

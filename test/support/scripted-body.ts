@@ -1,14 +1,14 @@
-// Bodies by script: a source that a test feeds by hand, and a sink that remembers what came and may be full.
+// Scripted bodies: a source that a test writes to, and a sink that records what arrives and may be full.
 import type { ByteSink, ByteSource, SourceControl } from "../../src/proxy/http/byte-stream.ts";
 
 export interface ScriptedSource extends ByteSource {
-  /** Writes to whoever opened the source; the answer is whether it wants more. */
+  /** Writes to the reader of the source. Returns whether the reader wants more. */
   write(data: string | Uint8Array): boolean;
   end(): void;
   abort(error?: Error): void;
   readonly opened: boolean;
   readonly cancelled: boolean;
-  /** How often the receiver asked for more. */
+  /** How often the reader asked for more. */
   readonly resumed: number;
 }
 
@@ -55,7 +55,7 @@ export interface RecordingSink extends ByteSink {
   readonly bytes: Buffer;
   readonly writes: number;
   readonly state: "open" | "ended" | "aborted";
-  /** Makes `write` answer false. */
+  /** Makes `write` return false. */
   full: boolean;
 }
 
@@ -66,7 +66,7 @@ export function recordingSink(): RecordingSink {
     full: false,
     write(chunk) {
       if (state !== "open") throw new Error(`a write after the sink was ${state}`);
-      chunks.push(Buffer.from(chunk)); // copied: later changes of the memory must not be seen
+      chunks.push(Buffer.from(chunk)); // copied, since the memory may be reused
       return !sink.full;
     },
     end() {

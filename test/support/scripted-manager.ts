@@ -1,4 +1,4 @@
-// A manager by script: a real gRPC server on the loopback that does what a test says and remembers what proxies told it.
+// A scripted manager: a real gRPC server on the loopback that follows the test and records the proxies' messages.
 import {
   type Metadata,
   Server,
@@ -19,9 +19,9 @@ import type {
 
 export type ManagerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
-/** What is answered instead of a certificate or a stream. */
+/** An error instead of a certificate or a stream. */
 export interface Refusal {
-  /** gRPC's. */
+  /** A gRPC status code. */
   readonly code: number;
   readonly details: string;
 }
@@ -29,9 +29,9 @@ export interface Refusal {
 export interface ManagerOptions {
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** Default plain text. */
+  /** By default plain text. */
   readonly tls?: KeyCertificate;
-  /** Asked of each call; default everybody is taken. */
+  /** Called for each call; by default every call is admitted. */
   readonly admit?: (metadata: Metadata) => Refusal | undefined;
   readonly certify?: (request: CertificateRequestMessage) => CertificateReplyMessage | Refusal;
 }
@@ -39,17 +39,17 @@ export interface ManagerOptions {
 export interface ScriptedManager {
   readonly endpoint: string;
   readonly port: number;
-  /** Streams that are open now, oldest first. */
+  /** The open streams, oldest first. */
   readonly streams: readonly ManagerStream[];
   /** Messages of all streams, oldest first. */
   readonly received: ProxyMessage[];
-  /** What the calls said in `authorization`, oldest first; "" for nothing. */
+  /** The `authorization` of the calls, oldest first; "" if absent. */
   readonly authorizations: readonly string[];
-  /** Certificates that were asked for. */
+  /** The certificate requests. */
   readonly requests: readonly CertificateRequestMessage[];
   /** Sends on the newest stream. */
   send(message: ManagerMessage): void;
-  /** Ends everything at once. Calling it again does nothing. */
+  /** Ends everything at once. Another call does nothing. */
   stop(): void;
 }
 

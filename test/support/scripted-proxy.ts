@@ -1,4 +1,4 @@
-// A proxy by script: a real gRPC stream to a manager that says what a test says and remembers what it was told.
+// A scripted proxy: a real gRPC stream to a manager that follows the test and records the manager's messages.
 import { connect } from "node:http2";
 import {
   type ChannelCredentials,
@@ -19,19 +19,19 @@ import type {
 
 const { Connect: method, Certify: certifyMethod } = loadMeshService();
 
-/** How a proxy reaches its manager; default in plain text, as nobody. */
+/** How the proxy calls its manager; by default in plain text and anonymously. */
 export interface Access {
   readonly credentials?: ChannelCredentials;
-  /** Under what name the manager's certificate is verified. */
+  /** The name in the manager's certificate. */
   readonly serverName?: string;
   readonly token?: string;
 }
 
 export interface ScriptedProxy {
   readonly received: readonly ManagerMessage[];
-  /** The manager has taken the registration. */
+  /** True once the manager has accepted the registration. */
   readonly served: boolean;
-  /** Undefined while the stream is open; `details` is "" when the manager ended it in order. */
+  /** Undefined while the stream is open. `details` is "" if the manager ended the stream normally. */
   readonly ended: { readonly code: number; readonly details: string } | undefined;
   readonly call: ClientDuplexStream<ProxyMessage, ManagerMessage>;
   send(message: ProxyMessage): void;
@@ -54,7 +54,7 @@ function metadataOf({ token }: Access): Metadata {
   return metadata;
 }
 
-/** Asks once for a certificate. @throws grpc-js' ServiceError */
+/** Requests one certificate. @throws grpc-js' ServiceError */
 export function certify(endpoint: string, publicKey: Uint8Array, access: Access): Promise<CertificateReplyMessage> {
   if (certifyMethod === undefined) throw new Error("the contract has no method Certify");
   const client = openClient(endpoint, access);
@@ -109,7 +109,9 @@ export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy 
   };
 }
 
-/** A proxy that says this and then reads nothing, while its HTTP/2 answers pings. (A gRPC client would read a message ahead.) */
+/**
+ * A proxy that sends this and then reads nothing, while its HTTP/2 answers pings. (A gRPC client would read one message ahead.)
+ */
 export function openStuckProxy(endpoint: string, message: ProxyMessage): { close(): void } {
   if (method === undefined) throw new Error("the contract has no method Connect");
   const session = connect(`http://${endpoint}`);
@@ -123,7 +125,7 @@ export function openStuckProxy(endpoint: string, message: ProxyMessage): { close
   return { close: () => session.destroy() };
 }
 
-/** A registration of a pod of which nothing else is told. */
+/** A registration of a pod without further details. */
 export function registrationOf(name: string, more: Partial<RegistrationMessage> = {}, namespace = "shop"): ProxyMessage {
   const pod = { namespace, name, uid: "uid-1" };
   return { registration: { pod, version: 0, digest: "", proxyVersion: "test", enforced: null, inDoubt: [], ...more } };

@@ -1,6 +1,6 @@
-// Fills a cluster with ConfigMaps the short way, for lists of 100,000: written into etcd as kube-apiserver stores them, a hundred
-// in a transaction. kube-apiserver takes a millisecond of CPU to create one; this takes a twentieth. The control plane's watch
-// cache sees them as any other write. Where etcd cannot be found, they are created by the API.
+// Fills a cluster quickly with ConfigMaps, for lists of 100,000: it writes them into etcd as kube-apiserver stores them, a
+// hundred in each transaction. kube-apiserver needs a millisecond of CPU to create one, this a twentieth. The watch cache sees
+// them like any other write. Without access to etcd it creates them by the API.
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const PUTS_A_TRANSACTION = 100;
 const TRANSACTIONS_AT_A_TIME = 4;
 const FIELDS = '{"f:data":{".":{},"f:payload":{},"f:quoted":{}},"f:metadata":{"f:labels":{".":{},"f:mark":{}}}}';
 
-/** The same objects as `createManyConfigMaps` makes. */
+/** The same objects as those of `createManyConfigMaps`. */
 export async function seedConfigMaps(kube: Kube, client: KubeClient, options: ManyOptions): Promise<void> {
   const port = etcdPort(kube);
   if (port === undefined) return createManyConfigMaps(client, options);
@@ -83,7 +83,7 @@ function entries(number: number, map: Readonly<Record<string, string>>): Field[]
   });
 }
 
-// test/kube writes its ports beside its kubeconfig; the programs of KUBEBUILDER_ASSETS do not.
+// test/kube writes its ports beside its kubeconfig. The programs of KUBEBUILDER_ASSETS do not.
 function etcdPort(kube: Kube): number | undefined {
   try {
     const { etcd } = JSON.parse(readFileSync(join(dirname(kube.kubeconfig), "ports.json"), "utf8")) as { etcd?: number };

@@ -1,6 +1,6 @@
-// What a Service does for the proxies: one address in front of several replicas. Each new connection goes to one of those that are
-// there, at random; a connection ends when its replica does. A replica that is only stopped (SIGSTOP) still takes connections, as
-// in a cluster until its readiness probe fails. Used by test/support/mesh.ts.
+// A Service for the proxies: one address for several replicas. A new connection goes to a random live replica and ends with it.
+// As in a cluster before its readiness probe fails, a stopped replica (SIGSTOP) still gets connections. Used by
+// test/support/mesh.ts.
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Service {
@@ -10,7 +10,7 @@ export interface Service {
 }
 
 export interface ServiceOptions {
-  /** host:port of the replicas that are there, asked anew for each connection. */
+  /** The host:port of the live replicas, read again for each connection. */
   backends(): readonly string[];
   /** Numbers from 0 to 1. */
   random?(): number;

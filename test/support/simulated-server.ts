@@ -1,6 +1,8 @@
-// The part of kube-apiserver that filters and pages collections, by its rules and with its flaw: a token of a list that a field
-// selector narrowed to one namespace is relative to that namespace, and is read relative to all of them. For tests of the
-// push-down. The hash and the selectors are implemented by definition here, not by the code under test.
+// The part of kube-apiserver that filters and pages collections, with its rules and one of its bugs. For tests of server-side
+// filtering. Hash and selectors follow their definitions and share no code with src.
+//
+// The bug: if a field selector narrows a list to one namespace, the continue token is relative to that namespace, but is read
+// relative to all namespaces.
 import { parseFieldSelector } from "../../src/kube/field-selector.ts";
 import { matchesTerms, parseTerms } from "../../src/kube/label-selector.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
@@ -16,13 +18,13 @@ export interface ServedObject {
 export interface Server {
   /** In any order. */
   readonly objects: readonly ServedObject[];
-  /** The gate ShardedListAndWatch; without it the parameter is ignored. Default true. */
+  /** The feature gate ShardedListAndWatch; without it the parameter is ignored. The default is true. */
   readonly shards?: boolean;
   /** Answers 400 to these parameters, as aggregated API servers may. */
   readonly refuses?: readonly string[];
 }
 
-/** FNV-1a with 64 bits, by definition. */
+/** FNV-1a with 64 bits, by its definition. */
 export function referenceHash(text: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
@@ -32,19 +34,19 @@ export function referenceHash(text: string): bigint {
 const RANGE =
   /^shardRange\(object\.metadata\.namespace, ?'0x([0-9a-f]{16}|10000000000000000)', ?'0x([0-9a-f]{16}|10000000000000000)'\)$/;
 
-/** True if the object is selected. Throws on what the API server's grammar does not know. */
+/** True if the object is selected. Throws for terms outside the API server's grammar. */
 export function matchesShards(selector: string, { namespace }: ServedObject): boolean {
   const hash = referenceHash(namespace);
   const ranges = selector.split("||").map((term) => {
     const [, start, end] = RANGE.exec(term.trim()) ?? [];
     if (start === undefined || end === undefined || BigInt(`0x${start}`) >= BigInt(`0x${end}`))
-      throw new Error(`no range: ${term}`);
+      throw new Error(`not a range: ${term}`);
     return { start: BigInt(`0x${start}`), end: BigInt(`0x${end}`) };
   });
   return ranges.some(({ start, end }) => start <= hash && hash < end);
 }
 
-/** What of the objects a query selects; the order is the storage's. */
+/** The objects that a query selects, in the order of the storage. */
 export function select(server: Server, query: URLSearchParams, inNamespace = ""): ServedObject[] {
   const fields = parseFieldSelector(query.get("fieldSelector") ?? "");
   const labels = parseTerms(query.get("labelSelector") ?? "");
@@ -67,7 +69,7 @@ export function answerList(server: Server, call: Call): Reply {
     (t) => t.field === "metadata.namespace" && t.operator === "=",
   );
   const continued = query.get("continue") ?? "";
-  // The flaw: the namespace of a field selector counts for the prefix of keys only on the first page.
+  // The bug: the namespace of a field selector counts for the key prefix on the first page only.
   const prefix = keyPrefix(inPath !== "" ? inPath : continued === "" ? (pinned?.value ?? "") : "");
   const start =
     continued === "" ? "" : prefix + (JSON.parse(Buffer.from(continued, "base64url").toString()) as { start: string }).start;

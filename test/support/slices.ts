@@ -1,5 +1,5 @@
-// What a subset should see of an answer, worked out by decoding it: lists and watches of every encoding as elements with
-// their namespace and original bytes. Written apart from src, so that a mistake there is not made here again.
+// What a subset should see of an answer, found by decoding it: lists and watches in every encoding, as elements with their
+// namespace and original bytes. It shares no code with src.
 import { bytesOf, decode, decodeList } from "./kube-protobuf.ts";
 
 /** An item, a row or an event. */
@@ -8,15 +8,15 @@ export interface Element {
   readonly name: string;
   /** ADDED, MODIFIED, ...; "" in a list. */
   readonly type: string;
-  /** The bytes of the element as Latin-1: for a Table its rows, for the rest all of it. */
+  /** The bytes of the element as Latin-1; for a Table only its rows. */
   readonly bytes: string;
-  /** A bookmark that ends the initial events. */
+  /** True for the bookmark that ends the initial events. */
   readonly initialEnd?: boolean;
 }
 
 export interface List {
   readonly elements: readonly Element[];
-  /** All around the elements, with nothing in their place. */
+  /** The answer without its elements. */
   readonly frame: string;
   readonly resourceVersion: string;
   readonly continue: string;
@@ -32,18 +32,18 @@ interface Meta {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Takes a list apart. */
+/** Splits a list. */
 export function readList(contentType: string, body: Buffer): List {
   return contentType.includes("protobuf") ? readProtobufList(body) : readJsonList(body.toString("latin1"));
 }
 
-/** Takes a watch apart; what is incomplete at the end is left out. */
+/** Splits a watch. An incomplete end is left out. */
 export function readWatch(contentType: string, body: Buffer): Element[] {
   return contentType.includes("protobuf") ? readProtobufWatch(body) : readJsonWatch(body.toString("latin1"));
 }
 
 function readJsonList(body: string): List {
-  // What the API server itself writes for an empty PartialObjectMetadataList.
+  // The bytes of the API server for an empty PartialObjectMetadataList.
   const text = body.replace(/"items":null}\n$/, '"items":[]}\n');
   const list = JSON.parse(text) as { metadata: Meta; items?: unknown; rows?: unknown };
   const key = list.rows === undefined ? "items" : "rows";
@@ -90,7 +90,7 @@ function jsonElement(type: string, bytes: string): Element {
   };
   const meta = value.rows?.[0]?.object?.metadata ?? value.metadata ?? value.object?.metadata ?? {};
   const { namespace = "", name = "", annotations } = meta;
-  // A row tells its object's age.
+  // A row has its object's age.
   return {
     namespace,
     name,
@@ -114,7 +114,7 @@ function readJsonWatch(text: string): Element[] {
       const bytes = line.slice(at, line.lastIndexOf("}"));
       if (object.kind !== "Table") return [jsonElement(type, bytes)];
       const { parts } = splitArray(bytes, bytes.indexOf("[", bytes.indexOf('"rows"')));
-      // The first Table alone tells the columns, and so also goes out without rows.
+      // Only the first Table has the columns, so it is sent even without rows.
       if (type === "BOOKMARK") return parts.map((row) => jsonElement(type, row));
       return parts.map((row) => jsonElement(type, row));
     });

@@ -1,13 +1,13 @@
-// One hash for the content of source files. What is built or measured from these files is kept under it in the user's cache
-// (build-cache.ts), so that a fresh clone of the same sources finds it.
+// One hash for the content of source files. Results that are built or measured from these files have it as their key in the
+// user's cache (build-cache.ts), so that a fresh clone of the same sources finds them.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 export interface SourceHashOptions {
-  /** By file name; default all files. */
+  /** Selects files by name; by default all. */
   readonly isSource?: (name: string) => boolean;
-  /** What the result depends on besides, such as a compiler's version. */
+  /** Other inputs of the result, such as a compiler's version. */
   readonly also?: string;
 }
 

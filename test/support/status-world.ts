@@ -1,5 +1,5 @@
-// A mesh as far as a status sees it, for unit tests: a spec, namespaces, pods, and proxies that acknowledge when they are told
-// to. The plan is the real one; the clock is the test's. Each `look` is what one reconcile does.
+// A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge when the test says so. The plan is
+// real, the clock is the test's. Each `look` is one reconcile.
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
@@ -28,23 +28,23 @@ export interface StatusWorld {
   generation: number;
   namespaces: string[];
   readonly pods: Map<string, AppPod>;
-  /** What is reported beside the snapshots. */
+  /** The reports besides the snapshots. */
   readonly reports: Map<string, Partial<ProxyFacts>>;
   restart: RestartStatus | undefined;
-  /** The status as it was written last; a new manager finds it. */
+  /** The last written status, which a new manager reads. */
   status: VirtualAppStatus | undefined;
   nowMs: number;
   /** One reconcile: plans, sends what is new, writes the status. */
   look(): VirtualAppStatus;
-  /** The pod's proxy acknowledges what it was sent last. */
+  /** The pod's proxy acknowledges its last snapshot. */
   ack(...pods: readonly string[]): void;
-  /** Everybody acknowledges until nothing is new. */
+  /** All proxies acknowledge until no snapshot is new. */
   settle(): VirtualAppStatus;
-  /** Every proxy that is known enforces what it is to enforce, and nothing else is on its way to it. */
+  /** Every known proxy enforces its snapshot, and no other is on its way. */
   isEnforced(): boolean;
-  /** A new manager: no proxy has registered to it. */
+  /** A new manager, without registrations. */
   forget(): void;
-  /** Proxies register again with what they enforce. */
+  /** The proxies register again with the snapshots they enforce. */
   registration(...pods: readonly string[]): void;
 }
 
@@ -67,7 +67,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     });
   };
 
-  // As the registry does: one snapshot at a time.
+  // Like the registry: one snapshot at a time.
   const send = (name: string) => {
     const next = wanted.get(name);
     if (next === undefined || outstanding.has(name) || enforced.get(name)?.digest === next.digest) return;

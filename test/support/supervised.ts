@@ -1,23 +1,23 @@
-// A process that comes back when it ends by itself or is killed, as a kubelet restarts a container. Invariant: it runs at most once
-// at a time, and stays down after `kill` or `stop` until `start`. Used for the managers, proxies and operators of test/support/mesh.ts.
+// A process that restarts when it ends or is killed, like a container. It runs at most once at a time and stays down after `kill`
+// or `stop` until `start`. Used for the managers, proxies and operators of test/support/mesh.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Child } from "./child-process.ts";
 
 export interface SupervisedOptions {
-  /** Starts it; it may fail, and then it is tried again. */
+  /** Starts the process. A failed start is repeated. */
   launch(): Promise<Child>;
-  /** False: what ends stays down. Default true. */
+  /** False: an ended process stays down. The default is true. */
   readonly restarts?: boolean;
-  /** How long it stays down; default 300 ms. (A kubelet waits longer and longer; tests have less time.) */
+  /** The time before a restart; the default is 300 ms. (A kubelet waits longer each time; tests have less time.) */
   readonly restartMs?: number;
 }
 
 export interface Supervised {
   /** The newest process. */
   readonly child: Child;
-  /** How often it was restarted by the supervisor. */
+  /** How often the supervisor restarted it. */
   readonly restarts: number;
-  /** A process runs, stopped or not. */
+  /** True if a process exists, stopped or not. */
   readonly isUp: boolean;
   readonly isPaused: boolean;
   /** kill -9; the supervisor starts it again. */
@@ -26,7 +26,7 @@ export interface Supervised {
   kill(): Promise<void>;
   /** Starts it after `kill`. @throws Error if it does not start */
   start(): Promise<void>;
-  /** SIGSTOP: it holds all its connections and says nothing. */
+  /** SIGSTOP: it keeps its connections and does not answer. */
   pause(): void;
   /** SIGCONT. */
   resume(): void;
@@ -65,7 +65,7 @@ export async function supervise({ launch, restarts = true, restartMs = 300 }: Su
     wanted = false;
     await child.stop(graceMs);
     await restarting;
-    await child.stop(graceMs); // one that had just been started
+    await child.stop(graceMs); // it had just started
     isPaused = false;
   };
   watch(child);

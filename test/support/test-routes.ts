@@ -1,4 +1,5 @@
-// Snapshots of one small app for the proxy's tests: subset "blue" owns what the test says, the default subset the rest.
+// Snapshots of one small app for the proxy's tests: subset "blue" owns the namespaces that the test names, the default subset the
+// rest.
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
 
@@ -8,7 +9,7 @@ export interface Routes {
   /** Known namespaces of the default subset. */
   readonly rest?: readonly string[];
   readonly fenced?: readonly string[];
-  /** Namespaces that the pod goes on showing; known by one of the above. */
+  /** Namespaces that the pod retains read-only; they are also in one of the lists above. */
   readonly retained?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// A TLS handshake in memory, to see whether a chain verifies for somebody who trusts certain CAs.
+// A TLS handshake in memory, to check whether a client that trusts certain CAs accepts a chain.
 import { duplexPair } from "node:stream";
 import { connect, TLSSocket } from "node:tls";
 import type { KeyCertificate } from "../../src/base/certificates.ts";

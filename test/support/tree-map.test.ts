@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { anchorsOf, linksOf, readTreeMap } from "./tree-map.ts";
 
-it("reads the block with src/ in it, and takes indented lines as going on", () => {
+it("reads the block with src/ and joins indented lines", () => {
   const markdown =
     "```sh\nnpm ci\n```\n\n```text\nsrc/base/   errors, clock\n            and log\ntest/       tests\nREADME.md   this\n```\n";
   expect(readTreeMap(markdown)).toEqual([
@@ -16,7 +16,7 @@ it("finds links in prose, not in code", () => {
   expect(linksOf('[a](x.md) ![b](<y.png>) [c](z#h "title") `[d](no)`\n```\n[e](no)\n```\n')).toEqual(["x.md", "y.png", "z#h"]);
 });
 
-it("makes anchors as GitHub does", () => {
+it("makes the anchors that GitHub makes", () => {
   expect([...anchorsOf("# A `b` & c\n## Who owns what?\n## Who owns what?\n")]).toEqual([
     "a-b--c",
     "who-owns-what",

@@ -42,7 +42,7 @@ export function anchorsOf(markdown: string): Set<string> {
   return anchors;
 }
 
-// Lines that do not begin with a path go on with the description of the one before, or are remarks.
+// A line without a path continues the previous description, or is a remark.
 function entryOf(line: string): MapEntry[] {
   const [, path, description = ""] = /^([\w.@*-][\w./@*-]*)(?:\s+(.*))?$/.exec(line) ?? [];
   return path === undefined ? [] : [{ path, description }];

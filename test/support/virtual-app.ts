@@ -1,8 +1,8 @@
-// A good VirtualApp for tests, and what the validation says of one.
+// A valid VirtualApp for tests, and the problems that the validation finds.
 import { formatProblem } from "../../src/api/problems.ts";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 
-/** A fresh object that is valid, with one rule and one subset; `spec` replaces fields of its spec. */
+/** A new valid object with one rule and one subset; `spec` replaces fields of its spec. */
 export function sampleVirtualApp(spec: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     apiVersion: "ctrlmesh.kruise.io/v1alpha1",

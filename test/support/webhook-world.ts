@@ -1,5 +1,5 @@
-// The manager's webhooks in this process, on a control plane: the server and the controller of the webhook configurations, with an
-// identity that changes when a test says so. For tests that look at the API server's side; the whole manager is in test/support/mesh.ts.
+// The manager's webhooks in this process, on a control plane: the server, the controller of the webhook configurations, and an
+// identity that a test can change. For tests of the API server's side; test/support/mesh.ts has the whole manager.
 import { systemClock, systemRandom } from "../../src/base/clock.ts";
 import { createLogger } from "../../src/base/log.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
@@ -18,13 +18,13 @@ import type { Kube } from "./kube.ts";
 export interface WebhookWorld {
   readonly client: KubeClient;
   readonly identity: FakeIdentity;
-  /** False: the injection knows too little to answer. */
+  /** False: the injection does not have its facts yet. */
   isReady: boolean;
   /** Requests so far. */
   requests(webhook?: "inject" | "validate"): Promise<number>;
-  /** As by kill -9: nothing is answered any more, nothing is cleaned up. */
+  /** Like kill -9: no answer and no cleanup. */
   kill(): Promise<void>;
-  /** At the same address again. */
+  /** Starts again at the same address. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }

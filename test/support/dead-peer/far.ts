@@ -1,4 +1,4 @@
-// The API server on the far side of the network: `node far.ts ADDRESS`. A list sends half of its body and then nothing.
+// The API server on the far side of the network: `node far.ts ADDRESS`. It sends half of the body of a list and then nothing.
 
 import { answerJson } from "../fake-api.ts";
 import { startFakeHttp2Api } from "../fake-http2-api.ts";

@@ -1,5 +1,5 @@
-// The proxy and its client on the near side: `node near.ts URL CA ROUTER`. Cuts the path under four connections, each of
-// which can notice it in one way only, mends it, and prints what was seen as one line of JSON.
+// The proxy and its client on the near side: `node near.ts URL CA ROUTER`. Cuts the path under four connections, restores it, and
+// prints the observations as one line of JSON. Each connection can notice the cut in one way only.
 
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -24,7 +24,7 @@ const POD = "/api/v1/namespaces/a/pods/b";
 
 const watch = await proxy.open(`${PODS}?watch=1`);
 const list = await proxy.open(PODS); // receives only
-await proxy.fetch(POD); // leaves an idle connection, upon which something will be sent
+await proxy.fetch(POD); // leaves an idle connection, on which a request is sent later
 
 setForwarding(router, false);
 const cut = performance.now();

@@ -1,5 +1,5 @@
-// What a mesh's cluster holds besides the operator's own objects: CRDs, namespaces, the service account and its rights, and the pod
-// objects that the fixture's processes stand for, each with a token that is bound to it.
+// The objects of a mesh's cluster besides the operator's own: CRDs, namespaces, the service account and its rights, and the pod
+// objects of the fixture's processes, each with a token bound to it.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,7 +27,7 @@ export interface Foo extends KubeObject {
 }
 export const FOOS: Resource<Foo> = { group: "demo.ctrlmesh.io", version: "v1", resource: "foos", kind: "Foo", namespaced: true };
 
-/** Brings the cluster to the point where a VirtualApp can be applied and its operator can run in `appNamespace`. */
+/** Prepares the cluster for a VirtualApp and its operator in `appNamespace`. */
 export async function prepareCluster({ kubeconfig }: Kube, appNamespace: string): Promise<void> {
   await kubectl(kubeconfig, ["apply", "-f", join(ROOT, "deploy/crds"), "-f", join(ROOT, "test/operators/go-foo/crd.yaml")]);
   await kubectl(kubeconfig, ["wait", "--for=condition=Established", "crd", "--all", "--timeout=20s"]);
@@ -58,7 +58,7 @@ function clusterYaml(appNamespace: string): string {
     .join("---\n");
 }
 
-/** The pod object; its label says that the proxy was injected for `app`. */
+/** The pod object. Its label says that the proxy was injected for `app`. */
 export function podObject(namespace: string, app: string, name: string, labels: Readonly<Record<string, string>>): Pod {
   return {
     metadata: { namespace, name, labels: { component: app, "ctrlmesh.kruise.io/virtual-app-injected": app, ...labels } },
@@ -66,7 +66,7 @@ export function podObject(namespace: string, app: string, name: string, labels: 
   };
 }
 
-/** A token that is bound to the pod, as a kubelet gets it. */
+/** A token bound to the pod, as a kubelet gets it. */
 export async function podToken(client: KubeClient, namespace: string, name: string, uid: string): Promise<string> {
   const body = { spec: { expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid } } };
   const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace, name: SERVICE_ACCOUNT }, "token", body);
@@ -78,7 +78,7 @@ export async function setPodReady(client: KubeClient, namespace: string, name: s
   await client.patch(PODS, { namespace, name }, { type: "merge", body }, { subresource: "status" });
 }
 
-/** What a kubelet says last: the containers have ended, and will not be started again. */
+/** The last status of a kubelet: the containers have ended and will not restart. */
 export function endedStatus(containers: readonly string[], initContainers: readonly string[] = []): object {
   const ended = (name: string) => ({
     ...{ name, ready: false, restartCount: 0, image: "example.invalid/image", imageID: "" },

@@ -1,5 +1,5 @@
-// The manager's replicas: each a process with ports of its own, one lease for all, and the Service by which proxies reach them. A
-// replica that ends by itself, as one that lost the lease does, comes back, as a container would.
+// The manager's replicas: processes with their own ports, one lease for all, and the Service by which proxies reach them. A
+// replica that ends by itself, such as one that lost the lease, restarts like a container.
 import { join } from "node:path";
 import { startChild } from "../child-process.ts";
 import type { Kube } from "../kube.ts";
@@ -9,12 +9,12 @@ import { ROOT } from "./cluster.ts";
 
 export interface ManagersOptions {
   readonly kube: Kube;
-  /** By which they reach the control plane; default: as its administrator. */
+  /** Their access to the control plane; the default is its administrator. */
   readonly kubeconfig?: string;
   readonly replicas: number;
   readonly leaseDurationMs: number;
   readonly verbose: boolean;
-  /** Where the Service sends a connection: numbers from 0 to 1. */
+  /** Chooses the replica for a connection of the Service: numbers from 0 to 1. */
   readonly random?: () => number;
 }
 
@@ -44,7 +44,7 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
 
 function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbose }: ManagersOptions): Promise<Supervised> {
   const name = `ctrlmesh-manager-${index}`;
-  // The ports that it gets the first time are its own from then on: a replica keeps its address.
+  // A replica keeps its first ports, and so its address.
   let grpc = "127.0.0.1:0";
   const launch = async () => {
     const child = await startChild({

@@ -1,28 +1,28 @@
-// The pods' writes as the API server's audit log has them. A pod's token is bound to it, so that the log names the pod whatever
-// the operator in it says of itself.
+// The pods' writes from the API server's audit log. A pod's token is bound to the pod, so the log names the pod whatever its
+// operator claims.
 import type { AuditEvent } from "../kube.ts";
 
 export interface PodWrite {
   readonly pod: string;
   readonly verb: string;
-  /** With its subresource: "foos/status". */
+  /** With the subresource: "foos/status". */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
   readonly code: number;
-  /** When the API server had the request, and when it had answered it: milliseconds since 1970, to the microsecond. */
+  /** When the API server received and answered the request: milliseconds since 1970, with microseconds. */
   readonly receivedMs: number;
   readonly answeredMs: number;
 }
 
 const POD_NAME_CLAIM = "authentication.kubernetes.io/pod-name";
 
-/** The writes of pods, in the order of the log, which is that of the answers. */
+/** The writes of pods in the order of the log, which is the order of the answers. */
 export function podWritesOf(events: readonly AuditEvent[]): PodWrite[] {
   return events.flatMap((event) => {
     const pod = podOf(event);
     const { objectRef } = event;
-    // A review is a question: it changes nothing.
+    // A review changes nothing.
     if (pod === undefined || objectRef === undefined || objectRef.apiGroup === "authorization.k8s.io" || isRead(event)) return [];
     const { resource, namespace = "", name = "", subresource } = objectRef;
     return [
@@ -45,12 +45,12 @@ export function isRead({ verb }: AuditEvent): boolean {
   return verb === "list" || verb === "watch";
 }
 
-/** The pod whose token the request had. */
+/** The pod of the request's token. */
 export function podOf({ user }: AuditEvent): string | undefined {
   return user.extra?.[POD_NAME_CLAIM]?.[0];
 }
 
-/** Kubernetes' MicroTime, "2026-01-02T03:04:05.123456Z", of which Date keeps the milliseconds only. */
+/** Kubernetes' MicroTime, "2026-01-02T03:04:05.123456Z". Date keeps only its milliseconds. */
 export function microTimeMs(text: string): number {
   const [whole = "", fraction = "Z"] = text.split(".");
   const seconds = Date.parse(fraction === "Z" ? whole : `${whole}Z`);

@@ -1,4 +1,4 @@
-// A pod that runs as processes: its object, its proxy with a data folder that outlives it, and, if desired, an operator behind it.
+// A pod as processes: its object, its proxy with a lasting data folder, and optionally an operator behind it.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PODS } from "../../../src/kube/client/resources.ts";
@@ -14,13 +14,13 @@ import { podObject, podToken, setPodEnded, setPodReady, writeKubeconfig } from "
 export interface PodOptions {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Run the Go operator behind the proxy. */
+  /** Runs the Go operator behind the proxy. */
   readonly operator?: boolean;
-  /** The VirtualApp that the pod belongs to; default the mesh's own. */
+  /** The pod's VirtualApp; the default is the mesh's own. */
   readonly app?: string;
 }
 
-/** A pod that runs as processes. */
+/** A pod as processes. */
 export interface MeshPod {
   readonly name: string;
   readonly uid: string;
@@ -28,23 +28,23 @@ export interface MeshPod {
   readonly healthUrl: string;
   /** PEM of the CA of the proxy's certificate. */
   readonly proxyCaPem: string;
-  /** Reaches the API server through the proxy as the pod. */
+  /** Calls the API server through the proxy as the pod. */
   readonly kubeconfig: string;
-  /** Reaches it through the proxy as cluster administrator, to see what the mesh lets through, not what RBAC does. */
+  /** Calls it through the proxy as cluster administrator, to see what the mesh allows, not what RBAC allows. */
   readonly adminKubeconfig: string;
   readonly token: string;
   readonly proxy: Child;
   readonly operator: Child | undefined;
-  /** The same as what can be crashed, stopped, and started again. */
+  /** The processes, which a test can crash, stop and start again. */
   readonly processes: { readonly proxy: Supervised; readonly operator: Supervised | undefined };
   /** kill -9 of the proxy, then a new one with the same data folder and port. */
   restartProxy(): Promise<void>;
   killProxy(): Promise<void>;
-  /** Ends the processes and deletes the pod object, which says before that they have ended. */
+  /** Ends the processes, reports that in the pod's status, and deletes the pod object. */
   remove(): Promise<void>;
-  /** Deletes the object at once while the processes go on, as of a pod on a node that was lost and is believed dead. */
+  /** Deletes the object at once while the processes continue, like a pod on a lost node. */
   deleteObject(): Promise<void>;
-  /** Ends the processes and leaves the object. */
+  /** Ends the processes and keeps the object. */
   stop(): Promise<void>;
 }
 
@@ -55,16 +55,16 @@ export interface PodWorld {
   /** host:port of the managers. */
   readonly manager: string;
   readonly proxyMain: string;
-  /** The pods' folders are in it. */
+  /** The parent of the pods' folders. */
   readonly dir: string;
-  /** Containers that end are restarted. */
+  /** Restarts processes that end. */
   readonly restarts: boolean;
   readonly verbose: boolean;
-  /** What the managers say, for a failure's message. */
+  /** The managers' output, for a failure's message. */
   managerOutput(): string;
 }
 
-/** Makes the object and starts the processes. @throws Error if the proxy does not get ready */
+/** Creates the object and starts the processes. @throws Error if the proxy does not become ready */
 export async function startPod(world: PodWorld, options: Required<PodOptions>): Promise<MeshPod> {
   const { client, appNamespace: namespace, restarts } = world;
   const { name, app, labels } = options;
@@ -118,7 +118,7 @@ export async function startPod(world: PodWorld, options: Required<PodOptions>): 
   };
 }
 
-/** Waits until the proxy serves, and then starts the operator, if there is to be one. */
+/** Waits until the proxy serves, then starts the operator, if there is one. */
 async function startBehind(
   { client, appNamespace: namespace, restarts, verbose, managerOutput }: PodWorld,
   proxy: Supervised,

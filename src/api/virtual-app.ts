@@ -2,6 +2,7 @@
 // it into route tables), the admission webhook and the command line. Rules over several fields: virtual-app-rules.ts.
 import { z } from "zod";
 import { virtualAppAnnotations } from "./annotations.ts";
+import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { AGE_COLUMN, conditionPath, type KindDefinition, KRUISE_GROUP } from "./kind.ts";
@@ -13,7 +14,6 @@ import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 import { MAKE_ANEW, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
-import { virtualAppStatusSchema } from "./virtual-app-status.ts";
 
 // Bounds: generous for people, small enough for the API server's estimate of what the CEL rules cost (it multiplies the
 // first three; twice the product is refused by Kubernetes 1.36).
@@ -154,10 +154,7 @@ export const virtualAppSchema = z
     metadata: metadataSchema,
     spec: virtualAppSpecSchema.describe("What the app is and how it is divided."),
     // A status that this version cannot read is no status; the manager writes it anew.
-    status: virtualAppStatusSchema
-      .optional()
-      .catch(undefined)
-      .describe("What the manager last saw. Written by the manager only."),
+    status: appStatusSchema.optional().catch(undefined).describe("What the manager last saw. Written by the manager only."),
   })
   .describe("VirtualApp divides one operator into subsets of pods and says which subset owns which namespaces.");
 

@@ -2,7 +2,7 @@
 // happens by itself: a script says when a manager looks, when messages arrive and what is lost. Invariant: at every step at most one
 // subset holds an object of a resource in a namespace, whatever the script does.
 
-import type { VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
+import type { AppStatus } from "../../src/api/app-status.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
@@ -133,7 +133,7 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
       await manager.reconcile(HOME, name);
       see();
     },
-    status: (name = SHOP): VirtualAppStatus | undefined => cluster.app(name)?.status,
+    status: (name = SHOP): AppStatus | undefined => cluster.app(name)?.status,
     proxy(name: string): ModelProxy {
       const proxy = proxies.get(name);
       if (proxy === undefined) throw new Error(`there is no proxy ${name}`);

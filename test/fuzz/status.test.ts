@@ -3,7 +3,7 @@
 // has changed, or it would be written for ever.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { virtualAppStatusSchema } from "../../src/api/virtual-app-status.ts";
+import { appStatusSchema } from "../../src/api/app-status.ts";
 import { nextLookMs } from "../../src/manager/status/next-look.ts";
 import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
 import { budget } from "../support/fuzz.ts";
@@ -67,7 +67,7 @@ function applyToPod(world: StatusWorld, kind: string, name: string): void {
 
 function check(world: StatusWorld): void {
   const status = world.look();
-  expect(virtualAppStatusSchema.parse(status)).toEqual(status);
+  expect(appStatusSchema.parse(status)).toEqual(status);
   expect(world.look(), "the same again").toEqual(status);
   expect(JSON.stringify(status).length).toBeLessThan(8_000);
   expect(nextLookMs(status, new Date(world.nowMs).toISOString()) ?? 1).toBeGreaterThan(0);

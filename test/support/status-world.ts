@@ -1,7 +1,6 @@
 // A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge when the test says so. The plan is
 // real, the clock is the test's. Each `look` is one reconcile.
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../src/api/virtual-app-status.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { planApp } from "../../src/manager/plan/plan-app.ts";
@@ -32,14 +31,14 @@ export interface StatusWorld {
   readonly reports: Map<string, Partial<ProxyFacts>>;
   restart: RestartStatus | undefined;
   /** The last written status, which a new manager reads. */
-  status: VirtualAppStatus | undefined;
+  status: AppStatus | undefined;
   nowMs: number;
   /** One reconcile: plans, sends what is new, writes the status. */
-  look(): VirtualAppStatus;
+  look(): AppStatus;
   /** The pod's proxy acknowledges its last snapshot. */
   ack(...pods: readonly string[]): void;
   /** All proxies acknowledge until no snapshot is new. */
-  settle(): VirtualAppStatus;
+  settle(): AppStatus;
   /** Every known proxy enforces its snapshot, and no other is on its way. */
   isEnforced(): boolean;
   /** A new manager, without registrations. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
+import type { AppStatus } from "../../api/app-status.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createManagerMetrics } from "./metrics.ts";
@@ -14,7 +14,7 @@ const proxies: Record<string, ProxyFacts> = {
   "shop/c": facts({ outstanding: snapshot(table([], {})) }),
   "shop/d": facts({ problems: ["no"] }),
 };
-const status: VirtualAppStatus = {
+const status: AppStatus = {
   namespaces: { total: 3, moving: 0, held: 0, conflicting: 2 },
   subsets: [
     { name: "default", namespaces: 2, readyPods: 1 },
@@ -59,8 +59,8 @@ describe("the manager's gauges", () => {
 
 describe("a handover", () => {
   const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
-  const running = (phase: string, since: string): VirtualAppStatus => ({ handover: { phase, since, done: 0, total: 1 } });
-  const finished: VirtualAppStatus = {
+  const running = (phase: string, since: string): AppStatus => ({ handover: { phase, since, done: 0, total: 1 } });
+  const finished: AppStatus = {
     lastHandover: { from: "", to: "canary", namespaces: 1, finishedAt: at(3), noWriterSeconds: 2.5, result: "Moved" },
   };
 

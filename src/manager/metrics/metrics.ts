@@ -1,7 +1,8 @@
 // The manager's own metrics. What counts and measures is told to it where it happens; gauges are read when they are scraped.
 // Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
+
+import type { AppStatus } from "../../api/app-status.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
@@ -10,7 +11,7 @@ export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
   snapshotAcknowledged(seconds: number): void;
   /** A status has been written over another one. Called by the VirtualApp's reconciler, once a write. */
-  statusWritten(before: VirtualAppStatus | undefined, after: VirtualAppStatus, nowMs: number): void;
+  statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
   /** Where the gauges read from. Called once, when the parts are there. */
   readFrom(sources: MetricSources): void;
 }

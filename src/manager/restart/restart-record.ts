@@ -1,5 +1,5 @@
 // The words of the restart in order, as they stand in `status.restart`.
-import type { RestartStatus } from "../../api/virtual-app-status.ts";
+import type { RestartStatus } from "../../api/app-status.ts";
 
 export type RestartRecord = RestartStatus;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
+import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
 import type { RestartStep } from "./restart-plan.ts";
 import { writeAndRestart } from "./write-and-restart.ts";
@@ -14,7 +14,7 @@ const record = (pod: string): RestartStatus => ({ subset: "", pod, uid: `uid-${p
 async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; isWritten?: boolean; requeueAfterMs?: number }) {
   const done: string[] = [];
   const step: RestartStep = { kind: "evict", record: record("b") };
-  const of = (restart: RestartStatus | undefined): VirtualAppStatus => (restart === undefined ? {} : { restart });
+  const of = (restart: RestartStatus | undefined): AppStatus => (restart === undefined ? {} : { restart });
   const statuses: StatusFeed = {
     previous: () => of(feed.previous),
     async write(_app, make) {

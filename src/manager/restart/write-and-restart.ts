@@ -1,7 +1,8 @@
 // Write-ahead: the status with the restart's record first, then the eviction. Invariant: nobody is evicted whose record is not in
 // the status, or beside a record that another manager has put there meanwhile. Called by the reconciler, as its last step.
+
+import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import type { Result } from "../../runtime/reconciler.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
 import type { AppRestartFacts, Restarter } from "./restarter.ts";
@@ -11,11 +12,7 @@ export interface RestartTurn {
   readonly facts: Omit<AppRestartFacts, "previous">;
   readonly restarter: Restarter;
   readonly statuses: StatusFeed;
-  readonly makeStatus: (
-    previous: VirtualAppStatus | undefined,
-    now: string,
-    restart: RestartStatus | undefined,
-  ) => VirtualAppStatus;
+  readonly makeStatus: (previous: AppStatus | undefined, now: string, restart: RestartStatus | undefined) => AppStatus;
 }
 
 // What another manager wrote arrives by the watch.
@@ -27,7 +24,7 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
   const step = await restarter.next({ ...turn.facts, previous: before }, signal);
   const record = step.kind === "none" ? undefined : step.record;
   let isOurs = true;
-  const make = (previous: VirtualAppStatus | undefined, now: string) => {
+  const make = (previous: AppStatus | undefined, now: string) => {
     isOurs = isSame(previous?.restart, before);
     return makeStatus(previous, now, isOurs ? record : previous?.restart);
   };

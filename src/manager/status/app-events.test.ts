@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
+import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { ConditionType } from "../../api/conditions.ts";
-import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { appEvents, WARNINGS } from "./app-events.ts";
 
-const status = (type: ConditionType, is: "True" | "False", reason: string, message = "m"): VirtualAppStatus => ({
+const status = (type: ConditionType, is: "True" | "False", reason: string, message = "m"): AppStatus => ({
   routeVersion: 3,
   conditions: [{ type, status: is, reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" }],
 });
-const moved = (more: Partial<LastHandover> = {}): VirtualAppStatus => ({
+const moved = (more: Partial<LastHandover> = {}): AppStatus => ({
   routeVersion: 3,
   lastHandover: { from: "", to: "canary", namespaces: 2, finishedAt: "2026-01-01T00:00:01.5Z", result: "Moved", ...more },
 });
 /** A status that says what each Warning is about. */
-const SAID: Readonly<Record<string, VirtualAppStatus>> = {
+const SAID: Readonly<Record<string, AppStatus>> = {
   ConfigRejected: status("Accepted", "False", "Invalid", "spec.selector: empty"),
   SnapshotRefused: status("Ready", "False", "SnapshotRefused"),
   OwnershipConflict: status("Ready", "False", "OwnershipConflict"),
@@ -39,7 +39,7 @@ describe("every Warning", () => {
     for (const { reason, retold } of WARNINGS) {
       const said = SAID[reason];
       const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
-      expect(appEvents(said, other as VirtualAppStatus)).toHaveLength(retold ? 1 : 0);
+      expect(appEvents(said, other as AppStatus)).toHaveLength(retold ? 1 : 0);
     }
   });
 

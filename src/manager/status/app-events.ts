@@ -1,8 +1,9 @@
 // Which Kubernetes Events a change of status is worth: results only, on change, never repeated. Pure. Invariant: every Warning
 // is the change of a condition, and its message is the condition's, so that nothing is known from Events alone. RestartedPod is told by
 // the restarter, where it happens.
+
+import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
-import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { conditionOf, countText, subsetText } from "./facts.ts";
 
@@ -52,7 +53,7 @@ export const EVENT_REASONS: readonly string[] = [
 ];
 
 /** The events between two statuses. */
-export function appEvents(before: VirtualAppStatus | undefined, now: VirtualAppStatus): AppEvent[] {
+export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
   const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
   const lock = conditionOf(now, "LockPermitted");
   if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
@@ -63,11 +64,7 @@ export function appEvents(before: VirtualAppStatus | undefined, now: VirtualAppS
   return events;
 }
 
-function warning(
-  { reason, condition, says, retold }: WarningRule,
-  before: VirtualAppStatus | undefined,
-  now: VirtualAppStatus,
-): AppEvent[] {
+function warning({ reason, condition, says, retold }: WarningRule, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
   const row = conditionOf(now, condition);
   if (row === undefined || !says(row)) return [];
   const last = conditionOf(before, condition);
@@ -77,7 +74,7 @@ function warning(
 
 function movedEvent(
   { from, to, between, namespaces, noWriterSeconds, result }: LastHandover,
-  { routeVersion }: VirtualAppStatus,
+  { routeVersion }: AppStatus,
 ): AppEvent {
   const isOfResources = namespaces === 0;
   const among = `between ${listText((between ?? [from, to]).map(subsetText))}`;

@@ -1,8 +1,9 @@
 // Facts and plan -> the status of a VirtualApp. Pure. Invariant: bounded in size, whatever the number of namespaces; every
 // condition is there from the first write and carries the generation that it speaks of; and equal facts give an equal status, but for
 // ages, which change in coarse steps (ages.ts). Called by the reconciler.
+
+import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { acceptedVerdict } from "./accepted.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
@@ -18,7 +19,7 @@ import { stalledVerdict } from "./stalled.ts";
 type Verdicts = { readonly [T in Exclude<ConditionType, "InjectionReady">]: Verdict<T> };
 
 /** The status of an app whose spec is good. */
-export function appStatus(facts: StatusFacts): VirtualAppStatus {
+export function appStatus(facts: StatusFacts): AppStatus {
   const gains = gainsOf(facts);
   const counts = countsOf(facts, gains);
   const handover = handoverOf(facts, gains, counts);
@@ -53,7 +54,7 @@ type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now"> & {
 };
 
 /** The status of an app whose spec is refused: what was enforced stays, and the conditions say why. */
-export function rejectedStatus(facts: RejectedFacts): VirtualAppStatus {
+export function rejectedStatus(facts: RejectedFacts): AppStatus {
   const { previous, reason } = facts;
   const message = `${facts.message} (running pods keep their routes; a new pod gets none until this is mended)`;
   const verdict = { status: "False", reason, message } as const;

@@ -1,5 +1,5 @@
 // The numbers of the status: proxies, namespaces, subsets. Pure. Invariant: bounded by the number of subsets.
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { AppStatus } from "../../api/app-status.ts";
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import { createHolders } from "../plan/claims.ts";
@@ -7,9 +7,9 @@ import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods
 import type { Gain } from "./no-writer.ts";
 
 export interface Counts {
-  readonly proxies: NonNullable<VirtualAppStatus["proxies"]>;
-  readonly namespaces: NonNullable<VirtualAppStatus["namespaces"]>;
-  readonly subsets: NonNullable<VirtualAppStatus["subsets"]>;
+  readonly proxies: NonNullable<AppStatus["proxies"]>;
+  readonly namespaces: NonNullable<AppStatus["namespaces"]>;
+  readonly subsets: NonNullable<AppStatus["subsets"]>;
   /** The number of namespaces by owning subset. */
   readonly owned: ReadonlyMap<string, number>;
 }

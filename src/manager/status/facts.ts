@@ -1,6 +1,7 @@
 // What a status is made from, and the few questions that several of its parts ask. Pure.
+
+import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
-import type { RestartStatus, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -12,7 +13,7 @@ import type { ReasonOf } from "./reasons.ts";
 export interface StatusFacts {
   readonly generation: number;
   /** The status that is followed: the last one written, by whatever manager. */
-  readonly previous: VirtualAppStatus | undefined;
+  readonly previous: AppStatus | undefined;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: AppPlan;
@@ -87,6 +88,6 @@ export function wholeSeconds(time: string): string {
   return `${time.slice(0, 19)}Z`;
 }
 
-export function conditionOf(status: VirtualAppStatus | undefined, type: ConditionType): Condition | undefined {
+export function conditionOf(status: AppStatus | undefined, type: ConditionType): Condition | undefined {
   return status?.conditions?.find((row) => row.type === type);
 }

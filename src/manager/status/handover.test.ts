@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
-import { MAX_WAITING_ON, type VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";
 import { conditionOf } from "./facts.ts";
@@ -20,7 +20,7 @@ const edit = (made: ReturnType<typeof world>, owned: readonly string[]) => {
   made.spec = canarySpec(owned, { onLoss: "InPlace" });
   made.generation++;
 };
-const both = (status: VirtualAppStatus) => [conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status];
+const both = (status: AppStatus) => [conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status];
 
 describe("a deletion in the status", () => {
   it("names a pod that has not started: the finalizer stays until that has its routes or is gone", () => {
@@ -29,7 +29,7 @@ describe("a deletion in the status", () => {
     const app = { namespace: "shop", name: "app" };
     const plan = planDissolution({ app, pods, factsOf, lockName: "lock", namespaces: ["n"] });
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
-    const look = (previous: VirtualAppStatus | undefined, now: string) =>
+    const look = (previous: AppStatus | undefined, now: string) =>
       appStatus({ generation: 2, previous, pods, factsOf, plan, version: 1, lockName: "lock", idle: [], now });
     const first = look(undefined, "2026-01-01T00:00:00.000Z");
     const waitingOn = [{ pod: "pending", reason: "NotStarted" }];

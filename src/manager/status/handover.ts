@@ -7,7 +7,7 @@
 //   Granting   => Paused       the rules want more to move than may
 //   *          => Dissolving   the app is being deleted
 //   *          => nothing      nothing is left to do
-import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../api/virtual-app-status.ts";
+import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../api/app-status.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { undissolvedPods } from "../plan/plan-dissolution.ts";
 import type { Wait } from "../plan/plan-fences.ts";

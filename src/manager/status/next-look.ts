@@ -1,11 +1,11 @@
 // When a status says something else though no fact has changed: an age crosses its next step (ages.ts). Pure; the reconciler
 // looks again then.
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { AppStatus } from "../../api/app-status.ts";
 import { ageMs, LOST_AFTER_MS, nextStepMs, STALLED_AFTER_MS } from "./ages.ts";
 import { conditionOf } from "./facts.ts";
 
 /** Milliseconds until then, at least one; undefined if nothing in it grows older. */
-export function nextLookMs(status: VirtualAppStatus, now: string): number | undefined {
+export function nextLookMs(status: AppStatus, now: string): number | undefined {
   const { handover, proxies } = status;
   const converged = conditionOf(status, "Converged");
   const lock = conditionOf(status, "LockPermitted");

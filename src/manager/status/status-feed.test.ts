@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { LastHandover, VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import { createStatusFeed } from "./status-feed.ts";
 
 const REF = { namespace: "ops", name: "shop" };
@@ -16,7 +16,7 @@ const writtenLast: LastHandover = { ...last, from: "default" };
 function setup() {
   const client = createFakeKubeClient();
   const told: string[] = [];
-  const observed: [VirtualAppStatus | undefined, VirtualAppStatus][] = [];
+  const observed: [AppStatus | undefined, AppStatus][] = [];
   const sample = sampleVirtualApp() as unknown as VirtualApp;
   const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
   const clock = createFakeClock();
@@ -28,7 +28,7 @@ function setup() {
   });
   const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
   /** As the watch brings it. */
-  const put = (change: object, status?: VirtualAppStatus) => {
+  const put = (change: object, status?: AppStatus) => {
     const now = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
     return client.put(VIRTUAL_APPS, {
       ...now,
@@ -89,7 +89,7 @@ describe("a status", () => {
     const { feed, object, written, put } = setup();
     const restart = { subset: "default", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
     put({}, { restart });
-    const make = (previous: VirtualAppStatus | undefined) => ({ ...previous, routeVersion: 4 });
+    const make = (previous: AppStatus | undefined) => ({ ...previous, routeVersion: 4 });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
     expect(written()).toEqual({ restart, routeVersion: 4 });
   });

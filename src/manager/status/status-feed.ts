@@ -2,9 +2,9 @@
 // replaces, so that nothing another manager wrote is lost (a handover's beginning, a restart's record); and a status about an
 // older spec is not written over a newer object, which is reconciled anyway. Called by the reconciler.
 
+import type { AppStatus } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
@@ -24,7 +24,7 @@ export interface StatusFeedOptions {
 }
 
 /** How the status follows from the one before, at a time in RFC 3339 with milliseconds. */
-export type MakeStatus = (previous: VirtualAppStatus | undefined, now: string) => VirtualAppStatus;
+export type MakeStatus = (previous: AppStatus | undefined, now: string) => AppStatus;
 
 export interface Written {
   /** False: the object is gone, or has another spec by now, and the status is not in it. */
@@ -35,7 +35,7 @@ export interface Written {
 
 export interface StatusFeed {
   /** The status that the next one follows: what was written last, also before the watch has brought it back. */
-  previous(object: VirtualApp): VirtualAppStatus | undefined;
+  previous(object: VirtualApp): AppStatus | undefined;
   write(object: VirtualApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
   forget(app: { readonly namespace: string; readonly name: string }): void;
@@ -69,9 +69,9 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       const nowMs = clock.now();
       const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
-      let change: { before: VirtualAppStatus | undefined; after: VirtualAppStatus; heldDueMs: number | undefined } | undefined;
+      let change: { before: AppStatus | undefined; after: AppStatus; heldDueMs: number | undefined } | undefined;
       const readVersions: (string | undefined)[] = [];
-      const desired = (current: VirtualApp): VirtualAppStatus => {
+      const desired = (current: VirtualApp): AppStatus => {
         change = undefined;
         readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};

@@ -1,5 +1,5 @@
 // What is said of one wait: who is waited for, for how long, why, and what a person can do. Pure; used by the conditions.
-import type { WaitingOn } from "../../api/virtual-app-status.ts";
+import type { WaitingOn } from "../../api/app-status.ts";
 import { ageText, countSteps } from "./ages.ts";
 import { proxyOf, type StatusFacts } from "./facts.ts";
 import type { WaitReason } from "./reasons.ts";

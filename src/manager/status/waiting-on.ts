@@ -1,6 +1,6 @@
 // Who a handover waits for: one row a pod, the longest wait first, at most eight. Pure. A wait's beginning is found again in
 // the status before, so that neither a manager's restart nor another reason for the same wait makes it young again.
-import { MAX_WAITING_ON, type VirtualAppStatus, type WaitingOn } from "../../api/virtual-app-status.ts";
+import { type AppStatus, MAX_WAITING_ON, type WaitingOn } from "../../api/app-status.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { proxyOf, type StatusFacts, wholeSeconds } from "./facts.ts";
@@ -75,7 +75,7 @@ export function waitingRows({ previous, now }: StatusFacts, phase: Phase, waits:
     .slice(0, MAX_WAITING_ON);
 }
 
-function sinceOf(previous: VirtualAppStatus | undefined, phase: Phase, pod: string): string | undefined {
+function sinceOf(previous: AppStatus | undefined, phase: Phase, pod: string): string | undefined {
   const { handover } = previous ?? {};
   if (handover?.phase !== phase) return undefined;
   const rows = handover.waitingOn ?? [];

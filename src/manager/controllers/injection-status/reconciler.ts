@@ -1,9 +1,10 @@
 // Writes the condition InjectionReady, and nothing else of the status, which is the VirtualApp controller's. Invariant: True is said only of
 // what the API server itself has shown us; so `kubectl wait` tells when pods may be made.
+
+import type { AppStatus } from "../../../api/app-status.ts";
 import type { Condition } from "../../../api/conditions.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
-import type { VirtualAppStatus } from "../../../api/virtual-app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -87,7 +88,7 @@ function withCondition(
   judged: VirtualApp,
   { status, reason, message }: Verdict<"InjectionReady">,
   now: string,
-): VirtualAppStatus {
+): AppStatus {
   const before = conditionOf(current.status, "InjectionReady");
   // Of the generation that was looked at: a newer one is looked at next.
   const observedGeneration = judged.metadata.generation ?? 0;

@@ -1,4 +1,4 @@
-// The status of a VirtualApp: counts and conditions, never a list of namespaces, so its size does not grow with the cluster.
+// The status of an app, the same for every source kind: counts and conditions, never a list of namespaces, so its size does not grow with the cluster.
 // Every field is optional and nothing is refused for being unknown: objects keep the status that an older version wrote.
 import { z } from "zod";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
@@ -94,7 +94,7 @@ const subsetStatusSchema = z.object({
     .describe("Since when it is to get namespaces to which nobody may write yet; absent if none."),
 });
 
-export const virtualAppStatusSchema = z.object({
+export const appStatusSchema = z.object({
   observedGeneration: z.int().min(0).optional().describe("Generation of the object that this status is about."),
   routeVersion: z.int().min(0).optional().describe("Version of the route that the proxies are told to enforce."),
   routeDigest: z.string().max(128).optional().describe("Digest of that route; equal digests mean equal rules."),
@@ -133,7 +133,7 @@ export const virtualAppStatusSchema = z.object({
     .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and Stalled."),
 });
 
-export type VirtualAppStatus = Immutable<z.output<typeof virtualAppStatusSchema>>;
+export type AppStatus = Immutable<z.output<typeof appStatusSchema>>;
 export type HandoverStatus = Immutable<z.output<typeof handoverSchema>>;
 export type LastHandover = Immutable<z.output<typeof lastHandoverSchema>>;
 export type RestartStatus = Immutable<z.output<typeof restartSchema>>;

@@ -1,12 +1,12 @@
 // `node bench/webhook-entries.ts`: measures how many VirtualApps fit into one MutatingWebhookConfiguration. The real API server
 // stores the manager's configuration with more and more entries, until etcd refuses it, for CA bundles of several sizes.
-import type { VirtualApp } from "../src/api/virtual-app.ts";
 import { createCa } from "../src/base/certificates.ts";
 import { createKubeClient } from "../src/kube/client/client.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../src/kube/client/resources.ts";
 import { injectionConfiguration, MUTATING_NAME } from "../src/manager/admission/configurations.ts";
 import { isTooLarge } from "../src/manager/controllers/webhook-configuration/reconciler.ts";
 import { startKube } from "../test/support/kube.ts";
+import { appOf } from "../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../test/support/virtual-app.ts";
 
 const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
@@ -15,15 +15,18 @@ const MANY = 4_096;
 const kube = await startKube();
 const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "bench" });
 
-const appOf = (namespace: string): VirtualApp =>
-  ({ ...sampleVirtualApp(), metadata: { namespace, name: "operator" } }) as unknown as VirtualApp;
+const operatorOf = (namespace: string) => appOf({ ...sampleVirtualApp(), metadata: { namespace, name: "operator" } });
 
 async function hasRoom(entries: number, trustPem: string): Promise<boolean> {
-  const apps = Array.from({ length: entries }, (_, index) => appOf(`team-${index}-system`));
+  const apps = Array.from({ length: entries }, (_, index) => operatorOf(`team-${index}-system`));
   try {
-    await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, injectionConfiguration(apps, TARGET, trustPem), {
-      fieldManager: "ctrlmesh-manager",
-    });
+    await client.create(
+      MUTATING_WEBHOOK_CONFIGURATIONS,
+      injectionConfiguration({ sources: [], apps, target: TARGET, trustPem }),
+      {
+        fieldManager: "ctrlmesh-manager",
+      },
+    );
     await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
     return true;
   } catch (error) {

@@ -1,7 +1,6 @@
 // The manager as it runs: stores are warm in every replica, the controllers run only while this one leads, and proxies that
 // reach another replica are sent to the leader.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
-import { VIRTUAL_APPS } from "../api/resources.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
 import { createHealthServer } from "../base/health-server.ts";
@@ -17,12 +16,11 @@ import { createInformers } from "../runtime/informers.ts";
 import { loadConnection } from "../runtime/kubeconfig.ts";
 import { addWebhooks } from "./admission/add.ts";
 import type { ManagerConfig } from "./config.ts";
-import { addInjectionStatusController } from "./controllers/injection-status/add.ts";
+import { addAppController } from "./controllers/app/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
-import { addVirtualAppController } from "./controllers/virtual-app/add.ts";
 import { addWebhookConfigurationController } from "./controllers/webhook-configuration/add.ts";
-import { createGonePods } from "./facts/gone-pods.ts";
+import { createPodHistory, recordPods } from "./facts/pod-history.ts";
 import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
 import { injectionSettings } from "./injection-settings.ts";
@@ -32,6 +30,8 @@ import { measureAcks } from "./proxies/ack-times.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
 import { createSnapshotServer } from "./proxies/snapshot-server.ts";
+import { createApps } from "./sources/apps.ts";
+import { createVirtualAppSource } from "./sources/virtual-app/virtual-app-source.ts";
 
 /** What a supervisor wants to know. */
 export interface ManagerReady {
@@ -88,6 +88,9 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   if (!signal.aborted) throw leadership.lost.reason;
 }
 
+/** The kinds of objects that describe apps. */
+const createSources = () => [createVirtualAppSource()];
+
 type Base = Awaited<ReturnType<typeof createBase>>;
 type PodWatches = ReturnType<typeof createPodWatches>;
 type Servers = ReturnType<typeof createServers>;
@@ -101,23 +104,25 @@ async function createBase(config: ManagerConfig) {
   const kubeconfig = config.kubeconfig === "" ? {} : { kubeconfig: config.kubeconfig };
   const client = createKubeClient(await loadConnection({ env: processEnv(), userAgent, ...kubeconfig }));
   const informers = createInformers({ client, clock, random, log });
+  const sources = createSources();
+  const apps = createApps(informers, sources);
   const observed = createManagerMetrics({ metricsRegistry });
   const registry = createProxyRegistry({ log, ...measureAcks(clock, observed) });
   const metrics = createControllerMetrics(metricsRegistry);
-  return { config, log, clock, random, client, informers, registry, observed, metrics, metricsRegistry };
+  return { config, log, clock, random, client, informers, sources, apps, registry, observed, metrics, metricsRegistry };
 }
 
 /** Pods are followed before this replica leads, so that it knows then who was removed just before. */
-function createPodWatches({ config, informers, clock, log }: Base) {
-  const apps = informers.store(VIRTUAL_APPS);
+function createPodWatches({ config, informers, apps, registry, clock, log }: Base) {
   const pods = createPodWatch({ informers, apps, log });
   const followed = createPodWatch({ informers, apps, log });
-  const gone = createGonePods({ clock, tokenCacheMs: config.apiServerTokenCacheMs });
-  const endFollowing = gone.follow(followed);
+  const past = createPodHistory({ clock, tokenCacheMs: config.apiServerTokenCacheMs });
+  const endFollowing = past.follow(followed);
+  recordPods(pods, past, registry);
   return {
     pods,
     followed,
-    gone,
+    past,
     async beginToLead() {
       endFollowing();
       await followed.stop(); // its stores are not shared: what is led by is listed anew
@@ -127,8 +132,7 @@ function createPodWatches({ config, informers, clock, log }: Base) {
 
 /** What every replica runs. */
 function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, leaderElsewhere, epochs }: ReplicaLeadership) {
-  const { config, informers, registry, clock, log, metricsRegistry } = base;
-  const apps = informers.store(VIRTUAL_APPS);
+  const { config, apps, registry, clock, log, metricsRegistry } = base;
   const serverNames = [...config.serverNames, ...hostOf(config.webhookUrl)];
   const mesh =
     config.identity === "mesh"
@@ -166,26 +170,22 @@ function createControllers(
   parts: PodWatches & Servers & { readonly events: EventRecorder; readonly leadership: ReplicaLeadership },
 ) {
   const { config } = base;
-  const { pods, gone, events, mesh, webhooks, snapshots, leadership } = parts;
+  const { pods, past, events, mesh, webhooks, snapshots, leadership } = parts;
   const status = (): ManagerStateStatus => ({
     namespace: config.namespace,
     endpoints: [{ name: config.podName, podIP: config.podIP, leader: true }],
     ports: { grpcLeaderElectionPort: snapshots.port, grpcNonLeaderElectionPort: snapshots.port },
   });
   const states = addManagerStateController({ ...base, status });
-  const { isLeader } = leadership;
-  const apps = addVirtualAppController({ ...base, pods, gone, events, isLeader, settleMs: config.restartSettleMs });
   const target = { namespace: config.namespace, serviceName: config.serviceName, url: config.webhookUrl };
-  const size = { isTooLarge: false };
-  const entries =
-    mesh && webhooks
-      ? [
-          addWebhookConfigurationController({ ...base, target, size, identity: mesh.identity }),
-          addInjectionStatusController({ ...base, target, size }),
-        ]
-      : [];
+  const entries = webhooks && { target, size: { isTooLarge: false } };
+  const { isLeader } = leadership;
+  const common = { ...base, pods, past, events, isLeader, settleMs: config.restartSettleMs, webhooks: entries };
+  const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
-  return { states, all: [apps, states, ...trust, ...entries] };
+  const configurations =
+    mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
+  return { states, all: [...apps, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {

@@ -1,5 +1,6 @@
 // Injected pods before the real API server: Pod Security "restricted" is enforced on their namespace, the service-account admission gives
 // them their token, and the server defaults what it defaults. Everything is a dry run: what is asked is what admission says.
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { NAMESPACES } from "../../src/kube/client/resources.ts";
@@ -11,6 +12,7 @@ import { eventually } from "../support/eventually.ts";
 import { SETTINGS } from "../support/injection.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { appOf } from "../support/source-apps.ts";
 
 const NAMESPACE = "ops";
 const ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -72,7 +74,7 @@ describeWithKube("an injected pod", () => {
 
   /** As the webhook does it: the service-account admission has seen the pod before, and sees it again afterwards. */
   async function inject(pod: unknown, settings: Partial<InjectionSettings> = {}) {
-    const request = { namespace: NAMESPACE, apps: APPS, settings: { ...SETTINGS, ...settings } };
+    const request = { namespace: NAMESPACE, apps: APPS.map(appOf), settings: { ...SETTINGS, ...settings } };
     const first = injectPod({ ...request, pod: await admitted(pod) });
     if (first.kind !== "changed") throw new Error(JSON.stringify(first));
     const stored = await admitted(first.pod);

@@ -9,7 +9,7 @@ import { podKey } from "../../src/manager/facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import type { Issue } from "../../src/manager/plan/issue.ts";
 import { nextIssue } from "../../src/manager/plan/issue.ts";
-import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
+import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { podClaims, tableInForce } from "../../src/manager/plan/pod-claims.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
@@ -315,7 +315,7 @@ function reconcile(world: World): AppPlan {
   const common = { app: APP, pods, factsOf };
   const plan = world.isDeleting
     ? planDissolution({ ...common, lockName: "lock", namespaces: [...bySpec.classOf.keys()] })
-    : planRoute({
+    : planApp({
         ...common,
         bySpec,
         isPaused,

@@ -1,5 +1,6 @@
 // Any pod, any annotations, any meddling by other webhooks between two calls: what is injected is complete, is the same the second time,
 // and leaves the user's containers, their order and their other variables alone.
+
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { INTERCEPT_MODES } from "../../src/api/annotations.ts";
@@ -8,6 +9,7 @@ import type { Injection } from "../../src/manager/injection/injection.ts";
 import type { Container, PodManifest } from "../../src/manager/injection/pod-manifest.ts";
 import { budget } from "../support/fuzz.ts";
 import { applyPatch, SETTINGS } from "../support/injection.ts";
+import { appOf } from "../support/source-apps.ts";
 
 const OURS = ["ctrlmesh-iptables", "ctrlmesh-proxy"];
 const TAKEN = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS", "KUBECONFIG"];
@@ -70,7 +72,7 @@ function inject(object: unknown, mode: string): Injection {
     ...app,
     metadata: { ...app.metadata, annotations: { "ctrlmesh.kruise.io/intercept": mode } },
   }));
-  return injectPod({ pod: object, namespace: "ops", apps, settings: SETTINGS });
+  return injectPod({ pod: object, namespace: "ops", apps: apps.map(appOf), settings: SETTINGS });
 }
 
 const without = ({ env: _, volumeMounts: __, ...rest }: Container) => rest;

@@ -8,15 +8,17 @@ import type { Resource } from "../../src/kube/client/resource.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { createVirtualAppReconciler } from "../../src/manager/controllers/virtual-app/reconciler.ts";
-import { createOlderPods } from "../../src/manager/facts/older-pods.ts";
+import { createAppReconciler } from "../../src/manager/controllers/app/reconciler.ts";
+import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createAdmission } from "../../src/manager/proxies/admit-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/proxies/registration-tables.ts";
 import { createSnapshotEncoder } from "../../src/manager/proxies/snapshot-encoder.ts";
+import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
+import { appsIn } from "../support/source-apps.ts";
 import { ModelStream, routeTable, serialize } from "./mesh-stream.ts";
 
 const log = silentLogger();
@@ -56,19 +58,26 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     },
   };
   const pods = createPodWatch({ informers, apps, log });
+  const source = createVirtualAppSource();
   const registry = createProxyRegistry({ log });
-  pods.onChange((change) => {
-    if (change.type === "deleted") registry.forget(`${change.object.metadata.namespace}/${change.object.metadata.name}`);
-  });
-  pods.onLeft((namespace) => {
-    for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key);
-  });
+  const history = createPodHistory({ clock, tokenCacheMs: 10_000 });
+  recordPods(pods, history, registry);
   // In the model the processes of a pod end before its object does.
-  const gone = { list: () => [] };
-  const older = createOlderPods({ clock });
-  pods.onListed((namespace) => older.listed(namespace, pods.list(namespace) ?? []));
+  const past = { ...history, gone: () => [] };
   const events = { event: (_: KubeObject, __: string, reason: string) => onEvent(reason) };
-  const reconciler = createVirtualAppReconciler({ client, apps, pods, gone, older, namespaces, registry, events, clock, log });
+  const reconciler = createAppReconciler({
+    source,
+    client,
+    store: apps,
+    apps: appsIn(apps),
+    pods,
+    past,
+    namespaces,
+    registry,
+    events,
+    clock,
+    log,
+  });
   const leadership = {
     get epoch() {
       return state.believesToLead ? epoch : undefined;

@@ -4,7 +4,7 @@
 // Left out, since nobody can keep them from overlapping (docs/design.md, limitations): a pod without a proxy that comes when there is an
 // app already, or when a proxy holds something of one (what is done about it all the same: mesh-bare.test.ts); a namespace that is made
 // anew under its name while a proxy is cut off; and a pod that has never been served and is told its first routes by an older manager
-// more than 10 s after another one leads (for 30 s that one believes of no pod that it was never served: older-pods.ts).
+// more than 10 s after another one leads (for 30 s that one believes of no pod that it was never served: pod-history.ts).
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";

@@ -1,5 +1,6 @@
 // Golden tests of the injection: name.in.yaml (a pod as admission sees it, VirtualApps, settings) -> name.out.yaml (what the webhook
 // answers). After a desired change: npx vitest run --project unit test/golden/injection.test.ts -u, and read the difference.
+
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
@@ -7,6 +8,7 @@ import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { injectPod } from "../../src/manager/injection/inject-pod.ts";
 import type { InjectionSettings } from "../../src/manager/injection/injection.ts";
 import { applyPatch, SETTINGS } from "../support/injection.ts";
+import { appOf } from "../support/source-apps.ts";
 
 interface Input {
   readonly settings?: Partial<InjectionSettings>;
@@ -28,7 +30,7 @@ it.each(names)("injects %s", async (name) => {
       spec: { selector },
     });
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    return checked.value;
+    return appOf(checked.value);
   });
   const request = { pod: input.pod, namespace: "ops", apps, settings: { ...SETTINGS, ...input.settings } };
   const before = structuredClone(input.pod);

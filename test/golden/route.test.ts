@@ -5,7 +5,8 @@ import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
-import { compileRoute, type NamespaceFacts } from "../../src/manager/sources/virtual-app/compile-route.ts";
+import type { NamespaceFacts } from "../../src/manager/sources/app.ts";
+import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
 import { tableToWire } from "../../src/wire/snapshot-codec.ts";
 

@@ -5,7 +5,7 @@ import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import { podKey } from "../../src/manager/facts/pod-key.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
 import { type Issue, nextIssue } from "../../src/manager/plan/issue.ts";
-import { type AppPlan, planRoute } from "../../src/manager/plan/plan-app.ts";
+import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import type { RouteTable } from "../../src/route/table.ts";
@@ -63,7 +63,7 @@ export function modelApp(
       return planDissolution({ ...facts, lockName, namespaces: known });
     }
     const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, retainsLosses: onLoss === "Restart" };
-    return planRoute({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
+    return planApp({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
   };
   const send = (model: ModelPod) => {
     if (model.outstanding === undefined && model.wanted?.digest !== model.enforced?.digest) model.outstanding = model.wanted;

@@ -1,5 +1,6 @@
 // A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge when the test says so. The plan is
 // real, the clock is the test's. Each `look` is one reconcile.
+import type { AppStatus, RestartStatus } from "../../src/api/app-status.ts";
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
@@ -8,6 +9,7 @@ import { compileRoute } from "../../src/manager/sources/virtual-app/compile-rout
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { proxyFacts } from "./pod-facts.ts";
+import { specOf } from "./source-apps.ts";
 
 const APP = { namespace: "shop", name: "app" };
 
@@ -88,7 +90,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         world.spec,
         world.namespaces.map((name) => ({ name, labels: {} })),
       );
-      const plan = planApp({ app: APP, spec: world.spec, bySpec, pods: own, factsOf });
+      const plan = planApp({ ...specOf(world.spec), app: APP, bySpec, pods: own, factsOf });
       wanted.clear();
       for (const pod of own) {
         if (!known.has(pod.name) || pod.proxy !== "own") continue;

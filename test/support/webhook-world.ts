@@ -6,13 +6,15 @@ import { createRegistry } from "../../src/base/metrics.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { addWebhooks } from "../../src/manager/admission/add.ts";
-import { addInjectionStatusController } from "../../src/manager/controllers/injection-status/add.ts";
 import { addWebhookConfigurationController } from "../../src/manager/controllers/webhook-configuration/add.ts";
 import { createClusterFacts } from "../../src/manager/facts/cluster-facts.ts";
 import { hasNativeSidecars } from "../../src/manager/injection/native-sidecars.ts";
+import { createApps } from "../../src/manager/sources/apps.ts";
+import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
 import { createFakeIdentity, type FakeIdentity } from "./fake-identity.ts";
+import { addInjectionReadyWriter } from "./injection-ready-writer.ts";
 import type { Kube } from "./kube.ts";
 
 export interface WebhookWorld {
@@ -45,10 +47,14 @@ export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
     const metricsRegistry = createRegistry("test", "0");
     registry.current = metricsRegistry;
     const facts = createClusterFacts(common);
+    const sources = [createVirtualAppSource()];
+    const apps = createApps(informers, sources);
     const webhooks = addWebhooks({
       ...common,
       facts,
       informers,
+      sources,
+      apps,
       identity,
       listen: { host: "127.0.0.1", port },
       settings: ({ gitVersion, kubernetesService }) =>
@@ -69,11 +75,11 @@ export async function startWebhookWorld(kube: Kube): Promise<WebhookWorld> {
         return `https://127.0.0.1:${port}`;
       },
     };
-    const entries = { ...common, informers, identity, target, size: { isTooLarge: false } };
+    const entries = { ...common, informers, sources, apps, identity, target, size: { isTooLarge: false } };
     const metrics = createControllerMetrics(metricsRegistry);
     const controllers = [
       addWebhookConfigurationController({ ...entries, metrics }),
-      addInjectionStatusController({ ...entries, metrics }),
+      addInjectionReadyWriter({ ...entries, metrics }),
     ];
     const abort = new AbortController();
     const parts = [facts, informers, webhooks, ...controllers];

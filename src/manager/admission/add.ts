@@ -1,6 +1,5 @@
 // Puts the webhooks of the manager together: what each path answers, and from what. Called by app.ts.
 
-import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,6 +11,8 @@ import { isStatus } from "../../kube/status.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
+import type { Source } from "../sources/app.ts";
+import type { Apps } from "../sources/apps.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 import { shareReads } from "./shared-reads.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
@@ -27,6 +28,8 @@ export interface WebhooksOptions {
   readonly settings: (cluster: KnownCluster) => InjectionSettings | undefined;
   readonly client: KubeClient;
   readonly informers: Informers;
+  readonly sources: readonly Source[];
+  readonly apps: Apps;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metricsRegistry: Registry;
@@ -37,16 +40,17 @@ const READ_TIMEOUT_MS = 3_000;
 
 /** The server of the webhooks. Every replica runs it. */
 export function addWebhooks(options: WebhooksOptions): WebhookServer {
-  const { client, informers, clock, facts } = options;
+  const { client, informers, sources, apps, clock, facts } = options;
   const read = shareReads(async (app: AppName) => {
-    try {
-      return await client.get(VIRTUAL_APPS, app, { timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 });
-    } catch (error) {
-      if (isStatus(error, "NotFound")) return undefined;
-      throw error;
+    for (const source of sources) {
+      try {
+        return source.appOf(await client.get(source.resource, app, { timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }));
+      } catch (error) {
+        if (!isStatus(error, "NotFound")) throw error;
+      }
     }
+    return undefined;
   }, clock);
-  const apps = informers.store(VIRTUAL_APPS);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
   const inject = createInjectWebhook({ apps, read, settings, clock });
   return createWebhookServer({
@@ -54,8 +58,8 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
     routes: createRoutes({
       inject,
       admit: createAdmitWebhook(inject),
-      validateEarly: createValidateWebhook(NO_SURROUNDINGS),
-      validate: createValidateWebhook({ apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
+      validateEarly: createValidateWebhook({ ...NO_SURROUNDINGS, sources }),
+      validate: createValidateWebhook({ sources, apps, namespaces: informers.store(metadataOnly(NAMESPACES)) }),
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),
   });

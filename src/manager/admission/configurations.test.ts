@@ -1,12 +1,22 @@
 import { describe, expect, it } from "vitest";
+import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
-import { injectionConfiguration, injectionWebhookName, isInjected, validationConfiguration } from "./configurations.ts";
+import { VIRTUAL_APPS } from "../../api/resources.ts";
+import type { App } from "../sources/app.ts";
+import {
+  injectionConfiguration,
+  injectionWebhookName,
+  isInjected,
+  validationConfiguration,
+  type WebhookTarget,
+} from "./configurations.ts";
 
 const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
 const app = (namespace: string, name: string, { metadata = {}, spec = {}, ...more }: Record<string, object> = {}) =>
-  ({ ...sampleVirtualApp({ ...spec }), metadata: { namespace, name, ...metadata }, ...more }) as unknown as VirtualApp;
-const webhooksOf = (...args: Parameters<typeof injectionConfiguration>) => injectionConfiguration(...args).webhooks ?? [];
+  appOf({ ...sampleVirtualApp({ ...spec }), metadata: { namespace, name, ...metadata }, ...more });
+const sources = [{ resource: VIRTUAL_APPS }];
+const entriesOf = (apps: App[], target: WebhookTarget, trustPem: string) => ({ sources, apps, target, trustPem });
+const webhooksOf = (...args: Parameters<typeof entriesOf>) => injectionConfiguration(entriesOf(...args)).webhooks ?? [];
 const BAD_SPEC = { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] };
 
 describe("the injection's configuration", () => {
@@ -34,14 +44,14 @@ describe("the injection's configuration", () => {
 
   it("is the same whatever the order of the apps", () => {
     const apps = [app("b", "x"), app("a", "y"), app("a", "x"), app("a", "x.a")];
-    const one = injectionConfiguration(apps, TARGET, "PEM");
-    expect(injectionConfiguration(apps.toReversed(), TARGET, "PEM")).toEqual(one);
+    const one = injectionConfiguration(entriesOf(apps, TARGET, "PEM"));
+    expect(injectionConfiguration(entriesOf(apps.toReversed(), TARGET, "PEM"))).toEqual(one);
     expect(new Set(one.webhooks?.map(({ name }) => name)).size).toBe(5);
   });
 
   it("asks about VirtualApps before the API server checks them, too", () => {
     const [early] = webhooksOf([], TARGET, "PEM");
-    const [late] = validationConfiguration([], TARGET, "PEM").webhooks ?? [];
+    const [late] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];
     const { service } = late?.clientConfig ?? {};
     const clientConfig = { caBundle: "UEVN", service: { ...service, path: "/validate/early" } };
     expect(early).toEqual({ ...late, clientConfig, reinvocationPolicy: "Never" });
@@ -92,7 +102,8 @@ describe("the validation's configuration", () => {
   it("has one entry an app for its pods as they are in the end, which fails closed as that of the injection", () => {
     const [, injection] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
     const [, admission, ...more] =
-      validationConfiguration([app("ops", "shop"), app("m", "x")], { ...TARGET, namespace: "m" }, "PEM").webhooks ?? [];
+      validationConfiguration(entriesOf([app("ops", "shop"), app("m", "x")], { ...TARGET, namespace: "m" }, "PEM")).webhooks ??
+      [];
     const { reinvocationPolicy: _, name: __, clientConfig: ___, ...same } = injection ?? {};
     expect(more).toEqual([]);
     expect(admission).toMatchObject({ ...same, name: "shop.ops.admit.ctrlmesh.kruise.io", failurePolicy: "Fail" });
@@ -101,7 +112,7 @@ describe("the validation's configuration", () => {
   });
 
   it("ignores failures, since the CRD and the conditions hold without it", () => {
-    const [webhook] = validationConfiguration([], TARGET, "PEM").webhooks ?? [];
+    const [webhook] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];
     expect(webhook).toMatchObject({ failurePolicy: "Ignore", timeoutSeconds: 5, sideEffects: "None" });
     expect(webhook?.rules).toEqual([
       {

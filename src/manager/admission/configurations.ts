@@ -1,11 +1,8 @@
-// The webhook configurations as they should be, from the VirtualApps. Pure. Invariants: the API server calls us for pods that an app
+// The webhook configurations as they should be, from the apps. Pure. Invariants: the API server calls us for pods that an app
 // selects and for no other one, so that nothing else in the cluster depends on the manager; never for the manager's own namespace, or
 // it could not come up again; and equal facts give equal objects, in the same order, with every default written out.
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
 import { validate } from "../../api/problems.ts";
-import { VIRTUAL_APPS } from "../../api/resources.ts";
-import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -13,10 +10,15 @@ import type {
   ValidatingWebhookConfiguration,
   WebhookClientConfig,
 } from "../../kube/client/resources.ts";
-import { admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
+import type { App, Source } from "../sources/app.ts";
+import { hasFinalizer } from "../sources/finalizer.ts";
+import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
+/** The selectors by which the two objects alone are watched, so that rights to read others are not needed. */
+export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME}` };
+export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
 const SUFFIX = "ctrlmesh.kruise.io";
 export const VALIDATION_WEBHOOK_NAME = `virtualapps.validate.${SUFFIX}`;
@@ -35,45 +37,48 @@ export interface WebhookTarget {
 }
 
 /** True if pods are to be injected for this app. */
-export function isInjected(app: VirtualApp, managerNamespace: string): boolean {
-  const { namespace, deletionTimestamp, finalizers = [] } = app.metadata;
-  if (namespace === managerNamespace) return false;
-  const isBringingBack = finalizers.includes(ROUTES_FINALIZER);
-  if (deletionTimestamp !== undefined && !isBringingBack) return false;
-  if (validateVirtualApp(app).ok) return true;
+export function isInjected(app: App, managerNamespace: string): boolean {
+  const { metadata, status } = app.object;
+  if (app.ref.namespace === managerNamespace) return false;
+  const isBringingBack = hasFinalizer(app.object);
+  if (metadata.deletionTimestamp !== undefined && !isBringingBack) return false;
+  if (app.spec !== undefined) return true;
   // An app that was served before goes on being asked for: its pods are refused until it is mended, or until its routes are brought
   // back. Let through, they would run without the proxy, beside those that have one, and own everything.
-  const served = app.status?.routeVersion !== undefined || isBringingBack;
-  return served && validate(labelSelectorSchema, app.spec.selector).ok;
+  const served = status?.routeVersion !== undefined || isBringingBack;
+  return served && validate(labelSelectorSchema, app.pods.selector).ok;
 }
 
-export function injectionConfiguration(
-  apps: readonly VirtualApp[],
-  target: WebhookTarget,
-  trustPem: string,
-): MutatingWebhookConfiguration {
-  const injections = apps
-    .filter((app) => isInjected(app, target.namespace))
-    .map((app) => injectionWebhook(app, target, trustPem))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const early: MutatingWebhook = { ...validationWebhook(target, VALIDATE_EARLY_PATH, trustPem), reinvocationPolicy: "Never" };
-  return { metadata: metadata(MUTATING_NAME), webhooks: [early, ...injections] };
+/** What the configurations are made from. */
+export interface Entries {
+  readonly sources: readonly Pick<Source, "resource">[];
+  readonly apps: readonly App[];
+  readonly target: WebhookTarget;
+  /** PEM: the CAs that the API server is to trust. */
+  readonly trustPem: string;
+}
+
+export function injectionConfiguration(entries: Entries): MutatingWebhookConfiguration {
+  const { target, trustPem } = entries;
+  const injections = injectedApps(entries).map((app) => injectionWebhook(app, target, trustPem));
+  const early: MutatingWebhook = { ...validationWebhook(entries, VALIDATE_EARLY_PATH), reinvocationPolicy: "Never" };
+  return { metadata: metadata(MUTATING_NAME), webhooks: [early, ...inOrder(injections)] };
 }
 
 /** Name of an app's webhook, as the API server says it in refusals. Namespaces hold no dots, so no two apps share one. */
-export function injectionWebhookName({ namespace, name }: ReturnType<typeof appName>): string {
+export function injectionWebhookName({ namespace, name }: AppName): string {
   return `${name}.${namespace}.inject.${SUFFIX}`; // 63 + 63 + 27 characters at most, of 253
 }
 
 /** The entry of one app. */
-export function injectionWebhook(app: VirtualApp, target: WebhookTarget, trustPem: string): MutatingWebhook {
+export function injectionWebhook(app: App, target: WebhookTarget, trustPem: string): MutatingWebhook {
   return {
-    name: injectionWebhookName(appName(app)),
+    name: injectionWebhookName(app.ref),
     admissionReviewVersions: ["v1"],
-    clientConfig: clientConfig(target, injectPath(appName(app)), trustPem),
+    clientConfig: clientConfig(target, injectPath(app.ref), trustPem),
     rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" }],
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": app.metadata.namespace ?? "" } },
-    objectSelector: storedSelector(app.spec.selector),
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": app.ref.namespace } },
+    objectSelector: storedSelector(app.pods.selector),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     reinvocationPolicy: "IfNeeded",
@@ -98,22 +103,25 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-/** VirtualApps, and each app's pods once more, when nobody changes them any more. */
-export function validationConfiguration(
-  apps: readonly VirtualApp[],
-  target: WebhookTarget,
-  trustPem: string,
-): ValidatingWebhookConfiguration {
-  const admissions = apps
-    .filter((app) => isInjected(app, target.namespace))
-    .map((app) => admissionWebhook(app, target, trustPem))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { metadata: metadata(VALIDATING_NAME), webhooks: [validationWebhook(target, VALIDATE_PATH, trustPem), ...admissions] };
+/** The source objects, and each app's pods once more, when no other webhook changes them any more. */
+export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
+  const { target, trustPem } = entries;
+  const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
+  const webhooks = [validationWebhook(entries, VALIDATE_PATH), ...inOrder(admissions)];
+  return { metadata: metadata(VALIDATING_NAME), webhooks };
 }
 
-function admissionWebhook(app: VirtualApp, target: WebhookTarget, trustPem: string): ValidatingWebhook {
+function injectedApps({ apps, target }: Entries): App[] {
+  return apps.filter((app) => isInjected(app, target.namespace));
+}
+
+function inOrder<W extends ValidatingWebhook>(webhooks: readonly W[]): W[] {
+  return webhooks.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): ValidatingWebhook {
   const { reinvocationPolicy: _, ...webhook } = injectionWebhook(app, target, trustPem);
-  const { namespace, name } = appName(app);
+  const { namespace, name } = app.ref;
   return {
     ...webhook,
     name: `${name}.${namespace}.admit.${SUFFIX}`,
@@ -122,21 +130,26 @@ function admissionWebhook(app: VirtualApp, target: WebhookTarget, trustPem: stri
 }
 
 /**
- * Ignore, so that no VirtualApp is stuck (nor its finalizer) while the manager is away: what must hold by all means stands in the
+ * Ignore, so that no object is stuck (nor its finalizer) while the manager is away: what must hold by all means stands in the
  * CRD's CEL rules, and the condition Accepted tells the rest.
  *
  * It stands among the mutating webhooks too, though it changes nothing: those are asked before the API server checks the CRD's schema
  * and CEL rules, which would tell only some of the problems, and none with the nearest match. The validating one sees the object as it
  * is in the end.
  */
-function validationWebhook(target: WebhookTarget, path: string, trustPem: string): ValidatingWebhook {
-  const { group, version, resource } = VIRTUAL_APPS;
-  const rule = { apiGroups: [group], apiVersions: [version], resources: [resource], operations: ["CREATE", "UPDATE"] };
+function validationWebhook({ sources, target, trustPem }: Entries, path: string): ValidatingWebhook {
+  const rules = sources.map(({ resource: { group, version, resource } }) => ({
+    apiGroups: [group],
+    apiVersions: [version],
+    resources: [resource],
+    operations: ["CREATE", "UPDATE"],
+    scope: "Namespaced" as const,
+  }));
   return {
     name: VALIDATION_WEBHOOK_NAME,
     admissionReviewVersions: ["v1"],
     clientConfig: clientConfig(target, path, trustPem),
-    rules: [{ ...rule, scope: "Namespaced" }],
+    rules,
     namespaceSelector: {},
     objectSelector: {},
     failurePolicy: "Ignore",
@@ -155,8 +168,4 @@ function clientConfig({ namespace, serviceName, url }: WebhookTarget, path: stri
 // AKS edits the webhooks of others unless the label is there, and we would edit them back, for ever.
 function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
-}
-
-function appName({ metadata: { namespace = "", name = "" } }: VirtualApp) {
-  return { namespace, name };
 }

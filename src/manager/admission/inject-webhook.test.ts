@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
+import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -50,8 +51,9 @@ describe("the injecting webhook", () => {
   const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, signal = new AbortController().signal) => {
     const resource = { group: "", version: "v1", resource: "pods" };
     const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more };
-    const read = async () => (newest === undefined ? apps.get("shop", "ops") : newest.app);
-    return createInjectWebhook({ apps, read, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(
+    const found = () => (newest === undefined ? apps.get("shop", "ops") : newest.app);
+    const read = async () => found() && appOf(found());
+    return createInjectWebhook({ apps: appsIn(apps), read, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(
       request,
       signal,
     );
@@ -155,7 +157,7 @@ describe("the injecting webhook", () => {
     apps.replace([app("shop")]);
     const first = await ask();
     const lookAt = (object: object) => {
-      const inject = createInjectWebhook({ apps, read: async () => undefined, settings: () => settings, clock });
+      const inject = createInjectWebhook({ apps: appsIn(apps), read: async () => undefined, settings: () => settings, clock });
       const resource = { group: "", version: "v1", resource: "pods" };
       const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object };
       return createAdmitWebhook(inject)({ namespace: "ops", name: "shop" })(request, new AbortController().signal);

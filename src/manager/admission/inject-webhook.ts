@@ -1,27 +1,26 @@
 // The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
 // injected or refused, in words, and never let through as it is, since it would own everything beside the others; but for an app
 // that does not select the pod (any more), or that is being deleted and has brought its routes back. Reads stores only, so a dry run changes nothing.
-import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
-import { formatProblem } from "../../api/problems.ts";
-import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
 import type { Clock } from "../../base/clock.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { Store } from "../../runtime/store.ts";
 import { injectPod } from "../injection/inject-pod.ts";
 import type { Injection, InjectionSettings } from "../injection/injection.ts";
+import { type App, isLive } from "../sources/app.ts";
+import type { Apps } from "../sources/apps.ts";
+import { hasFinalizer } from "../sources/finalizer.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { AppName, Review } from "./webhook.ts";
 
 export interface InjectOptions {
-  readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "onChange" | "hasSynced">;
+  readonly apps: Apps;
   /** The app as the API server has it now; undefined if it has none. The store may be behind what the API server asks by. */
-  readonly read: (app: AppName) => Promise<VirtualApp | undefined>;
+  readonly read: (app: AppName) => Promise<App | undefined>;
   /** Undefined while what pods have to be told is not known yet. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
-  /** How long to wait for a VirtualApp that this replica has not heard of yet; default 2,000. */
+  /** How long to wait for an app that this replica has not heard of yet; default 2,000. */
   readonly waitMs?: number;
 }
 
@@ -30,31 +29,31 @@ export function createInjectWebhook({ apps, read, settings, clock, waitMs = 2_00
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
-    if (!apps.hasSynced) throw notYet("has not listed the VirtualApps yet");
+    if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const known = settings();
     if (known === undefined) throw notYet("does not know the address of the API server yet");
     const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
     // An app that was made anew under its name, or this replica's watch hangs: before a pod is let through as it is, that is made sure of.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
     if (app === undefined) {
-      const message = `there is no VirtualApp ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
+      const message = `there is no app ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
-    const others = apps.list(name.namespace).filter(({ metadata }) => metadata.name !== name.name);
+    const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== name.name);
     return judgePod(app, request, [app, ...others], known);
   };
 }
 
 /** True if the pod is not to be let through as it is. */
-function asksFor(app: VirtualApp, { object }: AdmissionRequest): boolean {
-  return isLive(app) && matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels);
+function asksFor(app: App, { object }: AdmissionRequest): boolean {
+  return isLive(app) && matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels);
 }
 
-async function readNow(read: InjectOptions["read"], name: AppName): Promise<VirtualApp | undefined> {
+async function readNow(read: InjectOptions["read"], name: AppName): Promise<App | undefined> {
   try {
     return await read(name);
   } catch {
-    throw notYet(`cannot read VirtualApp ${name.namespace}/${name.name} now`);
+    throw notYet(`cannot read app ${name.namespace}/${name.name} now`);
   }
 }
 
@@ -68,39 +67,33 @@ export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppN
     if (!answer.allowed) return answer;
     const changed = (answer.patch ?? []).map(({ path }) => path);
     if (changed.length === 0) return { allowed: true };
-    const message = `the pod is one of VirtualApp ${name.name} and is not injected as it must be (${changed.join(", ")}): a webhook that was asked after ctrlmesh's has changed its labels, or taken changes back; let the workload's template have the labels, or let that webhook leave the pod alone`;
+    const message = `the pod is one of app ${name.name} and is not injected as it must be (${changed.join(", ")}): a webhook that was asked after ctrlmesh's has changed its labels, or taken changes back; let the workload's template have the labels, or let that webhook leave the pod alone`;
     return { allowed: false, reason: "Forbidden", message };
   };
 }
 
-function judgePod(
-  app: VirtualApp,
-  { object }: AdmissionRequest,
-  all: readonly VirtualApp[],
-  settings: InjectionSettings,
-): AdmissionAnswer {
-  const { namespace = "", name = "" } = app.metadata;
+function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], settings: InjectionSettings): AdmissionAnswer {
+  const { kind, namespace, name } = app.ref;
   // The webhook configuration can be a moment behind.
-  if (!matchesSelector(app.spec.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
+  if (!matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
   if (!isLive(app)) return answerWhileDeleted(app);
-  const checked = validateVirtualApp(app);
-  if (!checked.ok) {
-    const problems = checked.problems.map(formatProblem).join("; ");
+  if (app.spec === undefined) {
+    const problems = app.problems.join("; ");
     return {
       allowed: false,
       reason: "Forbidden",
-      message: `VirtualApp ${name} is not valid, so its pods get no route: ${problems}`,
+      message: `${kind} ${name} is not valid, so its pods get no route: ${problems}`,
     };
   }
   return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
 }
 
 // Until its routes are brought back, other subsets still own namespaces: nobody may come beside them who sees no routes.
-function answerWhileDeleted({ metadata: { name = "", finalizers = [] } }: VirtualApp): AdmissionAnswer {
-  if (!finalizers.includes(ROUTES_FINALIZER)) {
-    return { allowed: true, warnings: [`VirtualApp ${name} is being deleted: the pod is not injected`] };
+function answerWhileDeleted({ ref: { kind, name }, object }: App): AdmissionAnswer {
+  if (!hasFinalizer(object)) {
+    return { allowed: true, warnings: [`${kind} ${name} is being deleted: the pod is not injected`] };
   }
-  const message = `VirtualApp ${name} is being deleted, and its namespaces are brought back under one owner first; the pod can be made, without a proxy, when the VirtualApp is gone`;
+  const message = `${kind} ${name} is being deleted, and its namespaces are brought back under one owner first; the pod can be made, without a proxy, when the ${kind} is gone`;
   return { allowed: false, reason: "Forbidden", message };
 }
 
@@ -118,16 +111,11 @@ function answerOf(injection: Injection): AdmissionAnswer {
   }
 }
 
-function isLive({ metadata }: VirtualApp): boolean {
-  return metadata.deletionTimestamp === undefined;
-}
-
 function whyNotAPod({ resource, operation, subResource = "", namespace, object }: AdmissionRequest, app: AppName) {
   if (resource.group !== "" || resource.resource !== "pods" || subResource !== "" || operation !== "CREATE") {
     return `this webhook is asked about the creation of pods, not about ${operation} of ${resource.resource}`;
   }
-  if (namespace !== app.namespace)
-    return `the pods of namespace ${namespace} are not those of VirtualApp ${app.namespace}/${app.name}`;
+  if (namespace !== app.namespace) return `the pods of namespace ${namespace} are not those of app ${app.namespace}/${app.name}`;
   return object === undefined || object === null ? "the review carries no pod" : undefined;
 }
 
@@ -144,14 +132,14 @@ function untilKnown(
   clock: Clock,
   waitMs: number,
   signal: AbortSignal,
-): Promise<VirtualApp | undefined> {
-  const { promise, resolve } = Promise.withResolvers<VirtualApp | undefined>();
+): Promise<App | undefined> {
+  const { promise, resolve } = Promise.withResolvers<App | undefined>();
   const timer = clock.after(waitMs, () => resolve(undefined));
   const gone = () => resolve(undefined);
   signal.addEventListener("abort", gone, { once: true });
   const unsubscribe = apps.onChange(({ type, object }) => {
     const { metadata } = object;
-    if (type !== "deleted" && metadata.name === name && metadata.namespace === namespace) resolve(object);
+    if (type !== "deleted" && metadata.name === name && metadata.namespace === namespace) resolve(apps.get(name, namespace));
   });
   return promise.finally(() => {
     timer.cancel();

@@ -1,4 +1,4 @@
-// Reads of VirtualApps for the injecting webhook. Whoever reaches its port can cause one, without proving who it is, and the manager's
+// Reads of source objects for the injecting webhook. Whoever reaches its port can cause one, without proving who it is, and the manager's
 // requests share the API server's patience with those that renew its lease. Invariants: an app is read a few times a second at most,
 // however many ask; and what is given was read after it was asked for.
 import { type Clock, sleep } from "../../base/clock.ts";

@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createStore } from "../../runtime/store.ts";
+import { createVirtualAppSource } from "../sources/virtual-app/virtual-app-source.ts";
 import type { AdmissionRequest } from "./admission-review.ts";
 import { createValidateWebhook } from "./validate-webhook.ts";
 
 describe("the validating webhook", () => {
   const apps = createStore<VirtualApp>(() => undefined);
   const namespaces = createStore<KubeObject>(() => undefined);
-  const review = createValidateWebhook({ apps, namespaces });
+  const review = createValidateWebhook({ sources: [createVirtualAppSource()], apps: appsIn(apps), namespaces });
   const resource = { group: "ctrlmesh.kruise.io", version: "v1alpha1", resource: "virtualapps" };
   const ask = (more: Partial<AdmissionRequest>) =>
     review({ uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", ...more }, new AbortController().signal);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { appOf } from "../../../test/support/source-apps.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { appPods, type PodView } from "./app-pods.ts";
 import { INJECTED_LABEL } from "./injected-pod.ts";
@@ -11,7 +12,8 @@ const pod = (labels: Record<string, string>, status: Pod["status"] = { phase: "R
   metadata: { namespace: "ops", name: "p", labels },
   ...(status === undefined ? {} : { status }),
 });
-const read = (...pods: Pod[]) => appPods({ name: "shop", spec }, pods)[0];
+const { pods: selection } = appOf({ metadata: { name: "shop" }, spec });
+const read = (...pods: Pod[]) => appPods(selection, pods)[0];
 const proxyStatus = (more: Partial<ContainerStatus>): Pod["status"] => ({
   phase: "Running",
   initContainerStatuses: [{ name: "ctrlmesh-proxy", ready: false, restartCount: 0, ...more }],
@@ -40,7 +42,7 @@ describe("which pods are an app's", () => {
       ...more,
     });
     const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
-      appPods({ name: "shop", spec }, [{ ...pod({ [INJECTED_LABEL]: label }, status), spec: carrying }], view(more))[0];
+      appPods(selection, [{ ...pod({ [INJECTED_LABEL]: label }, status), spec: carrying }], view(more))[0];
     // Told by what the proxy has said.
     expect(see("store", { appsOf: () => ["store", "shop"] })).toMatchObject({ proxy: "other-app", injectedFor: "store" });
     expect(see("store", { appsOf: () => ["store"] })).toBeUndefined();
@@ -114,7 +116,7 @@ describe("whether a pod may be at work", () => {
     const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
     const placed = { ...starting, spec: { containers: [], nodeName: "n" } };
     const see = (each: Pod, isStatusLate: boolean) =>
-      appPods({ name: "shop", spec }, [each], {
+      appPods(selection, [each], {
         isApp: () => true,
         appsOf: () => undefined,
         isStatusLate: () => isStatusLate,
@@ -136,7 +138,7 @@ describe("whether a pod may be at work", () => {
       const status = { phase: "Pending", initContainerStatuses: inits, containerStatuses: apps };
       const each = { ...pod(own, status), spec: { nodeName: "n", containers: [{ name: "manager" }] } };
       const all = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false, wasHereBefore: () => false, ...view };
-      return appPods({ name: "shop", spec }, [each], all)[0];
+      return appPods(selection, [each], all)[0];
     };
     it("is not at work: nobody has told its proxy anything", () => {
       expect(see({})).toMatchObject({ running: false });

@@ -1,9 +1,8 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless it is certain that its operator is not, since
 // what runs may write; and a pod leaves the facts only with its object, whatever happens to its labels.
-import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import { subsetOfPod } from "../sources/virtual-app/subsets.ts";
+import type { PodSelection } from "../sources/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
 
@@ -14,7 +13,7 @@ export interface AppPod {
   readonly subset: string;
   /** Whose proxy the pod carries: this app's, another one's or nobody knows whose, or none. */
   readonly proxy: "own" | "other-app" | "none";
-  /** The VirtualApp that its label names, if the proxy is foreign and there is such a label. */
+  /** The app that its label names, if the proxy is foreign and there is such a label. */
   readonly injectedFor?: string;
   /** The operator in it may be at work. */
   readonly running: boolean;
@@ -31,7 +30,7 @@ export interface AppPod {
 
 /** What is known of pods beside their objects. */
 export interface PodView {
-  /** There is a VirtualApp of that name in their namespace. */
+  /** There is an app of that name in their namespace. */
   isApp(name: string): boolean;
   /** The names of the apps whose routes the pod's proxy may enforce; undefined if it has not said so to this manager. */
   appsOf(pod: PodKey): readonly string[] | undefined;
@@ -52,32 +51,24 @@ const OBJECTS_ALONE: PodView = {
  * True if the pod may be the app's: injected for it, selected by it, with a proxy that may enforce its routes, or with a proxy of which
  * nothing says whose it is. An app is told of pods that are another one's rather than not of its own.
  */
-export function isPodOf(
-  app: { readonly name: string; readonly spec: Pick<VirtualAppSpec, "selector"> },
-  pod: Pod,
-  view = OBJECTS_ALONE,
-): boolean {
+export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
   const injected = labels?.[INJECTED_LABEL];
-  if (injected === app.name || matchesSelector(app.spec.selector ?? {}, labels)) return true;
+  if (injected === app.name || matchesSelector(app.selector, labels)) return true;
   const apps = view.appsOf(podKey({ namespace, name })) ?? [];
   if (apps.length > 0 || !carriesProxy(pod)) return apps.includes(app.name);
   return injected === undefined || (!view.isApp(injected) && !hasEnded(pod) && mayBeAtWork(pod, view));
 }
 
 /** The app's pods, by name. */
-export function appPods(
-  app: { readonly name: string; readonly spec: VirtualAppSpec },
-  pods: readonly Pod[],
-  view = OBJECTS_ALONE,
-): AppPod[] {
+export function appPods(app: PodSelection, pods: readonly Pod[], view = OBJECTS_ALONE): AppPod[] {
   return pods
     .filter((pod) => isPodOf(app, pod, view))
     .map((pod) => appPod(app, pod, view))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, pod: Pod, view: PodView): AppPod {
+function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
   const { metadata, status } = pod;
   const labels = metadata.labels ?? {};
   const proxy = proxyOf(app.name, pod);
@@ -87,7 +78,7 @@ function appPod(app: { readonly name: string; readonly spec: VirtualAppSpec }, p
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
     uid: metadata.uid ?? "",
-    subset: subsetOfPod(app.spec, labels),
+    subset: app.subsetOf(labels),
     proxy,
     ...(injectedFor === undefined ? {} : { injectedFor }),
     running: !ended && mayBeAtWork(pod, view),

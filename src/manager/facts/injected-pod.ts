@@ -1,7 +1,7 @@
 // By what a pod shows that it carries the proxy. The injection writes these names; admission of proxies and plan read them.
 import type { Pod } from "../../kube/client/resources.ts";
 
-/** Label of the pods that carry the proxy; its value is the VirtualApp's name. */
+/** Label of the pods that carry the proxy; its value is the app's name. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 
 /** The proxy's container: an init container with restartPolicy Always, or a plain one where there are no native sidecars. */

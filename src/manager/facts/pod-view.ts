@@ -1,28 +1,26 @@
-// What the VirtualApp controller knows of pods beside their objects: see PodView.
-import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { Store } from "../../runtime/store.ts";
+// What is known of the pods of one namespace beside their objects: see PodView. Called by the controllers of apps.
+import type { Apps } from "../sources/apps.ts";
 import type { PodView } from "./app-pods.ts";
-import type { OlderPods } from "./older-pods.ts";
+import type { PastOfPods } from "./pod-history.ts";
 import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
 
 export interface PodViewSources {
-  readonly apps: Pick<Store<VirtualApp>, "get">;
-  readonly registry: { readonly facts: FactsOf };
-  /** Default: the status of every pod is believed. */
-  readonly older?: Pick<OlderPods, "has" | "wasListed">;
+  /** Of all source kinds. */
+  readonly apps: Pick<Apps, "get">;
+  readonly factsOf: FactsOf;
+  readonly past: Pick<PastOfPods, "isStatusLate" | "wasHereBefore">;
 }
 
-/** The view of the pods of one namespace. */
-export function podViewIn(namespace: string, { apps, registry, older }: PodViewSources): PodView {
+export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSources): PodView {
   return {
     isApp: (name) => apps.get(name, namespace) !== undefined,
-    appsOf: (pod) => appsIn(registry.facts(pod)),
-    isStatusLate: (pod) => older?.has(pod) ?? false,
-    wasHereBefore: (pod) => older?.wasListed(pod) ?? false,
+    appsOf: (pod) => appsIn(factsOf(pod)),
+    isStatusLate: past.isStatusLate,
+    wasHereBefore: past.wasHereBefore,
   };
 }
 
-/** The names of the apps whose routes a proxy may enforce; undefined if not all is known. A pod is told of apps of its namespace alone. */
+/** The names of the apps whose routes a proxy may enforce; undefined if not all is known. A proxy has routes of its own namespace alone. */
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
   if (facts === undefined || facts.unresolved) return undefined;
   return [facts.enforced, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);

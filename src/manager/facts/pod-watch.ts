@@ -1,16 +1,17 @@
-// The pods that may belong to an app: those of namespaces that have a VirtualApp, and no others, so that the rest of the cluster costs
+// The pods that may belong to an app: those of namespaces that have an app, and no others, so that the rest of the cluster costs
 // nothing. All pods of such a namespace and not only those with some label: a pod that loses a label goes on running, and must not
 // look as if it were gone.
 //
 // Invariant: a namespace's pods are undefined, and not none, until they have been listed since the watch began, and who asked for that
 // was told. One runs while this replica leads: what an older leader has let in is in its list, and a watch that was there before
-// could lag behind it. Another one runs before that, for gone-pods.ts.
-import type { VirtualApp } from "../../api/virtual-app.ts";
+// could lag behind it. Another one runs before that, for pod-history.ts.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import type { Informer, Informers } from "../../runtime/informers.ts";
-import type { Change, ChangeHandler, Store } from "../../runtime/store.ts";
+import type { Change, ChangeHandler } from "../../runtime/store.ts";
+import type { Apps } from "../sources/apps.ts";
 
 /** The pods of namespaces. */
 export interface PodLists {
@@ -23,13 +24,13 @@ export interface PodWatch extends PodLists, Runnable {
   onChange(handler: ChangeHandler<Pod>): void;
   /** Calls the handler with each namespace whose pods have become known. */
   onListed(handler: (namespace: string) => void): void;
-  /** Calls the handler with each namespace whose last VirtualApp is gone. */
+  /** Calls the handler with each namespace whose last app is gone. */
   onLeft(handler: (namespace: string) => void): void;
 }
 
 export interface PodWatchOptions {
   readonly informers: Pick<Informers, "acquire">;
-  readonly apps: Store<VirtualApp>;
+  readonly apps: Pick<Apps, "onChange">;
   readonly log: Logger;
 }
 
@@ -72,7 +73,7 @@ export function createPodWatch({ informers, apps, log }: PodWatchOptions): PodWa
     informer.release().catch((error: unknown) => log.error({ err: error, namespace }, "watch of pods could not be ended"));
   }
 
-  function follow({ type, object }: Change<VirtualApp>): void {
+  function follow({ type, object }: Change<KubeObject>): void {
     const { namespace = "", name = "" } = object.metadata;
     const entry = watched.get(namespace);
     if (type !== "deleted") {

@@ -1,5 +1,5 @@
 // Which namespaces were created a moment ago: `kubectl create namespace` followed by `kubectl label namespace` takes them from the
-// default subset before anything is in them. Used by the VirtualApp reconciler.
+// default subset before anything is in them. Used by the reconciler of apps.
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
 

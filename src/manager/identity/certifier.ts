@@ -1,5 +1,5 @@
 // Signs a proxy's key for the pod that its token names. Invariant: only pods that carry the proxy get a certificate, and only for P-256
-// keys. The app need not exist, since a proxy serves its operator after the VirtualApp is gone. The server of certificates calls it.
+// keys. The app need not exist, since a proxy serves its operator after the app is gone. The server of certificates calls it.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -46,7 +46,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
   const { identity, pods, client, clusterIPs, clusterDomain, lifetimeMs, clock } = options;
   const limiter = createLimiter({ concurrency: CONCURRENCY, maxWaiting: MAX_WAITING });
 
-  // A pod may be in no store: its namespace has no VirtualApp any more, or the pod is new. Then the API server is asked.
+  // A pod may be in no store: its namespace has no app any more, or the pod is new. Then the API server is asked.
   async function find({ namespace, name, uid }: PodIdentity): Promise<Pod | undefined> {
     for (const lists of pods) {
       const pod = lists.get(name, namespace);

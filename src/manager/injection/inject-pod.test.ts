@@ -1,7 +1,9 @@
 // What the golden files (test/golden/injection) do not show: what an injected pod looks like when others have changed it, and what is not
 // believed.
+
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
+import { appOf } from "../../../test/support/source-apps.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { injectPod } from "./inject-pod.ts";
 import type { InjectionSettings } from "./injection.ts";
@@ -20,7 +22,7 @@ const operatorPod = (): PodManifest => ({
 });
 
 function inject(pod: unknown, settings: Partial<InjectionSettings> = {}, apps = [APP]) {
-  return injectPod({ pod, namespace: "ops", apps, settings: { ...SETTINGS, ...settings } });
+  return injectPod({ pod, namespace: "ops", apps: apps.map(appOf), settings: { ...SETTINGS, ...settings } });
 }
 
 function injected(pod: unknown, settings: Partial<InjectionSettings> = {}): PodManifest {

@@ -31,41 +31,41 @@ export function injectPod(request: InjectionRequest): Injection {
 }
 
 // One without a term would select everything. The API server has refused it, but a broken object must not stop the pods of the others.
-function selects({ spec }: App, { metadata }: PodManifest): boolean {
-  return countTerms(spec?.selector) > 0 && matchesSelector(spec.selector, metadata.labels);
+function selects({ pods }: App, { metadata }: PodManifest): boolean {
+  return countTerms(pods.selector) > 0 && matchesSelector(pods.selector, metadata.labels);
 }
 
 function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {
   const { annotations } = pod.metadata;
   const options = podOptions(annotations);
-  const plan = planInjection(options, app.metadata.annotations, request.settings, pod.spec.terminationGracePeriodSeconds);
+  const plan = planInjection(options, app.object.metadata.annotations, request.settings, pod.spec.terminationGracePeriodSeconds);
   const warnings = warningsOf(pod, plan);
   const refusals = [
     ...appRefusals(app),
     ...annotationRefusals(annotations, options),
     ...specRefusals(pod.spec, plan, ourVolumes(plan.mode)),
   ];
-  const name = app.metadata.name ?? "";
-  if (refusals.length > 0) return refused(`${podText(request, pod)} of VirtualApp ${name}`, refusals, warnings);
+  const { kind, name } = app.ref;
+  if (refusals.length > 0) return refused(`${podText(request, pod)} of ${kind} ${name}`, refusals, warnings);
   const injected = buildPod(pod, name, plan);
   const patch = patchBetween(pod, injected);
   if (patch.length === 0) return { kind: "unchanged", app: name, warnings };
   return { kind: "changed", app: name, pod: injected, patch, warnings };
 }
 
-// The VirtualApp's own admission refuses them too, but it may have been away.
-function appRefusals({ metadata }: App): Refusal[] {
-  return [...virtualAppAnnotations(metadata)]
+// The app's own admission refuses them too, but it may have been away.
+function appRefusals({ ref, object }: App): Refusal[] {
+  return [...virtualAppAnnotations(object.metadata)]
     .filter(({ path: [, annotation] }) => annotation === INTERCEPT || annotation === HOST_ALIASES)
     .map(({ path, message }) => {
-      const where = `VirtualApp ${metadata.name ?? ""}: ${formatPath(["metadata", ...path])}`;
+      const where = `${ref.kind} ${ref.name}: ${formatPath(["metadata", ...path])}`;
       return { reason: "BadAnnotation", message: `${where}: ${message}` };
     });
 }
 
 function severalApps(apps: readonly App[]): Refusal {
-  const names = apps.map(({ metadata }) => metadata.name ?? "").sort();
-  const message = `the VirtualApps ${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
+  const names = apps.map(({ ref }) => ref.name).sort();
+  const message = `the ${apps[0]?.ref.kind}s ${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
   return { reason: "SeveralApps", message };
 }
 

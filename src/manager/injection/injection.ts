@@ -5,7 +5,7 @@
 //   changed   => allowed, patch (JSONPatch) of `injection.patch`, warnings
 //   unchanged => allowed, no patch, warnings
 //   refused   => not allowed, status {code: 403, reason: "Forbidden", message: injection.message}, warnings
-import type { VirtualApp } from "../../api/virtual-app.ts";
+import type { App } from "../sources/app.ts";
 import type { PatchOperation } from "./json-patch.ts";
 import type { PodManifest, Resources } from "./pod-manifest.ts";
 
@@ -15,8 +15,8 @@ export interface InjectionRequest {
   readonly pod: unknown;
   /** The namespace of the admission request; the pod itself may not say it. */
   readonly namespace: string;
-  /** The VirtualApps of that namespace; those that do not select the pod are passed over. */
-  readonly apps: readonly Pick<VirtualApp, "metadata" | "spec">[];
+  /** The apps of that namespace; those that do not select the pod are passed over. */
+  readonly apps: readonly Pick<App, "ref" | "object" | "pods">[];
   readonly settings: InjectionSettings;
 }
 
@@ -46,7 +46,7 @@ export interface InjectionSettings {
 export type Injection =
   | {
       readonly kind: "changed";
-      /** Name of the VirtualApp that it was injected for. */
+      /** Name of the app that it was injected for. */
       readonly app: string;
       readonly pod: PodManifest;
       /** From the pod of the request to this one (RFC 6902). */

@@ -1,4 +1,4 @@
-// How one pod is to be injected: its own annotations before its VirtualApp's, those before the manager's settings. Everything after this
+// How one pod is to be injected: its own annotations before its app's, those before the manager's settings. Everything after this
 // is decided; the other modules only build what the plan says.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { HOST_ALIASES } from "../../api/annotations.ts";

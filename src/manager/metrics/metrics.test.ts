@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
+import { appOf } from "../../../test/support/source-apps.ts";
 import type { AppStatus } from "../../api/app-status.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createManagerMetrics } from "./metrics.ts";
@@ -27,7 +27,7 @@ function setup(isLeader = true) {
   const metrics = createManagerMetrics({ metricsRegistry });
   metrics.readFrom({
     registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
-    apps: { list: () => [{ metadata: { namespace: "shop", name: "app" }, status } as VirtualApp] },
+    apps: { list: () => [appOf({ metadata: { namespace: "shop", name: "app" }, status })] },
     isLeader: () => isLeader,
   });
   const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));

@@ -2,15 +2,15 @@
 // Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
 
 import type { AppStatus } from "../../api/app-status.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { Apps } from "../sources/apps.ts";
 
 export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
   snapshotAcknowledged(seconds: number): void;
-  /** A status has been written over another one. Called by the VirtualApp's reconciler, once a write. */
+  /** A status has been written over another one. Called by the status feed, once a write. */
   statusWritten(before: AppStatus | undefined, after: AppStatus, nowMs: number): void;
   /** Where the gauges read from. Called once, when the parts are there. */
   readFrom(sources: MetricSources): void;
@@ -18,7 +18,7 @@ export interface ManagerMetrics {
 
 export interface MetricSources {
   readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
-  readonly apps: { list(): readonly VirtualApp[] };
+  readonly apps: Pick<Apps, "list">;
   readonly isLeader: () => boolean;
 }
 
@@ -122,9 +122,9 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
 
   // Of several replicas one speaks, or a sum over them would count twice.
   const ledApps = () =>
-    (isLeader() ? apps.list() : []).map(({ metadata, status = {} }) => ({
-      virtualapp: `${metadata.namespace}/${metadata.name}`,
-      status,
+    (isLeader() ? apps.list() : []).map(({ ref, object }) => ({
+      virtualapp: `${ref.namespace}/${ref.name}`,
+      status: object.status ?? {},
     }));
 }
 

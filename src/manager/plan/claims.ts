@@ -4,7 +4,7 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
-  /** The pod's object is gone, and nobody can tell it anything; its claims last for a grace time (facts/gone-pods.ts). */
+  /** The pod's object is gone, and nobody can tell it anything; its claims last for a grace time (facts/pod-history.ts). */
   readonly isGone?: true;
   /** See AppPod.unstarted: whoever is told of the wait has to see why. */
   readonly isUnstarted?: true;

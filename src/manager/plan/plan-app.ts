@@ -1,31 +1,26 @@
 // Everything that is decided about one app, from facts alone: its desired table, the fences, and what each pod's proxy is to
 // enforce. Pure; the reconciler gathers the facts and carries the plan out. An app that is being deleted: plan-dissolution.ts.
-import { lockNameOf, type VirtualAppSpec } from "../../api/virtual-app.ts";
-import type { AppRef, CallerPolicy } from "../../route/snapshot.ts";
+import type { AppRef } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import { callersOf } from "../sources/virtual-app/callers.ts";
-import { subsetsOf } from "../sources/virtual-app/subsets.ts";
+import type { AppSpec } from "../sources/app.ts";
 import { pauseAt } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
 import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
 import { type Rules, rulesOf } from "./snapshots.ts";
 
-export interface AppFacts {
+export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
-  readonly spec: VirtualAppSpec;
-  /** The VirtualApp's own. */
-  readonly annotations?: Readonly<Record<string, string>>;
-  /** The route that the spec asks for, of the namespaces that there are: see compile-route.ts. */
+  /** The route that the spec asks for, of the namespaces that there are. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   /** Pods whose objects are gone and that may write all the same; default none. */
   readonly gone?: readonly GoneAppPod[];
-  /** Whether a namespace was created a moment ago; default none was. What is lost of such a one is not shown. */
+  /** Whether a namespace was created a moment ago; default none was. What is lost of such a namespace is not retained. */
   readonly isYoung?: (namespace: string) => boolean;
 }
 
@@ -45,29 +40,7 @@ export interface AppPlan {
   readonly isDissolving: boolean;
 }
 
-export function planApp({ spec, annotations = {}, ...facts }: AppFacts): AppPlan {
-  return planRoute({
-    ...facts,
-    subsets: subsetsOf(spec),
-    lockName: lockNameOf(spec),
-    callers: callersOf(spec, annotations),
-    isPaused: spec.route?.paused === true,
-    retainsLosses: spec.route?.onLoss !== "InPlace",
-  });
-}
-
-/** What is asked of an app, translated. */
-export interface RouteFacts extends Pick<AppFacts, "app" | "bySpec" | "pods" | "factsOf" | "gone" | "isYoung"> {
-  readonly subsets: readonly string[];
-  readonly lockName: string;
-  readonly callers: CallerPolicy;
-  readonly isPaused: boolean;
-  /** Pods that somebody makes anew go on showing what they lose. */
-  readonly retainsLosses: boolean;
-}
-
-/** The plan by the translated spec. */
-export function planRoute(facts: RouteFacts): AppPlan {
+export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, retainsLosses } = facts;
   const { desired, kept } = isPaused ? pauseAt(bySpec, tableInForce(app, pods, factsOf), subsets) : { desired: bySpec, kept: 0 };
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);

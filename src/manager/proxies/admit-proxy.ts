@@ -1,8 +1,6 @@
 // Which proxies are served: only pods that exist, with the same uid, and that carry the proxy of an app that exists. Pure
 // but for the stores it reads. With mesh identity a proxy speaks for the pod that its token is bound to, and for no other.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
-import type { Store } from "../../runtime/store.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -13,7 +11,11 @@ import type { Admission } from "./snapshot-server.ts";
 
 export interface AdmissionOptions {
   readonly pods: PodLists;
-  readonly apps: Pick<Store<VirtualApp>, "get" | "list" | "hasSynced">;
+  readonly apps: {
+    readonly hasSynced: boolean;
+    get(name: string, namespace: string): unknown;
+    list(namespace: string): readonly unknown[];
+  };
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. */
   readonly leaderElsewhere: () => string | undefined;
   /** Told of those whose token is not that of the pod that they name. */
@@ -69,7 +71,7 @@ function isSamePod(caller: PodIdentity, said: NonNullable<RegistrationMessage["p
   return isUid && said.name === caller.name && said.namespace === caller.namespace;
 }
 
-// Nobody asks for the pods of a namespace without a VirtualApp.
+// Nobody asks for the pods of a namespace without an app.
 function whyUnlisted(apps: AdmissionOptions["apps"], namespace: string): Admission {
   if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no VirtualApp in namespace ${namespace}` };
   return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };

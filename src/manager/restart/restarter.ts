@@ -1,5 +1,5 @@
 // Carries the restart plan out: plans from facts and from what the API server answered last, evicts, tells the result. Called by
-// the VirtualApp reconciler, which writes the step's record in between. Invariant: an eviction is asked for only after its record
+// the reconciler of apps, which writes the step's record in between. Invariant: an eviction is asked for only after its record
 // is in the status, and by a replica that leads. The memory here is a shortcut only: who has none asks again.
 import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
@@ -52,7 +52,7 @@ export interface Restarter {
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
    * Carries the step out and says when to look again; whether an eviction is accepted comes by `onAnswer`.
-   * @param object the VirtualApp, for its events; @param signal is heeded also after the return
+   * @param object the source object, for its events; @param signal is heeded also after the return
    */
   carryOut(object: KubeObject, step: RestartStep, signal: AbortSignal): Result;
   /** The app is gone. */

@@ -2,13 +2,13 @@
 // the status, or beside a record that another manager has put there meanwhile. Called by the reconciler, as its last step.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Result } from "../../runtime/reconciler.ts";
+import type { SourceObject } from "../sources/app.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
 import type { AppRestartFacts, Restarter } from "./restarter.ts";
 
 export interface RestartTurn {
-  readonly app: VirtualApp;
+  readonly app: SourceObject;
   readonly facts: Omit<AppRestartFacts, "previous">;
   readonly restarter: Restarter;
   readonly statuses: StatusFeed;
@@ -39,7 +39,8 @@ function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boo
   return a?.uid === b?.uid && a?.expected === b?.expected && a?.reason === b?.reason;
 }
 
-function soonest(...times: (number | undefined)[]): Result {
+/** The result that looks again at the first of these times. */
+export function soonest(...times: (number | undefined)[]): Result {
   const known = times.filter((ms) => ms !== undefined);
   return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
 }

@@ -20,44 +20,44 @@ function cluster(finalizers: string[] = []) {
 
 it("adds the finalizer and takes it off, and leaves those of others", async () => {
   const { client, object, read } = cluster(["example.com/other"]);
-  const after = await setFinalizer(client, object, true, never);
+  const after = await setFinalizer(client, VIRTUAL_APPS, object, true, never);
   expect(read()).toEqual(["example.com/other", ROUTES_FINALIZER]);
   if (after === undefined) throw new Error("the object is gone");
-  await setFinalizer(client, after, false, never);
+  await setFinalizer(client, VIRTUAL_APPS, after, false, never);
   expect(read()).toEqual(["example.com/other"]);
 });
 
 it("asks for nothing where it is there, or is not there, already", async () => {
   const { client, object } = cluster();
-  expect(await setFinalizer(client, object, false, never)).toBe(object);
+  expect(await setFinalizer(client, VIRTUAL_APPS, object, false, never)).toBe(object);
   expect(client.calls).toEqual([]);
 });
 
 it("says whether it was this call that added it, and not another manager's", async () => {
   const { client, object } = cluster();
   const told: string[] = [];
-  await setFinalizer(client, object, true, never, () => told.push("first"));
-  await setFinalizer(client, object, true, never, () => told.push("with an object that is behind"));
+  await setFinalizer(client, VIRTUAL_APPS, object, true, never, () => told.push("first"));
+  await setFinalizer(client, VIRTUAL_APPS, object, true, never, () => told.push("with an object that is behind"));
   expect(told).toEqual(["first"]);
 });
 
 it("loses no finalizer that came since the object was read", async () => {
   const { client, object, read } = cluster();
   client.put<VirtualApp>(VIRTUAL_APPS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/late"] } });
-  await setFinalizer(client, object, true, never);
+  await setFinalizer(client, VIRTUAL_APPS, object, true, never);
   expect(read()).toEqual(["example.com/late", ROUTES_FINALIZER]);
 });
 
 it("leaves an object alone that is gone or was made anew, and one that is being deleted by now", async () => {
   const gone = cluster();
   gone.client.remove(VIRTUAL_APPS, REF);
-  expect(await setFinalizer(gone.client, gone.object, true, never)).toBeUndefined();
+  expect(await setFinalizer(gone.client, VIRTUAL_APPS, gone.object, true, never)).toBeUndefined();
   gone.client.put<VirtualApp>(VIRTUAL_APPS, gone.object);
-  expect(await setFinalizer(gone.client, gone.object, true, never)).toBeUndefined();
+  expect(await setFinalizer(gone.client, VIRTUAL_APPS, gone.object, true, never)).toBeUndefined();
   const { client, object, read } = cluster(["example.com/other"]);
   const metadata = { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
   client.put<VirtualApp>(VIRTUAL_APPS, { ...object, metadata });
-  expect((await setFinalizer(client, object, true, never))?.metadata.deletionTimestamp).toBeDefined();
+  expect((await setFinalizer(client, VIRTUAL_APPS, object, true, never))?.metadata.deletionTimestamp).toBeDefined();
   expect(read()).toEqual(["example.com/other"]);
 });
 
@@ -66,5 +66,5 @@ it("gives up on an object that keeps changing", async () => {
   client.before = ({ verb }) => {
     if (verb === "patch") client.put<VirtualApp>(VIRTUAL_APPS, object);
   };
-  await expect(setFinalizer(client, object, true, never)).rejects.toMatchObject({ code: "FINALIZER_CONFLICT" });
+  await expect(setFinalizer(client, VIRTUAL_APPS, object, true, never)).rejects.toMatchObject({ code: "FINALIZER_CONFLICT" });
 });

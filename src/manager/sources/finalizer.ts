@@ -1,16 +1,16 @@
-// Puts the finalizer on a VirtualApp and takes it off. Invariant: no finalizer of others is lost, since the list is only written over
+// Puts the finalizer on a source object and takes it off. Invariant: no finalizer of others is lost, since the list is only written over
 // the version that it was read from; an object that is gone, or made anew under the same name, is left alone.
 import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
-import { VIRTUAL_APPS } from "../../api/resources.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import { writeFinalizers } from "../../runtime/finalizer.ts";
 
 const MAX_ATTEMPTS = 5;
 
-export function hasFinalizer({ metadata }: VirtualApp): boolean {
+export function hasFinalizer({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes(ROUTES_FINALIZER) ?? false;
 }
 
@@ -19,16 +19,17 @@ export function hasFinalizer({ metadata }: VirtualApp): boolean {
  * @param onChanged told when it was this call that did so, over an object in which it was not so
  * @throws MeshError `FINALIZER_CONFLICT` if the object kept changing under it
  */
-export async function setFinalizer(
+export async function setFinalizer<O extends KubeObject>(
   client: Pick<KubeClient, "get" | "patch">,
-  object: VirtualApp,
+  resource: Resource<O>,
+  object: O,
   isPresent: boolean,
   signal: AbortSignal,
   onChanged?: () => void,
-): Promise<VirtualApp | undefined> {
+): Promise<O | undefined> {
   const { uid, name = "", namespace } = object.metadata;
   const ref = { namespace, name };
-  const how = { client, resource: VIRTUAL_APPS, signal, fieldManager: "ctrlmesh-manager" };
+  const how = { client, resource, signal, fieldManager: "ctrlmesh-manager" };
   let current = object;
   try {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -41,7 +42,7 @@ export async function setFinalizer(
       } catch (error) {
         if (!isStatus(error, "Conflict")) throw error;
       }
-      current = await client.get(VIRTUAL_APPS, ref, { signal });
+      current = await client.get(resource, ref, { signal });
       if (current.metadata.uid !== uid) return undefined;
       // An object that is being deleted takes no new finalizer.
       if (isPresent && current.metadata.deletionTimestamp !== undefined) return current;

@@ -43,7 +43,7 @@ export const WARNINGS: readonly WarningRule[] = [
   },
 ];
 
-/** The reasons of all Events that are told of a VirtualApp. */
+/** The reasons of all Events that are told of an app. */
 export const EVENT_REASONS: readonly string[] = [
   ...WARNINGS.map(({ reason }) => reason),
   "LockPermitted",

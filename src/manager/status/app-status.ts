@@ -1,4 +1,4 @@
-// Facts and plan -> the status of a VirtualApp. Pure. Invariant: bounded in size, whatever the number of namespaces; every
+// Facts and plan -> the status of an app. Pure. Invariant: bounded in size, whatever the number of namespaces; every
 // condition is there from the first write and carries the generation that it speaks of; and equal facts give an equal status, but for
 // ages, which change in coarse steps (ages.ts). Called by the reconciler.
 
@@ -15,8 +15,8 @@ import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
 import { stalledVerdict } from "./stalled.ts";
 
-/** The conditions in the order in which they are written. */
-type Verdicts = { readonly [T in Exclude<ConditionType, "InjectionReady">]: Verdict<T> };
+/** What is said in each condition; undefined: what it says stays. */
+type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined };
 
 /** The status of an app whose spec is good. */
 export function appStatus(facts: StatusFacts): AppStatus {
@@ -31,6 +31,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     Accepted: acceptedVerdict(facts),
     Converged: converged,
     LockPermitted: lock,
+    InjectionReady: facts.injection,
     TrafficIntercepted: interceptedVerdict(facts),
     Stalled: stalled,
   };
@@ -48,7 +49,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   };
 }
 
-type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now"> & {
+type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "injection"> & {
   readonly reason: "Invalid";
   readonly message: string;
 };
@@ -63,6 +64,7 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
     Ready: verdict,
     Accepted: verdict,
     Converged: verdict,
+    InjectionReady: facts.injection,
     // What is said of pods holds on, of the generation of which it was said.
     ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
     ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
@@ -71,11 +73,11 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
   return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
 }
 
-/** The conditions in order; one of which nothing is said stays as it is, as does InjectionReady: that is controllers/injection-status' word. */
+/** The conditions in order; one of which nothing is said stays as it is. */
 function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
   return CONDITION_TYPES.flatMap((type) => {
     const before = conditionOf(facts.previous, type);
-    const verdict = type === "InjectionReady" ? undefined : verdicts[type];
+    const verdict = verdicts[type];
     if (verdict === undefined) return before ?? [];
     const { status, reason, message } = verdict;
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : wholeSeconds(facts.now);

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { AppStatus } from "../../api/app-status.ts";
 import { displayedStatus, readStatus } from "./display-names.ts";
 
 const SINCE = "2026-01-01T00:00:00Z";
-const status = (name: string): VirtualAppStatus => ({
+const status = (name: string): AppStatus => ({
   routeVersion: 3,
   subsets: [
     { name, namespaces: 2, readyPods: 1 },

@@ -1,19 +1,19 @@
 // Translates the subset names of a status: `default` as written, the empty string inside. Pure. Invariant: reading takes both, since an
 // older manager wrote the empty string. Called wherever a status is read or written.
-import type { VirtualAppStatus } from "../../api/virtual-app-status.ts";
+import type { AppStatus } from "../../api/app-status.ts";
 import { subsetDisplayName, subsetOfDisplayName } from "../../route/subset-name.ts";
 
 /** The status of an object, with names as the code knows them. */
-export function readStatus(status: VirtualAppStatus | undefined): VirtualAppStatus | undefined {
+export function readStatus(status: AppStatus | undefined): AppStatus | undefined {
   return status === undefined ? undefined : renameSubsets(status, subsetOfDisplayName);
 }
 
 /** The status to write, with names as people see them. */
-export function displayedStatus(status: VirtualAppStatus): VirtualAppStatus {
+export function displayedStatus(status: AppStatus): AppStatus {
   return renameSubsets(status, subsetDisplayName);
 }
 
-function renameSubsets(status: VirtualAppStatus, rename: (subset: string) => string): VirtualAppStatus {
+function renameSubsets(status: AppStatus, rename: (subset: string) => string): AppStatus {
   const { subsets, handover, lastHandover, restart } = status;
   return {
     ...status,

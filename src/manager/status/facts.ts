@@ -23,6 +23,8 @@ export interface StatusFacts {
   readonly idle: readonly string[];
   /** The restart of pods that runs now. */
   readonly restart?: RestartStatus | undefined;
+  /** Whether the next pods are injected; absent: what is said of that stays. */
+  readonly injection?: Verdict<"InjectionReady"> | undefined;
   /** RFC 3339, with milliseconds if the measured times are to have them. */
   readonly now: string;
 }

@@ -48,8 +48,8 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
 }
 
 /** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
-function neverInjectedText({ previous }: StatusFacts): string {
-  const injection = conditionOf(previous, "InjectionReady");
+function neverInjectedText({ injection: next, previous }: StatusFacts): string {
+  const injection = next ?? conditionOf(previous, "InjectionReady");
   return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
 }
 

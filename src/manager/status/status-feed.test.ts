@@ -21,6 +21,7 @@ function setup() {
   const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
   const clock = createFakeClock();
   const feed = createStatusFeed({
+    resource: VIRTUAL_APPS,
     client,
     events: { event: (_object, _type, reason) => void told.push(reason) },
     clock,

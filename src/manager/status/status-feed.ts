@@ -3,20 +3,21 @@
 // older spec is not written over a newer object, which is reconciled anyway. Called by the reconciler.
 
 import type { AppStatus } from "../../api/app-status.ts";
-import { VIRTUAL_APPS } from "../../api/resources.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
+import type { SourceObject } from "../sources/app.ts";
 import { appEvents } from "./app-events.ts";
 import { displayedStatus, readStatus } from "./display-names.ts";
 import { nextLookMs } from "./next-look.ts";
 import { paceHeld } from "./pace-held.ts";
 
 export interface StatusFeedOptions {
+  readonly resource: Resource<SourceObject>;
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly events: Pick<EventRecorder, "event">;
   readonly clock: Clock;
@@ -35,25 +36,25 @@ export interface Written {
 
 export interface StatusFeed {
   /** The status that the next one follows: what was written last, also before the watch has brought it back. */
-  previous(object: VirtualApp): AppStatus | undefined;
-  write(object: VirtualApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
+  previous(object: SourceObject): AppStatus | undefined;
+  write(object: SourceObject, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
   forget(app: { readonly namespace: string; readonly name: string }): void;
 }
 
 interface LastWrite {
-  readonly object: VirtualApp;
+  readonly object: SourceObject;
   /** The versions before it that were seen, which the watch may still bring; any other one is taken for newer, whoever wrote it. */
   readonly olderVersions: ReadonlySet<string | undefined>;
 }
 
-export function createStatusFeed({ client, events, clock, observed }: StatusFeedOptions): StatusFeed {
+export function createStatusFeed({ resource, client, events, clock, observed }: StatusFeedOptions): StatusFeed {
   const written = new Map<string, LastWrite>();
   /** When another number of held namespaces was said, by app. */
   const heldSaidMs = new Map<string, number>();
 
   /** The object as it was written last, while the watch lags behind that; else as the watch has brought it. */
-  const newest = (object: VirtualApp): VirtualApp => {
+  const newest = (object: SourceObject): SourceObject => {
     const key = keyOf(object);
     const last = written.get(key);
     if (last === undefined) return object;
@@ -71,7 +72,7 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       const now = new Date(nowMs).toISOString();
       let change: { before: AppStatus | undefined; after: AppStatus; heldDueMs: number | undefined } | undefined;
       const readVersions: (string | undefined)[] = [];
-      const desired = (current: VirtualApp): AppStatus => {
+      const desired = (current: SourceObject): AppStatus => {
         change = undefined;
         readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};
@@ -83,7 +84,7 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
       };
       const options = { signal, fieldManager: "ctrlmesh-manager" };
       const base = newest(object);
-      const after = await writeStatus(client, VIRTUAL_APPS, base, desired, options);
+      const after = await writeStatus(client, resource, base, desired, options);
       if (after === undefined || change === undefined) return { isWritten: false };
       if (after !== base) {
         const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];
@@ -102,10 +103,10 @@ export function createStatusFeed({ client, events, clock, observed }: StatusFeed
   };
 }
 
-function keyOf({ metadata: { namespace = "", name = "" } }: VirtualApp): string {
+function keyOf({ metadata: { namespace = "", name = "" } }: SourceObject): string {
   return formatRequest({ namespace, name });
 }
 
-function isSameSpec(a: VirtualApp, b: VirtualApp): boolean {
+function isSameSpec(a: SourceObject, b: SourceObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
 }

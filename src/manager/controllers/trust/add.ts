@@ -1,7 +1,6 @@
-// What the trust controller watches: the VirtualApps, which say where the ConfigMap must be, the ConfigMaps themselves, and the mesh's
+// What the trust controller watches: the apps, which say where the ConfigMap must be, the ConfigMaps themselves, and the mesh's
 // identity. It reconciles namespaces: the name in a request is the ConfigMap's.
 
-import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CONFIG_MAPS } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -11,29 +10,40 @@ import type { Informers } from "../../../runtime/informers.ts";
 import { changed } from "../../../runtime/predicates.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
 import { CA_CONFIG_MAP } from "../../injection/names.ts";
+import type { Source } from "../../sources/app.ts";
+import type { Apps } from "../../sources/apps.ts";
 import { createTrustReconciler } from "./reconciler.ts";
 
 export interface TrustControllerOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
+  readonly sources: readonly Source[];
+  readonly apps: Apps;
   readonly identity: Pick<MeshIdentity, "trustPem" | "onChange">;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
 }
 
 export function addTrustController(options: TrustControllerOptions): Controller {
-  const { informers, identity } = options;
-  const apps = informers.store(VIRTUAL_APPS);
+  const { informers, identity, sources, apps } = options;
   // One watch of what has this name, in all namespaces; others cost nothing.
   const selectors = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };
   const configMaps = informers.store(CONFIG_MAPS, selectors);
   const requestIn = (namespace = "") => ({ namespace, name: CA_CONFIG_MAP });
-  const controller = controllerOf({ name: "trust", ...options })
-    .for(CONFIG_MAPS, { selectors, predicates: [changed(({ data }) => data)] })
-    .watches(VIRTUAL_APPS, ({ metadata }) => [requestIn(metadata.namespace)], { predicates: [changed(() => undefined)] })
-    .withReconciler(createTrustReconciler({ ...options, apps, configMaps }));
+  const ofMaps = controllerOf({ name: "trust", ...options }).for(CONFIG_MAPS, {
+    selectors,
+    predicates: [changed(({ data }) => data)],
+  });
+  const controller = sources
+    .reduce(
+      (builder, { resource }) =>
+        builder.watches(resource, ({ metadata }) => [requestIn(metadata.namespace)], { predicates: [changed(() => undefined)] }),
+      ofMaps,
+    )
+    .withReconciler(createTrustReconciler({ ...options, configMaps }));
   identity.onChange(() => {
-    const namespaces = new Set([...apps.list(), ...configMaps.list()].map(({ metadata }) => metadata.namespace));
+    const objects = [...apps.list().map(({ object }) => object), ...configMaps.list()];
+    const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace));
     for (const namespace of namespaces) controller.enqueue(requestIn(namespace));
   });
   return controller;

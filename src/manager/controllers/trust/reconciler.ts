@@ -1,6 +1,5 @@
 // Keeps the ConfigMap `ctrlmesh-ca` of a namespace true: what its proxies and operators trust. Invariant: it is there before a pod of an
 // app can start, holds the cluster's own CA beside the mesh's, and goes only when nothing in the namespace can mount it any more.
-import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -14,7 +13,7 @@ import { API_PORT, CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } f
 export interface TrustReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "patch" | "delete">;
   readonly identity: Pick<MeshIdentity, "trustPem">;
-  readonly apps: Pick<Store<VirtualApp>, "list">;
+  readonly apps: { list(namespace: string): readonly unknown[] };
   /** Those of the name {@link CA_CONFIG_MAP}. */
   readonly configMaps: Pick<Store<ConfigMap>, "get">;
 }
@@ -23,7 +22,7 @@ const MANAGED_BY = "app.kubernetes.io/managed-by";
 const MANAGER = "ctrlmesh-manager";
 // The cluster's CA changes once in years, and the kubelet takes a minute or two itself.
 const LOOK_AGAIN_MS = 5 * 60_000;
-// Pods that were injected go one by one after the last VirtualApp.
+// Pods that were injected go one by one after the last app.
 const STILL_USED_MS = 60_000;
 
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {

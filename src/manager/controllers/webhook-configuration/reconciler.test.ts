@@ -13,6 +13,8 @@ import type { Controller } from "../../../runtime/controller.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../../runtime/informers.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../admission/configurations.ts";
+import { createApps } from "../../sources/apps.ts";
+import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { addWebhookConfigurationController } from "./add.ts";
 
 describe("the webhook configurations", () => {
@@ -32,7 +34,10 @@ describe("the webhook configurations", () => {
     informers = createInformers({ client, clock, random: () => 0.5, log });
     const target = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
     const metrics = createControllerMetrics(createRegistry("test", "0"));
-    controller = addWebhookConfigurationController({ client, informers, identity, target, size, log, metrics, clock });
+    const sources = [createVirtualAppSource()];
+    const apps = createApps(informers, sources);
+    const options = { client, informers, sources, apps, identity, target, size, log, metrics, clock };
+    controller = addWebhookConfigurationController(options);
     const { signal } = new AbortController();
     await informers.start(signal);
     await controller.start(signal);

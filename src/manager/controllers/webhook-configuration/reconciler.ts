@@ -1,7 +1,6 @@
 // Keeps the two webhook configurations as configurations.ts says they should be. Level-based: whatever has changed (an app, the CAs,
 // the objects themselves by somebody's hand) ends in the same comparison. Invariant: an object that is as it should be is not
 // written; what others wrote beside our fields (labels, annotations) stays.
-import type { VirtualApp } from "../../../api/virtual-app.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { errorMessage } from "../../../base/errors.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -23,10 +22,14 @@ import {
   validationConfiguration,
   type WebhookTarget,
 } from "../../admission/configurations.ts";
+import type { ConfigurationSize } from "../../admission/injection-ready.ts";
+import type { Source } from "../../sources/app.ts";
+import type { Apps } from "../../sources/apps.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
-  readonly apps: Store<VirtualApp>;
+  readonly sources: readonly Pick<Source, "resource">[];
+  readonly apps: Pick<Apps, "list">;
   readonly mutating: Store<MutatingWebhookConfiguration>;
   readonly validating: Store<ValidatingWebhookConfiguration>;
   readonly target: WebhookTarget;
@@ -35,12 +38,6 @@ export interface WebhookConfigurationReconcilerOptions {
   readonly size: ConfigurationSize;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** Told by this controller, read by that of the condition InjectionReady. */
-export interface ConfigurationSize {
-  /** The API server has refused the last write of the mutating configuration since it is too large. */
-  isTooLarge: boolean;
 }
 
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
@@ -53,7 +50,7 @@ const TOO_LARGE =
 const FIELD_MANAGER = "ctrlmesh-manager";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {
-  const { client, apps, mutating, validating, target, clock, log } = options;
+  const { client, sources, apps, mutating, validating, target, clock, log } = options;
   let writes: readonly number[] = [];
 
   async function create<T extends WebhookConfiguration>(resource: Resource<T>, desired: T, call: WriteOptions) {
@@ -117,9 +114,10 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
         return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
       }
       // Each by itself: that one cannot be written is no reason to leave the other one behind.
+      const entries = { sources, apps: apps.list(), target, trustPem };
       const results = await Promise.allSettled([
-        keepInjection(injectionConfiguration(apps.list(), target, trustPem), signal),
-        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(apps.list(), target, trustPem), signal),
+        keepInjection(injectionConfiguration(entries), signal),
+        keep(VALIDATING_WEBHOOK_CONFIGURATIONS, validating, validationConfiguration(entries), signal),
       ]);
       const failed = results.find((result) => result.status === "rejected");
       if (failed !== undefined) throw failed.reason;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { specOf } from "../../../../test/support/source-apps.ts";
 import { problemsOf, sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
@@ -36,9 +37,9 @@ describe("planApp", () => {
     const spec = { ...plain, route, subsets };
     const plan = (annotations: Record<string, string>) =>
       planApp({
+        ...specOf(spec),
+        callers: callersOf(spec, annotations),
         app: { namespace: "n", name: "a" },
-        spec,
-        annotations,
         bySpec: compileRoute(spec, []),
         pods: [],
         factsOf: () => undefined,

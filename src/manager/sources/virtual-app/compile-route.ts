@@ -4,14 +4,9 @@
 import { RE2JS } from "re2js";
 import type { MatchLimitSelector } from "../../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
-import { isSetTerm, type Labels, matchesSelector, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
+import { isSetTerm, matchesSelector, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule, RouteTable } from "../../../route/table.ts";
-
-/** What the translation reads of a namespace. */
-export interface NamespaceFacts {
-  readonly name: string;
-  readonly labels: Labels;
-}
+import type { NamespaceFacts } from "../app.ts";
 
 interface CompiledRule {
   readonly rule: RouteRule;

@@ -4,8 +4,8 @@ import { type Labels, matchesTerms } from "../../../kube/label-selector.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 
 /** The first subset in spec order whose labels the pod has; else the default subset. */
-export function subsetOfPod(spec: VirtualAppSpec, podLabels: Labels): string {
-  const subset = spec.subsets?.find(({ labels }) =>
+export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels): string {
+  const subset = spec?.subsets?.find(({ labels }) =>
     matchesTerms(
       Object.entries(labels).map(([key, value]) => ({ key, operator: "in", values: [value] })),
       podLabels,

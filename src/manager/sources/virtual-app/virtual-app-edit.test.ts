@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
-import { formatProblem } from "../../api/problems.ts";
-import type { VirtualApp } from "../../api/virtual-app.ts";
-import { judgeEdit, type Surroundings } from "./virtual-app-edit.ts";
+import { appOf } from "../../../../test/support/source-apps.ts";
+import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
+import { formatProblem } from "../../../api/problems.ts";
+import type { Surroundings } from "../app.ts";
+import { judgeEdit } from "./virtual-app-edit.ts";
 
 const NOTHING: Surroundings = { others: [], namespaces: undefined };
 const judge = (before: unknown, after: unknown, around: Partial<Surroundings> = {}) => {
@@ -28,7 +29,7 @@ describe("judgeEdit at creation", () => {
 
   it("warns of another app that may select the same pods, but for one that goes", () => {
     const other = (name: string, selector: object, metadata: object = {}) =>
-      ({ ...sampleVirtualApp({ selector }), metadata: { name, namespace: "ops", ...metadata } }) as unknown as VirtualApp;
+      appOf({ ...sampleVirtualApp({ selector }), metadata: { name, namespace: "ops", ...metadata } });
     const others = [
       other("rival", { matchLabels: { tier: "x" } }),
       other("apart", { matchLabels: { component: "else" } }),

@@ -1,22 +1,27 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../../test/support/fake-kube-client.ts";
+import { appOf } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { ROUTES_FINALIZER } from "../../../api/finalizers.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../../../kube/client/resources.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers } from "../../../runtime/informers.ts";
-import { createGonePods } from "../../facts/gone-pods.ts";
+import { injectionConfiguration } from "../../admission/configurations.ts";
+import { createPodHistory, recordPods } from "../../facts/pod-history.ts";
 import { createPodWatch } from "../../facts/pod-watch.ts";
 import { createManagerMetrics } from "../../metrics/metrics.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { addVirtualAppController } from "./add.ts";
+import { createApps } from "../../sources/apps.ts";
+import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
+import { addAppController } from "./add.ts";
 
 /** The controller on a fake API server, of which some calls hang. */
-async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolean) {
+async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolean, managerNamespace?: string) {
   const client = createFakeKubeClient();
   client.before = (call) =>
     hangs(call)
@@ -31,11 +36,17 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   const [clock, random, log] = [createFakeClock(), () => 0, silentLogger()];
   const metricsRegistry = createRegistry("manager", "0");
   const informers = createInformers({ client, clock, random, log });
-  const pods = createPodWatch({ informers, apps: informers.store(VIRTUAL_APPS), log });
-  const controller = addVirtualAppController({
-    ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry: createProxyRegistry({ log }) },
-    gone: createGonePods({ clock, tokenCacheMs: 10_000 }),
-    events: { event: () => undefined } as unknown as Parameters<typeof addVirtualAppController>[0]["events"],
+  const target = { namespace: managerNamespace ?? "", serviceName: "ctrlmesh-manager", url: "" };
+  const source = createVirtualAppSource();
+  const apps = createApps(informers, [source]);
+  const pods = createPodWatch({ informers, apps, log });
+  const registry = createProxyRegistry({ log });
+  const past = createPodHistory({ clock, tokenCacheMs: 10_000 });
+  recordPods(pods, past, registry);
+  const controller = addAppController(source, {
+    ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
+    ...{ client, informers, pods, clock, log, settleMs: 0, isLeader: () => true, registry, apps, past },
+    events: { event: () => undefined } as unknown as Parameters<typeof addAppController>[1]["events"],
     metrics: createControllerMetrics(metricsRegistry),
     observed: createManagerMetrics({ metricsRegistry }),
   });
@@ -43,9 +54,12 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
   for (const each of [informers, pods, controller]) await each.start(signal);
   const read = (name: string) => client.read<VirtualApp>(VIRTUAL_APPS, { namespace: "ops", name });
   const hasStatus = (name: string) => read(name)?.status !== undefined;
+  const condition = (name: string, of: string) => read(name)?.status?.conditions?.find(({ type }) => type === of);
   return {
     client,
     clock,
+    target,
+    condition,
     hasStatus,
     read,
     async stop() {
@@ -92,15 +106,22 @@ it("an app that could not be written for an hour is looked at soon after that", 
   await world.stop();
 });
 
-it("tells in Ready what another controller says of the injection, though that is no edit", async () => {
-  const world = await setUp(["a"], () => false);
+it("writes InjectionReady with all other conditions, when the API server has shown the app's entry for a second", async () => {
+  const world = await setUp(["a"], () => false, "ctrlmesh-system");
   await world.clock.advance(1_000);
-  const app = world.read("a");
-  const said = { reason: "ManagerNamespace", message: "never injected", lastTransitionTime: "2026-01-01T00:00:00Z" };
-  const conditions = [...(app?.status?.conditions ?? []), { type: "InjectionReady", status: "False" as const, ...said }];
-  world.client.put<VirtualApp>(VIRTUAL_APPS, { ...(app as VirtualApp), status: { ...app?.status, conditions } });
+  expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "False", reason: "WebhookPending" });
+  world.client.put(
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    injectionConfiguration({ sources: [], apps: [appOf(world.read("a"))], target: world.target, trustPem: "PEM" }),
+  );
+  await world.clock.advance(1_500);
+  expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "True", reason: "InForce" });
+  await world.stop();
+});
+
+it("tells in Ready that the pods of the manager's namespace are never injected", async () => {
+  const world = await setUp(["a"], () => false, "ops");
   await world.clock.advance(1_000);
-  const ready = world.read("a")?.status?.conditions?.find(({ type }) => type === "Ready");
-  expect(ready?.message).toContain("; never injected");
+  expect(world.condition("a", "Ready")?.message).toContain("; pods in the manager's own namespace are never injected");
   await world.stop();
 });

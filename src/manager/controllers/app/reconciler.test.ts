@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
+import { appsIn } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
@@ -10,7 +11,8 @@ import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
 import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { createVirtualAppReconciler } from "./reconciler.ts";
+import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
+import { createAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();
 const ref = { namespace: "ops", name: "shop" };
@@ -36,11 +38,11 @@ async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
   namespaces.replace([{ metadata: { name: "canary-1", uid: "n1", resourceVersion: "1" } }]);
   const sample = sampleVirtualApp() as unknown as VirtualApp;
   apps.replace([client.put(VIRTUAL_APPS, { ...sample, metadata: { ...ref, uid: "uid-new", generation: 1 } })]);
-  const reconciler = createVirtualAppReconciler({
-    ...{ client, apps, namespaces, clock },
+  const reconciler = createAppReconciler({
+    source: createVirtualAppSource(),
+    ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
     pods: { list: () => [unstarted], get: () => unstarted },
-    gone: { list: () => [] },
-    older: { has: () => wasListed, wasListed: () => wasListed },
+    past: { gone: () => [], isStatusLate: () => wasListed, wasHereBefore: () => wasListed },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },
     log: silentLogger(),

@@ -1,9 +1,10 @@
 // What an edit of the rules does to the namespaces that there are: how many change their owner. Pure; for the warning that
 // admission returns. Approximate on purpose where it costs nothing but words: it looks at the resources that a rule names and at one
 // that none does, and not at objects' labels.
-import type { VirtualAppSpec } from "../../api/virtual-app.ts";
-import { type Owner, ownersOf, type ResourceOwners, type RouteTable } from "../../route/table.ts";
-import { compileRoute, type NamespaceFacts } from "../sources/virtual-app/compile-route.ts";
+import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
+import { type Owner, ownersOf, type ResourceOwners, type RouteTable } from "../../../route/table.ts";
+import type { NamespaceFacts } from "../app.ts";
+import { compileRoute } from "./compile-route.ts";
 
 export interface RouteMoves {
   /** Namespaces in which some resource gets another owner. */

@@ -1,30 +1,16 @@
 // What admission says to a VirtualApp that is made or changed. Pure. Invariant: all problems are told at once; and an object that was
 // bad before (made by an older version, or while the webhook was away) can be edited as long as no problem is added, or nobody could
-// mend it step by step, nor take its finalizer off. Called by validate-webhook.ts.
-import { oldSpellings } from "../../api/old-spellings.ts";
-import { formatProblem, type Problem } from "../../api/problems.ts";
-import { fieldAt } from "../../api/rule.ts";
-import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
-import { MAKE_ANEW } from "../../api/virtual-app-rules.ts";
-import { isDeepEqual } from "../../runtime/deep-equal.ts";
-import type { NamespaceFacts } from "../sources/virtual-app/compile-route.ts";
-import { notSupported } from "../sources/virtual-app/not-supported.ts";
+// mend it step by step, nor take its finalizer off. Called by the validating webhook.
+import { oldSpellings } from "../../../api/old-spellings.ts";
+import { formatProblem, type Problem } from "../../../api/problems.ts";
+import { fieldAt } from "../../../api/rule.ts";
+import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { MAKE_ANEW } from "../../../api/virtual-app-rules.ts";
+import { isDeepEqual } from "../../../runtime/deep-equal.ts";
+import { type App, type EditVerdict, isLive, type NamespaceFacts, type Surroundings } from "../app.ts";
+import { mayOverlap } from "../selector-overlap.ts";
+import { notSupported } from "./not-supported.ts";
 import { routeMoves } from "./route-moves.ts";
-import { mayOverlap } from "./selector-overlap.ts";
-
-/** What is known beside the objects. */
-export interface Surroundings {
-  /** The other VirtualApps of the namespace. */
-  readonly others: readonly VirtualApp[];
-  /** Undefined while they are not known. */
-  readonly namespaces: readonly NamespaceFacts[] | undefined;
-}
-
-export interface EditVerdict {
-  /** Why it is refused; empty: it is not. */
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly string[];
-}
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
@@ -85,12 +71,10 @@ function keyOf(problem: Problem): string {
 }
 
 // Refused where it matters: at a pod that both select.
-function overlapWarnings(app: VirtualApp, others: readonly VirtualApp[]): string[] {
-  const rivals = others.filter(
-    ({ metadata, spec }) => metadata.deletionTimestamp === undefined && mayOverlap(spec.selector, app.spec.selector),
-  );
+function overlapWarnings(app: VirtualApp, others: readonly App[]): string[] {
+  const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, app.spec.selector));
   if (rivals.length === 0) return [];
-  const names = rivals.map(({ metadata }) => metadata.name).join(", ");
+  const names = rivals.map(({ ref }) => ref.name).join(", ");
   return [`spec.selector: VirtualApp ${names} may select the same pods; a pod that two VirtualApps select is refused`];
 }
 

@@ -1,0 +1,113 @@
+// What the controller of a source kind watches: its objects, the pods of their namespaces, all namespaces (as metadata), the entries of the
+// injecting webhook, and what the proxies say. Called by app.ts, once for each source kind.
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { metadataOnly } from "../../../kube/client/resource.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../../kube/client/resources.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import { type Controller, controllerOf } from "../../../runtime/controller.ts";
+import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
+import type { EventRecorder } from "../../../runtime/events.ts";
+import type { Informers } from "../../../runtime/informers.ts";
+import { anyOf, changed, generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
+import { MUTATING_SELECTOR } from "../../admission/configurations.ts";
+import { createInjectionReady, type InjectionReadyOptions } from "../../admission/injection-ready.ts";
+import { appPods, isPodOf } from "../../facts/app-pods.ts";
+import type { PodHistory } from "../../facts/pod-history.ts";
+import { podViewIn } from "../../facts/pod-view.ts";
+import type { PodWatch } from "../../facts/pod-watch.ts";
+import type { ManagerMetrics } from "../../metrics/metrics.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import type { RestarterOptions } from "../../restart/restarter.ts";
+import type { App, Source, SourceObject } from "../../sources/app.ts";
+import type { Apps } from "../../sources/apps.ts";
+import { createAppReconciler } from "./reconciler.ts";
+
+// A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
+const DEBOUNCE_MS = 20;
+// An API server that does not answer about one app holds up neither that app for ever nor all others. The reconciler and the restarter
+// remember by app, and a plan is made and handed out without a wait in between.
+const CONCURRENCY = 4;
+const RECONCILE_TIMEOUT_MS = 15_000;
+// Restarts in order go on only with a status that is written: once the API server takes it again, no pod waits for minutes.
+const BACKOFF = { baseMs: 50, maxMs: 15_000 };
+
+export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
+  readonly client: KubeClient;
+  readonly informers: Informers;
+  /** Of all source kinds. */
+  readonly apps: Apps;
+  readonly registry: ProxyRegistry;
+  readonly pods: PodWatch;
+  /** Hears of the pods before this controller does. */
+  readonly past: PodHistory;
+  /** Absent if the manager runs without webhooks. */
+  readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+  readonly observed: ManagerMetrics;
+}
+
+export function addAppController<O extends SourceObject>(source: Source<O>, options: AppControllerOptions): Controller {
+  const { informers, registry, apps, pods, past, webhooks } = options;
+  const store = informers.store(source.resource);
+  const namespaces = informers.store(metadataOnly(NAMESPACES));
+  const viewOf = ({ metadata }: Pod) => podViewIn(metadata.namespace ?? "", { apps, factsOf: registry.facts, past });
+  const appsIn = (namespace?: string): App[] => store.list(namespace).map((object) => source.appOf(object));
+  const appsWithPod = (pod: Pod) => appsIn(pod.metadata.namespace).filter((app) => isPodOf(app.pods, pod, viewOf(pod)));
+  const refs = (list: readonly App[]) => list.map(({ ref }) => ref);
+  const injection =
+    webhooks &&
+    createInjectionReady({
+      ...{ ...options, ...webhooks },
+      mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
+    });
+
+  // An annotation does not count in the generation.
+  const readAnnotations = ({ metadata }: KubeObject) => source.annotations.map((name) => metadata.annotations?.[name]);
+  const builder = controllerOf({
+    name: source.controllerName,
+    debounceMs: DEBOUNCE_MS,
+    concurrency: CONCURRENCY,
+    reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
+    backoff: BACKOFF,
+    ...options,
+  })
+    .for(source.resource, { predicates: [anyOf(generationChanged, changed(readAnnotations))] })
+    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] });
+  const watched =
+    injection === undefined
+      ? builder
+      : builder.watches(MUTATING_WEBHOOK_CONFIGURATIONS, () => refs(appsIn()).filter((ref) => injection.hasChanged(ref)), {
+          selectors: MUTATING_SELECTOR,
+        });
+  const controller = watched.withReconciler(
+    createAppReconciler({ ...options, source, store, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
+  );
+
+  const enqueue = (list: readonly App[]) => {
+    for (const { ref } of list) controller.enqueue(ref);
+  };
+  registry.onChange((key) => {
+    const [namespace = "", name = ""] = key.split("/");
+    const pod = pods.get(name, namespace);
+    if (pod !== undefined) enqueue(appsWithPod(pod));
+  });
+  past.onOver((namespace) => enqueue(appsIn(namespace)));
+  pods.onListed((namespace) => enqueue(appsIn(namespace)));
+  pods.onChange((change) => {
+    const states = change.type === "updated" ? [change.previous, change.object] : [change.object];
+    // A kubelet writes much of a pod's status that no app asks for.
+    const factsFor = (app: App) => states.map((pod) => JSON.stringify(appPods(app.pods, [pod], viewOf(pod))));
+    enqueue(
+      [...new Set(states.flatMap(appsWithPod))].filter((app) => {
+        const [one, other] = factsFor(app);
+        return one !== other;
+      }),
+    );
+  });
+  return controller;
+}

@@ -1,0 +1,230 @@
+// Reconciles one app of any source kind: gathers the facts, plans, hands every proxy its snapshot, writes the status. Level-based: it
+// remembers the version counter, which a restart finds again in the status and in the registrations, and which apps it was the first to
+// serve, which a restart may forget.
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import type { KubeClient } from "../../../kube/client/types.ts";
+import type { KubeObject } from "../../../kube/types.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
+import type { EventRecorder } from "../../../runtime/events.ts";
+import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
+import type { Store } from "../../../runtime/store.ts";
+import type { InjectionReady } from "../../admission/injection-ready.ts";
+import { type AppPod, appPods, type PodView } from "../../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import type { GonePod, PastOfPods } from "../../facts/pod-history.ts";
+import { podKey } from "../../facts/pod-key.ts";
+import { appsIn, podViewIn } from "../../facts/pod-view.ts";
+import type { PodLists } from "../../facts/pod-watch.ts";
+import { youngAt } from "../../facts/young-namespaces.ts";
+import type { ManagerMetrics } from "../../metrics/metrics.ts";
+import { type Issue, nextIssue } from "../../plan/issue.ts";
+import { type AppPlan, planApp } from "../../plan/plan-app.ts";
+import { isDissolved, planDissolution } from "../../plan/plan-dissolution.ts";
+import type { GoneAppPod } from "../../plan/pod-claims.ts";
+import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
+import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
+import { type App, isLive, type PodSelection, type Source, type SourceObject } from "../../sources/app.ts";
+import type { Apps } from "../../sources/apps.ts";
+import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
+import { createRoutes } from "../../sources/routes.ts";
+import { appStatus, rejectedStatus } from "../../status/app-status.ts";
+import { readStatus } from "../../status/display-names.ts";
+import { conditionOf, type StatusFacts } from "../../status/facts.ts";
+import { createStatusFeed } from "../../status/status-feed.ts";
+
+export interface AppReconcilerOptions<O extends SourceObject>
+  extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
+  readonly source: Source<O>;
+  readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
+  /** Of the source kind. */
+  readonly store: Pick<Store<O>, "get">;
+  /** Of all source kinds. */
+  readonly apps: Pick<Apps, "get">;
+  readonly pods: PodLists;
+  readonly past: PastOfPods;
+  readonly namespaces: Store<KubeObject>;
+  readonly registry: ProxyRegistry;
+  /** Absent if the manager runs without webhooks. */
+  readonly injection?: InjectionReady | undefined;
+  readonly events: Pick<EventRecorder, "event">;
+  readonly observed?: Pick<ManagerMetrics, "statusWritten">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function createAppReconciler<O extends SourceObject>(options: AppReconcilerOptions<O>): Reconciler {
+  const { source, store, apps, pods, past, namespaces, registry, client, injection, clock, log } = options;
+  const { resource } = source;
+  const issued = new Map<string, Issue>();
+  /**
+   * The uid of each app that this process was the first to serve, since it put the finalizer on. No proxy was told anything of such an
+   * app before, so it does not matter that the pods of its namespace have just been listed: a first apply waits for nothing. (Pods that
+   * ran before ran without the app's routes, and a pod outside of the mesh can be removed by force at any time.) An app that has a
+   * status was served before: its finalizer was taken off by another hand. Another app may have had its name before: a proxy of that
+   * app goes on with what it was told, so a pod that was there before counts though it has not started.
+   */
+  const begun = new Map<string, string | undefined>();
+  const statuses = createStatusFeed({ ...options, resource });
+  const restarter = createRestarter(options);
+  const routes = createRoutes(options);
+
+  /** Gives versions to what is planned, and sends it. */
+  const handOut = (key: string, app: App, plan: AppPlan, own: readonly AppPod[]): number => {
+    const before = issued.get(key);
+    const issue = nextIssue(before, app.object.status?.routeVersion ?? 0, plan, own, registry.facts);
+    issued.set(key, issue);
+    if (issue.version !== before?.version) {
+      log.info({ app: key, version: issue.version, waits: plan.waits.length }, "route issued");
+    }
+    for (const pod of own) {
+      const snapshot = pod.proxy === "own" ? issue.snapshots.get(plan.rulesFor(pod).digest) : undefined;
+      if (snapshot !== undefined) registry.publish(podKey(pod), snapshot);
+    }
+    return issue.version;
+  };
+
+  /** The app with a spec that may be acted upon; else what to do instead. */
+  const accept = async (object: O, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
+    const app = source.appOf(object);
+    const key = formatRequest(app.ref);
+    if (!isLive(app)) {
+      const selection = app.spec === undefined ? injectedPods(app.ref.name) : app.pods;
+      return { app, selection, bySpec: undefined };
+    }
+    const { uid, generation = 0 } = object.metadata;
+    if (app.spec === undefined) {
+      const message = problemsText(app.problems);
+      const rejected = { ...said, generation, reason: "Invalid", message } as const;
+      await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      return { instead: {} };
+    }
+    // Before the first proxy is told anything: from then on there is something to bring back.
+    const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
+    const held = await setFinalizer(client, resource, object, true, signal, begin);
+    // The watch brings a spec that is newer than the one that was checked, and queues the app again.
+    if (held === undefined || (held.metadata.generation ?? 0) !== generation) return { instead: {} };
+    const current = { ...app, object: held };
+    const bySpec = await routes.tableOf(current, app.spec, signal);
+    if (bySpec === "edited") return { instead: { requeueAfterMs: AT_ONCE_MS } };
+    return bySpec === "gone" ? { instead: {} } : { app: current, selection: app.pods, bySpec };
+  };
+
+  /**
+   * Plans and hands out. Not async, so that nothing is waited for in between: who may hold what is read in one moment. Undefined while
+   * that is not known: nothing is planned then and nothing is granted; the list of the pods queues the app again.
+   */
+  const planNow = ({ app, selection, bySpec }: Accepted): Planned | undefined => {
+    const { namespace, name } = app.ref;
+    const { uid } = app.object.metadata;
+    const key = formatRequest(app.ref);
+    const known = pods.list(namespace);
+    if (known === undefined) return undefined;
+    const knowsAll = uid !== undefined && begun.get(key) === uid;
+    const view = podViewIn(namespace, {
+      apps,
+      factsOf: registry.facts,
+      past: knowsAll ? { ...past, isStatusLate: () => false } : past,
+    });
+    const own = appPods(selection, known, view);
+    const common = {
+      ...{ app: { namespace, name }, pods: own, factsOf: registry.facts },
+      gone: goneAppPods(selection, past.gone(namespace), knowsAll, view),
+    };
+    const plan =
+      bySpec === undefined || app.spec === undefined
+        ? planDissolution({
+            ...{ ...common, lockName: app.spec?.lockName },
+            namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
+            lastLockName: readStatus(app.object.status)?.subsets?.find((each) => each.name === DEFAULT_SUBSET)?.lock,
+          })
+        : planApp({ ...app.spec, ...common, bySpec, isYoung: youngAt(namespaces, clock.now()) });
+    return { plan, pods: own, version: handOut(key, app, plan, own) };
+  };
+
+  const forget = (request: Request) => {
+    const key = formatRequest(request);
+    issued.delete(key); // the proxies keep what they have
+    begun.delete(key);
+    for (const each of [statuses, routes, restarter, injection]) each?.forget(request);
+  };
+
+  const serve = async (object: O, said: Said, signal: AbortSignal): Promise<Result> => {
+    const accepted = await accept(object, said, signal);
+    if ("instead" in accepted) return accepted.instead;
+    const planned = planNow(accepted);
+    if (planned === undefined) return {};
+    const { app } = accepted;
+    const { plan, version } = planned;
+    const known = { pods: planned.pods, factsOf: registry.facts, plan };
+    if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && hasFinalizer(app.object)) {
+      await setFinalizer(client, resource, app.object as O, false, signal);
+      log.info({ app: formatRequest(app.ref), version }, "every pod has the whole view: the app may go");
+      return {};
+    }
+    const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";
+    const generation = app.object.metadata.generation ?? 0;
+    const facts = { ...known, ...said, generation, version, lockName, idle: app.spec?.notSupported ?? [] };
+    return writeAndRestart(
+      {
+        ...{ app: app.object, restarter, statuses },
+        facts: { ...known, app: app.ref, isPaused: app.spec?.isPaused === true, hasLock: lockName !== "" },
+        makeStatus: (previous, now, restart) => appStatus({ ...facts, previous, now, restart }),
+      },
+      signal,
+    );
+  };
+
+  return {
+    async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
+      const seen = store.get(request.name, request.namespace);
+      if (seen === undefined) {
+        forget(request);
+        return {};
+      }
+      const object = routes.newest(seen);
+      const look = injection?.look(source.appOf(object), conditionOf(statuses.previous(object), "InjectionReady"));
+      const result = await serve(object, { injection: look?.verdict }, signal);
+      return soonest(result.requeueAfterMs, look?.againMs);
+    },
+  };
+}
+
+/** What is said in the status beside the plan. */
+type Said = Pick<StatusFacts, "injection">;
+
+interface Accepted {
+  readonly app: App;
+  /** The pods that count as the app's. */
+  readonly selection: PodSelection;
+  /** Undefined while the app is being deleted. */
+  readonly bySpec: RouteTable | undefined;
+}
+
+interface Planned {
+  readonly plan: AppPlan;
+  readonly pods: readonly AppPod[];
+  readonly version: number;
+}
+
+function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: boolean, view: PodView): GoneAppPod[] {
+  return gone.flatMap(({ pod, facts }): GoneAppPod[] => {
+    if (pod === undefined) return knowsAll ? [] : ["unknown"];
+    const own = { ...view, appsOf: () => appsIn(facts) };
+    return appPods(app, [pod], own).map((each) => ({ pod: each, facts }));
+  });
+}
+
+// Of an app whose spec is bad: the pods that carry its proxy are known all the same.
+function injectedPods(name: string): PodSelection {
+  return { name, selector: { matchLabels: { [INJECTED_LABEL]: name } }, subsetOf: () => DEFAULT_SUBSET };
+}
+
+const AT_ONCE_MS = 1;
+const MAX_PROBLEMS = 10;
+
+function problemsText(problems: readonly string[]): string {
+  const more = problems.length - MAX_PROBLEMS;
+  return problems.slice(0, MAX_PROBLEMS).join("; ") + (more > 0 ? `; and ${more} more` : "");
+}

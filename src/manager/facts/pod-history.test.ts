@@ -1,0 +1,187 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import type { VirtualApp } from "../../api/virtual-app.ts";
+import { silentLogger } from "../../base/log.ts";
+import { PODS, type Pod } from "../../kube/client/resources.ts";
+import { createInformers } from "../../runtime/informers.ts";
+import { createStore } from "../../runtime/store.ts";
+import { createPodHistory } from "./pod-history.ts";
+import { createPodWatch } from "./pod-watch.ts";
+import type { ProxyFacts } from "./proxy-facts.ts";
+
+const pod = (name: string, status: Pod["status"] = { phase: "Running" }): Pod => ({
+  metadata: { namespace: "shop", name, uid: `uid-${name}` },
+  ...(status === undefined ? {} : { status }),
+});
+const container = (state: object) => ({ name: "operator", ready: false, restartCount: 0, state });
+const GRACE_MS = 12_000;
+const facts = { connected: true } as ProxyFacts;
+
+function setUp() {
+  const clock = createFakeClock();
+  const history = createPodHistory({ clock, tokenCacheMs: 10_000 });
+  const over: string[] = [];
+  history.onOver((namespace) => over.push(namespace));
+  const names = () => history.gone("shop").map((each) => each.pod?.metadata.name ?? "unknown");
+  return { clock, history, over, names };
+}
+
+let world: ReturnType<typeof setUp>;
+beforeEach(() => {
+  world = setUp();
+});
+
+describe("a pod whose object is gone", () => {
+  it("counts for the grace time, with what was known of its proxy, and one made anew under its name besides", async () => {
+    const { history, clock, names, over } = world;
+    history.removed(pod("a"), facts);
+    await clock.advance(GRACE_MS / 2);
+    history.removed({ ...pod("a"), metadata: { namespace: "shop", name: "a", uid: "uid-new" } }, undefined);
+    expect(history.gone("shop")[0]?.facts).toBe(facts);
+    await clock.advance(GRACE_MS / 2 - 1);
+    expect(names()).toEqual(["a", "a"]);
+    await clock.advance(1);
+    expect(history.gone("shop").map((each) => each.pod?.metadata.uid)).toEqual(["uid-new"]);
+    expect(over).toEqual(["shop"]);
+    await clock.advance(GRACE_MS);
+    expect([names(), clock.pending]).toEqual([[], 0]);
+  });
+
+  it("counts no more when a kubelet has said that its containers have ended", () => {
+    const { history, names } = world;
+    history.removed(pod("a", { phase: "Succeeded", containerStatuses: [container({ terminated: {} })] }), undefined);
+    const ending = pod("b", { phase: "Running", containerStatuses: [container({ terminated: {} })] });
+    history.removed({ ...ending, metadata: { ...ending.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }, undefined);
+    expect(names()).toEqual([]);
+  });
+
+  it("counts when only the phase says so, as for a lost node, when a container may be started again, and while its proxy talks", () => {
+    const { history, names } = world;
+    history.removed(pod("lost", { phase: "Failed", containerStatuses: [container({ running: {} })] }), undefined);
+    history.removed(pod("crashed", { phase: "Running", containerStatuses: [container({ terminated: {} })] }), undefined);
+    history.removed(pod("talks", { phase: "Failed" }), facts);
+    expect(names()).toEqual(["lost", "crashed", "talks"]);
+  });
+
+  it("counts not if it never had a node, unless its proxy was heard of", () => {
+    const { history, names } = world;
+    history.removed(pod("none", {}), undefined);
+    history.removed(pod("heard", {}), { ...facts, connected: false });
+    history.removed({ ...pod("bound", {}), spec: { nodeName: "n" } }, undefined);
+    expect(names()).toEqual(["heard", "bound"]);
+  });
+});
+
+describe("who was removed before this replica led", () => {
+  const app = { metadata: { namespace: "shop", name: "app" } } as VirtualApp;
+
+  async function followed() {
+    const { clock, history } = world;
+    const client = createFakeKubeClient();
+    const log = silentLogger();
+    const informers = createInformers({ client, clock, random: () => 0, log });
+    const apps = createStore<VirtualApp>((error) => expect.fail(String(error)));
+    await informers.start(new AbortController().signal);
+    const pods = new Map(["a", "b", "c"].map((name) => [name, client.put<Pod>(PODS, pod(name))]));
+    apps.upsert(app);
+    const watch = createPodWatch({ informers, apps, log });
+    const end = history.follow(watch);
+    await watch.start(new AbortController().signal);
+    await clock.flush();
+    /** These pods as they are listed. */
+    const these = (...names: string[]) => names.flatMap((name) => pods.get(name) ?? []);
+    return { client, watch, end, these };
+  }
+
+  it("is not known for the grace time after the first list", async () => {
+    const { history, clock, names } = world;
+    history.listed("shop", [pod("a")]);
+    expect(names()).toEqual(["unknown"]);
+    await clock.advance(GRACE_MS);
+    expect(names()).toEqual([]);
+    history.left("shop");
+    history.listed("shop", [pod("a")]);
+    expect(names()).toEqual(["unknown"]);
+  });
+
+  it("is known to one that has followed the pods, up to the list that it leads by", async () => {
+    const { client, watch, end, these } = await followed();
+    const { history, clock, names } = world;
+    await clock.advance(GRACE_MS);
+    client.remove(PODS, { namespace: "shop", name: "a" });
+    await clock.flush();
+    expect(names()).toEqual(["a"]);
+    end();
+    await watch.stop();
+    history.listed("shop", these("c"));
+    expect(names()).toEqual(["a", "b"]);
+    await clock.advance(GRACE_MS);
+    expect(names()).toEqual([]);
+  });
+
+  it("is not known for as long as is missing, to one that has followed them for less", async () => {
+    const { watch, end, these } = await followed();
+    const { history, clock, names } = world;
+    await clock.advance(GRACE_MS - 1_000);
+    end();
+    await watch.stop();
+    history.listed("shop", these("a", "b", "c"));
+    expect(names()).toEqual(["unknown"]);
+    await clock.advance(1_000);
+    expect(names()).toEqual([]);
+  });
+});
+
+describe("a pod that was there before this manager led", () => {
+  const named = (namespace: string, name: string, uid = `uid-${name}`): Pod => ({ metadata: { namespace, name, uid } });
+
+  it("has a status that is late for 30 s, unlike a pod that comes later", async () => {
+    const clock = createFakeClock();
+    const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
+    const over: string[] = [];
+    history.onOver((namespace) => over.push(namespace));
+    expect(history.isStatusLate(named("shop", "a"))).toBe(false);
+    history.listed("shop", [named("shop", "a")]);
+    await clock.advance(20_000);
+    history.listed("store", [named("store", "b")]);
+    expect([
+      history.isStatusLate(named("shop", "a")),
+      history.isStatusLate(named("shop", "a", "anew")),
+      history.isStatusLate(named("shop", "b")),
+    ]).toEqual([true, false, false]);
+    await clock.advance(10_000);
+    expect([history.isStatusLate(named("shop", "a")), history.isStatusLate(named("store", "b")), over]).toEqual([
+      false,
+      true,
+      ["shop"],
+    ]);
+    await clock.advance(20_000);
+    expect([history.isStatusLate(named("store", "b")), over]).toEqual([false, ["shop", "store"]]);
+  });
+
+  it("counts as such for ever", async () => {
+    const clock = createFakeClock();
+    const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
+    history.listed("shop", [named("shop", "a")]);
+    await clock.advance(60_000);
+    expect([
+      history.isStatusLate(named("shop", "a")),
+      history.wasHereBefore(named("shop", "a")),
+      history.wasHereBefore(named("shop", "b")),
+    ]).toEqual([false, true, false]);
+    history.listed("shop", [named("shop", "b")]); // all apps of the namespace were gone, and one is back
+    expect([history.wasHereBefore(named("shop", "a")), history.wasHereBefore(named("shop", "b"))]).toEqual([false, true]);
+  });
+
+  it("is forgotten with the last app of its namespace, until the namespace is listed again", async () => {
+    const clock = createFakeClock();
+    const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
+    history.listed("shop", [named("shop", "a")]);
+    history.left("shop");
+    expect([history.isStatusLate(named("shop", "a")), history.wasHereBefore(named("shop", "a"))]).toEqual([false, false]);
+    history.listed("shop", [named("shop", "a")]);
+    await clock.advance(29_999);
+    expect([history.isStatusLate(named("shop", "a")), history.wasHereBefore(named("shop", "a"))]).toEqual([true, true]);
+  });
+});

@@ -1,0 +1,164 @@
+// What may have happened to pods before or after this replica could see it. One rule: nothing is assumed of a pod that may have written, or may
+// have been told routes, while nobody looked. So a namespace has three times, counted from the first list of its pods:
+//
+//   until the grace time        who was removed just before is not known: the namespace has one entry without a pod
+//   until the status lag        a status that says "never started" is not believed of the listed pods: an earlier leader may have served them
+//   while the pods are watched  the listed pods may know what an earlier leader told them, however old their status is
+//
+// And a pod that is removed counts for the grace time after it: an object that is removed by force (a lost node, `kubectl delete --force`) says
+// nothing about its processes, and kube-apiserver takes its token for some time more. Filled by the watches of pods; read by reconcilers.
+import type { Clock } from "../../base/clock.ts";
+import type { Pod } from "../../kube/client/resources.ts";
+import { hasEnded } from "./app-pods.ts";
+import { type PodKey, podKey } from "./pod-key.ts";
+import type { PodWatch } from "./pod-watch.ts";
+import type { ProxyFacts } from "./proxy-facts.ts";
+
+/** Beyond the API server's token cache: time for its own view of pods to follow, and for a request that it has just let in. */
+const MARGIN_MS = 2_000;
+/** A kubelet writes a changed status at once, and again within 10 s if that failed. */
+const STATUS_LAG_MS = 30_000;
+
+export interface GonePod {
+  /** As it was seen last; undefined: a pod that was removed before this replica followed the pods. */
+  readonly pod: Pod | undefined;
+  /** What was known of its proxy then; undefined: nothing. */
+  readonly facts: ProxyFacts | undefined;
+}
+
+/** What reconcilers ask. */
+export interface PastOfPods {
+  /** The pods that are gone and may write all the same. */
+  gone(namespace: string): readonly GonePod[];
+  /** An earlier leader may have told the pod's proxy something, which the proxy still knows after a restart. */
+  wasHereBefore(pod: Pod): boolean;
+  /** An earlier leader may have served the pod's proxy so recently that its status does not say so yet. */
+  isStatusLate(pod: Pod): boolean;
+}
+
+export interface PodHistory extends PastOfPods {
+  /** The pod's object is gone. @param facts what its proxy was known to hold; nothing is told to it any more */
+  removed(pod: Pod, facts: ProxyFacts | undefined): void;
+  /** The pods of the namespace have been listed. A pod that was followed before and is not among them is removed. */
+  listed(namespace: string, pods: readonly Pod[]): void;
+  /** The pods of the namespace are watched no more. */
+  left(namespace: string): void;
+  /** Calls the handler with the namespace of which something is known from now on, or of which a gone pod counts no more. */
+  onOver(handler: (namespace: string) => void): void;
+  /** Follows the pods in a replica that does not lead. The returned function ends that, for `listed` to go on from there. */
+  follow(watch: PodWatch): () => void;
+}
+
+export interface PodHistoryOptions {
+  readonly clock: Clock;
+  /** How long kube-apiserver accepts a token that it has found valid, in milliseconds. The grace time is 2 s longer. */
+  readonly tokenCacheMs: number;
+}
+
+interface Listed {
+  readonly uids: ReadonlySet<string | undefined>;
+  isStatusLate: boolean;
+}
+
+export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): PodHistory {
+  const graceMs = tokenCacheMs + MARGIN_MS;
+  const gone = new Map<string, Set<GonePod>>();
+  const sinceMs = new Map<string, number>();
+  const followed = new Map<string, readonly Pod[]>();
+  const listed = new Map<string, Listed>();
+  const overHandlers: ((namespace: string) => void)[] = [];
+
+  const over = (namespace: string) => {
+    for (const handler of overHandlers) handler(namespace);
+  };
+  const keep = (namespace: string, entry: GonePod, forMs: number) => {
+    const own = gone.get(namespace) ?? new Set();
+    gone.set(namespace, own.add(entry));
+    clock.after(forMs, () => {
+      own.delete(entry);
+      if (own.size === 0) gone.delete(namespace);
+      over(namespace);
+    });
+  };
+  const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
+    if (!isHarmless(pod, facts)) keep(pod.metadata.namespace ?? "", { pod, facts }, graceMs);
+  };
+  const ageMs = (namespace: string) => {
+    const nowMs = clock.monotonicMs();
+    const since = sinceMs.get(namespace) ?? nowMs;
+    sinceMs.set(namespace, since);
+    return nowMs - since;
+  };
+  const left = (namespace: string) => {
+    sinceMs.delete(namespace);
+    followed.delete(namespace);
+    listed.delete(namespace);
+  };
+  const listedWith = ({ metadata }: Pod) => {
+    const entry = listed.get(metadata.namespace ?? "");
+    return entry?.uids.has(metadata.uid) ? entry : undefined;
+  };
+
+  return {
+    gone: (namespace) => [...(gone.get(namespace) ?? [])],
+    wasHereBefore: (pod) => listedWith(pod) !== undefined,
+    isStatusLate: (pod) => listedWith(pod)?.isStatusLate ?? false,
+    removed,
+    listed(namespace, pods) {
+      const uids = new Set(pods.map(({ metadata }) => metadata.uid));
+      for (const pod of followed.get(namespace) ?? []) if (!uids.has(pod.metadata.uid)) removed(pod, undefined);
+      followed.delete(namespace);
+      const leftMs = graceMs - ageMs(namespace);
+      if (leftMs > 0) keep(namespace, { pod: undefined, facts: undefined }, leftMs);
+      const entry = { uids, isStatusLate: true };
+      listed.set(namespace, entry);
+      clock.after(STATUS_LAG_MS, () => {
+        entry.isStatusLate = false;
+        over(namespace);
+      });
+    },
+    left,
+    onOver: (handler) => void overHandlers.push(handler),
+    follow(watch) {
+      let isOn = true;
+      watch.onListed((namespace) => void (isOn && ageMs(namespace)));
+      watch.onLeft((namespace) => void (isOn && left(namespace)));
+      watch.onChange(({ type, object }) => void (isOn && type === "deleted" && removed(object, undefined)));
+      return () => {
+        isOn = false;
+        for (const namespace of sinceMs.keys()) followed.set(namespace, watch.list(namespace) ?? []);
+      };
+    },
+  };
+}
+
+/** Its containers have ended, as a kubelet says before it removes the object in the ordinary way, or none was ever started. */
+function isHarmless(pod: Pod, facts: ProxyFacts | undefined): boolean {
+  if (facts?.connected) return false;
+  return hasEnded(pod) || (facts === undefined && isUnscheduled(pod));
+}
+
+// A pod that has a node may run there before its kubelet has said so.
+function isUnscheduled({ spec, status }: Pod): boolean {
+  return (spec?.nodeName ?? "") === "" && (status?.phase ?? "Pending") === "Pending";
+}
+
+/** Lets the history of pods and the registry of proxies follow the watch that this replica leads by. Before any controller does. */
+export function recordPods(
+  pods: PodWatch,
+  history: PodHistory,
+  registry: { readonly pods: Iterable<string>; forget(pod: PodKey): ProxyFacts | undefined },
+): void {
+  pods.onListed((namespace) => history.listed(namespace, pods.list(namespace) ?? []));
+  pods.onChange(({ type, object }) => {
+    if (type !== "deleted") return;
+    const { namespace = "", name = "" } = object.metadata;
+    // Its claims go on in the history, if they do. A pod that is made again under the same name is another pod.
+    history.removed(object, registry.forget(podKey({ namespace, name })));
+  });
+  pods.onLeft((namespace) => {
+    history.left(namespace);
+    // The end of these pods is not seen any more.
+    for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key as PodKey);
+  });
+}

@@ -1,4 +1,4 @@
-// Writes whose client goes away: what was sent may still be carried out, and counts as in flight until it is answered.
+// Writes that outlive their clients. The API server may still carry out a sent write, so it counts as in flight until its answer.
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -9,14 +9,14 @@ import { type ProxyHarness, startProxy } from "../../support/proxy-harness.ts";
 
 let api: FakeApi;
 let proxy: ProxyHarness | undefined;
-/** How the calls ended that reached the layer before the API server. */
-let settled: string[] = [];
-/** Answers that the API server has not given. */
+/** The outcome of each call that passed the last layer before the API server. */
+let outcomes: string[] = [];
+/** Answers that the API server has not given yet. */
 let waiting: ServerResponse[] = [];
 
 beforeEach(async () => {
   api = await startFakeApi();
-  settled = [];
+  outcomes = [];
   waiting = [];
   api.script = (req, res) => void req.resume().on("end", () => waiting.push(res));
 });
@@ -27,13 +27,13 @@ afterEach(async () => {
   await api.close();
 });
 
-const noteEnds: Layer = (next) => async (call) => {
+const recordOutcomes: Layer = (next) => async (call) => {
   try {
     const reply = await next(call);
-    settled.push(String(reply.status));
+    outcomes.push(String(reply.status));
     return reply;
   } catch (error) {
-    settled.push(error instanceof Error && "code" in error ? String(error.code) : String(error));
+    outcomes.push(error instanceof Error && "code" in error ? String(error.code) : String(error));
     throw error;
   }
 };
@@ -47,29 +47,29 @@ function begin(of: ProxyHarness, method: string, length: number, body: string) {
   return req;
 }
 
-describe("a client that goes away", () => {
-  it("after it sent a write leaves it in flight until the API server has answered", async () => {
-    proxy = await startProxy({ api, isolate: noteEnds });
+describe("a client that disconnects", () => {
+  it("after sending a write leaves that write in flight until the API server has answered", async () => {
+    proxy = await startProxy({ api, isolate: recordOutcomes });
     begin(proxy, "POST", 2, "{}");
     await eventually(() => waiting.length === 1);
     const gone = begin(proxy, "POST", 2, "{}");
     await eventually(() => waiting.length === 2);
     gone.destroy();
-    // A later request shows that the proxy has seen the other's end.
+    // The answer to a later request shows that the proxy has seen the client disconnect.
     const later = proxy.fetch("/api/v1/pods");
     await eventually(() => waiting.length === 3);
     waiting[2]?.end("{}");
     await later;
-    expect(settled).toEqual(["200"]);
+    expect(outcomes).toEqual(["200"]);
     waiting[1]?.writeHead(201).end("{}");
-    await eventually(() => settled.length === 2);
-    expect(settled).toEqual(["200", "ABORTED"]);
+    await eventually(() => outcomes.length === 2);
+    expect(outcomes).toEqual(["200", "ABORTED"]);
     waiting[0]?.end("{}");
-    await eventually(() => settled.length === 3);
+    await eventually(() => outcomes.length === 3);
   });
 
-  it("in the middle of a body ends the write at once, and the API server gets half of it", async () => {
-    proxy = await startProxy({ api, isolate: noteEnds });
+  it("in the middle of a body ends the write at once, and the API server gets a part of the body", async () => {
+    proxy = await startProxy({ api, isolate: recordOutcomes });
     let reset = 0;
     api.script = (req) => {
       req.resume();
@@ -78,25 +78,25 @@ describe("a client that goes away", () => {
     const gone = begin(proxy, "POST", 100, '{"half');
     await eventually(() => api.seen.length === 1);
     gone.destroy();
-    await eventually(() => settled.length === 1 && reset === 1 && api.open === 0);
-    expect(settled).toEqual(["ABORTED"]);
+    await eventually(() => outcomes.length === 1 && reset === 1 && api.open === 0);
+    expect(outcomes).toEqual(["ABORTED"]);
   });
 
-  it("while it reads ends the read at once", async () => {
-    proxy = await startProxy({ api, isolate: noteEnds });
+  it("during a read ends that read at once", async () => {
+    proxy = await startProxy({ api, isolate: recordOutcomes });
     const gone = begin(proxy, "GET", 0, "");
     await eventually(() => waiting.length === 1);
     gone.destroy();
-    await eventually(() => settled.length === 1 && api.open === 0);
+    await eventually(() => outcomes.length === 1 && api.open === 0);
   });
 
-  it("does not hold a shutdown up", async () => {
-    proxy = await startProxy({ api, isolate: noteEnds });
+  it("during a write does not delay a shutdown", async () => {
+    proxy = await startProxy({ api, isolate: recordOutcomes });
     const gone = begin(proxy, "POST", 2, "{}");
     await eventually(() => waiting.length === 1);
     gone.destroy();
     await proxy.stop();
     proxy = undefined;
-    expect(settled).toEqual(["ABORTED"]);
+    expect(outcomes).toEqual(["ABORTED"]);
   });
 });

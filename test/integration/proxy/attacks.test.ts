@@ -1,4 +1,4 @@
-// Each test is named after what somebody tries to get by way of the proxy.
+// Each test is named after an attack on the API server through the proxy.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../../src/kube/status.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
@@ -26,19 +26,19 @@ afterEach(async () => {
 const PODS = "/api/v1/pods";
 
 describe("attacks", () => {
-  it("a request without credentials gets the API server's 401: the proxy lends none", async () => {
+  it("a request without credentials gets the API server's 401: the proxy adds no credentials", async () => {
     const answer = await proxy.fetch(PODS);
     expect(answer.status).toBe(401);
     expect(api.seen[0]?.headers.authorization).toBeUndefined();
   });
 
-  it("a request without credentials on a connection that carried some before gets 401", async () => {
+  it("a request without credentials gets 401 on a connection that carried credentials before", async () => {
     expect((await proxy.fetch(PODS, { headers: { authorization: "Bearer a" } })).status).toBe(200);
     expect((await proxy.fetch(PODS)).status).toBe(401);
     expect(api.accepted).toBe(1);
   });
 
-  it("a Host header that names another server changes nothing: the configured server is asked, under its own name", async () => {
+  it("a Host header that names another server is replaced: the request goes to the configured server under its own name", async () => {
     const headers = { host: new URL(other.url).host, authorization: "Bearer a" };
     expect((await proxy.fetch(PODS, { headers })).status).toBe(200);
     expect(other.seen).toHaveLength(0);
@@ -52,7 +52,7 @@ describe("attacks", () => {
     expect(api.seen).toHaveLength(0);
   });
 
-  it("X-Remote-User and its kin do not travel, in any case", async () => {
+  it("X-Remote-User, X-Remote-Group and X-Remote-Extra headers are not forwarded, in any letter case", async () => {
     const headers = {
       authorization: "Bearer a",
       "X-Remote-User": "admin",
@@ -63,7 +63,7 @@ describe("attacks", () => {
     expect(Object.keys(api.seen[0]?.headers ?? {}).filter((name) => name.startsWith("x-remote"))).toEqual([]);
   });
 
-  it("headers named in Connection stop here, but naming the credentials does not take them off", async () => {
+  it("headers named in Connection are not forwarded, except Authorization", async () => {
     const headers = {
       authorization: "Bearer a",
       connection: "keep-alive, X-Secret, Authorization",
@@ -79,12 +79,12 @@ describe("attacks", () => {
     expect(seen).toMatchObject({ authorization: "Bearer a", connection: "keep-alive" });
   });
 
-  it("Impersonate headers pass as they are, for the API server to judge", async () => {
+  it("Impersonate headers pass unchanged, and the API server authorizes them", async () => {
     await proxy.fetch(PODS, { headers: { authorization: "Bearer a", "Impersonate-User": "bob", "Impersonate-Extra-x": "y" } });
     expect(api.seen[0]?.headers).toMatchObject({ "impersonate-user": "bob", "impersonate-extra-x": "y" });
   });
 
-  it("metrics and health tell no token, no path and no name that a client sent", async () => {
+  it("metrics contain no token, path or name that a client sent", async () => {
     await proxy.fetch("/apis/made.up/v1/secret-things/x", { headers: { authorization: "Bearer s3cret" } });
     api.script = (_req, res) => answerJson(res, 404, {});
     await proxy.fetch("/apis/made.up/v1/unheard-of/x", { headers: { authorization: "Bearer s3cret" } });
@@ -96,7 +96,7 @@ describe("attacks", () => {
     );
   });
 
-  it("a proxy without a snapshot lets nothing through", async () => {
+  it("a proxy without a snapshot forwards no request", async () => {
     proxy.session.current = undefined;
     const answer = await proxy.fetch("/version");
     expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "1"]);

@@ -1,5 +1,5 @@
-// An API server that vanishes without a word: no FIN, no RST, no ICMP. The proxy runs in one network namespace and the API
-// server in another; the router between them stops forwarding.
+// An API server that vanishes silently: no FIN, no RST, no ICMP. The proxy runs in one network namespace and the API
+// server in another. The router between them stops forwarding.
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Child, startChild } from "../../support/child-process.ts";
@@ -44,24 +44,24 @@ describeWithNetworkNamespaces("an API server that vanishes", () => {
     network?.remove();
   });
 
-  it("ends a watch in time, by PING", () => {
+  it("makes the proxy end a watch in time, by PING", () => {
     expect(seen.watchEnd.ms).toBeLessThan(seen.boundMs + 2_000);
     expect(seen.by).toContain("watch ping");
   });
 
-  it("breaks a list that only receives in time, by TCP keepalive", () => {
+  it("makes the proxy break a list that only receives in time, by TCP keepalive", () => {
     expect(seen.listEnd.ms).toBeLessThan(seen.boundMs + 2_000);
     expect(seen.listEnd.complete).toBe(false);
     expect(seen.by).toContain("list keepalive");
   });
 
-  it("answers a write that nobody acknowledges in time, without asking for a repetition: it may have arrived", () => {
+  it("makes the proxy answer an unacknowledged write in time, without Retry-After, since the write may have arrived", () => {
     expect(seen.writeEnd.ms).toBeLessThan(seen.boundMs + 2_000);
     expect([seen.writeEnd.status, seen.writeEnd.code, seen.writeEnd.retryAfter]).toEqual([503, "UPSTREAM_BROKEN", undefined]);
     expect(seen.by).toContain("short unacknowledged");
   });
 
-  it("is used again at once when it is back", () => {
+  it("gets requests again as soon as it is back", () => {
     expect(seen.status).toBe(200);
     expect(seen.backMs).toBeLessThan(2_000);
   });

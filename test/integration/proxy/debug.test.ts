@@ -1,4 +1,4 @@
-// What the health listener of a running proxy tells: debug pages, metrics of streams and layers, and requests on demand.
+// The health listener of a running proxy: debug pages, metrics of streams and layers, and a log of requests on demand.
 import { request as plainRequest, type RequestOptions } from "node:http";
 import { request } from "node:https";
 import type { Duplex } from "node:stream";
@@ -37,7 +37,7 @@ async function start(options: Omit<HarnessOptions, "api"> = {}) {
 }
 
 describe("debug pages", () => {
-  it("/debug/snapshot shows what is enforced, and nothing is to be found of the callers' tokens", async () => {
+  it("/debug/snapshot shows the enforced snapshot, and no page shows a caller's token or query", async () => {
     const { proxy, send, page } = await start();
     const callers = { ...NO_CALLER_POLICY, defaultOnlyUserAgents: ["foo/*"] };
     proxy.session.current = enforced(snapshot(table([subset("v2")], { a: [0], b: [] }), { subset: "v2", callers }));
@@ -50,7 +50,7 @@ describe("debug pages", () => {
     }
   });
 
-  it("/debug/plans shows what the planner noted last", async () => {
+  it("/debug/plans shows the planner's latest records", async () => {
     const { proxy, page } = await start();
     const selectorChars = { label: 5, field: 0, shard: 0 };
     const entry = { group: "", resource: "pods", verb: "list", selectorChars, namespaces: { own: 1, foreign: 2 }, notSent: [] };
@@ -58,7 +58,7 @@ describe("debug pages", () => {
     expect(JSON.parse((await page("/debug/plans")).text)).toMatchObject({ plans: [{ ...entry, plan: "labels", requests: 1 }] });
   });
 
-  it("/debug/requests waits for the next requests and tells neither token nor query nor body", async () => {
+  it("/debug/requests waits for the next requests and shows no token, query or body", async () => {
     const { send, page } = await start();
     await send("/version");
     const asked = page("/debug/requests?count=2&seconds=30");
@@ -74,7 +74,7 @@ describe("debug pages", () => {
     expect(text).not.toMatch(/s3cret|hidden|version/);
   });
 
-  it("are not for a browser that was led here by another name, nor for what a mesh's sidecar hands on", async () => {
+  it("are refused to requests with another host name, and to requests that a service mesh's sidecar forwards", async () => {
     const { proxy } = await start();
     const statusOf = (options: RequestOptions) =>
       new Promise<number | undefined>((resolve, reject) => {
@@ -89,7 +89,7 @@ describe("debug pages", () => {
     expect(await statusOf({ headers: { "x-forwarded-for": "10.1.9.9" } })).toBe(403);
   });
 
-  it("say what they cannot take, and do not take writes", async () => {
+  it("name an invalid parameter, and refuse other paths and methods", async () => {
     const { proxy, page } = await start();
     expect(await page("/debug/requests?count=0")).toMatchObject({ status: 400, text: expect.stringContaining("count") });
     expect((await page("/debug")).status).toBe(404);
@@ -98,7 +98,7 @@ describe("debug pages", () => {
 });
 
 describe("metrics", () => {
-  it("count open watches, logs and tunnels until they end", async () => {
+  it("count each open watch, log and tunnel until it ends", async () => {
     api.script = (req, res) => {
       req.resume();
       res.writeHead(200, { "content-type": "application/json" });
@@ -122,7 +122,7 @@ describe("metrics", () => {
     for (const kind of ["watch", "log", "tunnel"]) await eventually(async () => expect(await open(kind), kind).toBe("0"));
   });
 
-  it("show the layers' times of one call in 64, and decisions by reason", async () => {
+  it("show the time in each layer for one call in 64, and decisions by reason", async () => {
     const { send, page } = await start();
     for (let calls = 0; calls < 65; calls++) await send(POD);
     await send("/api/v1//pods");
@@ -145,7 +145,7 @@ describe("the access log", () => {
     return lines.filter((line) => line.includes('"msg":"request"'));
   };
 
-  it("is off at 0, takes all at 1, and a share in between", async () => {
+  it("has no line at 0, every request at 1, and a share of the requests in between", async () => {
     expect(await logging("sample=0")).toHaveLength(0);
     await proxy?.stop();
     expect(await logging("1")).toHaveLength(200);
@@ -159,7 +159,7 @@ describe("the access log", () => {
 });
 
 describe("callers", () => {
-  it("the API server is told the user agent that the app asks for, in upgrades too", async () => {
+  it("carry the user agent that the app asks for to the API server, also in upgrades", async () => {
     const { proxy, send } = await start();
     const callers = { ...NO_CALLER_POLICY, userAgent: "mesh/" };
     proxy.session.current = enforced(snapshot(table([], {}), { callers }));

@@ -25,11 +25,11 @@ async function isDraining(): Promise<boolean> {
   return (await fetch(`${proxy.ready.healthUrl}/readyz`)).status === 500;
 }
 
-/** On a connection of its own. */
+/** Sends a request on a connection of its own. */
 const fetchAnew = (path: string, method = "GET") => proxy.fetch(path, { method, agent: false, ca: proxy.agent.options.ca });
 
-describe("drain", () => {
-  it("lets a running request finish, with Connection: close, and serves new ones until then", async () => {
+describe("the drain of a proxy", () => {
+  it("lets a running request finish, with Connection: close, and serves new requests until then", async () => {
     proxy = await startProxy({ api });
     let finish = () => {};
     api.script = (req, res) => {
@@ -40,7 +40,7 @@ describe("drain", () => {
     await eventually(() => api.seen.length === 1);
     const drained = proxy.drain();
     await eventually(isDraining);
-    // An operator that ends together with us gives its lease back now, perhaps on a new connection.
+    // An operator that ends together with the proxy releases its lease now, perhaps on a new connection.
     const released = await fetchAnew(LEASE, "PUT");
     expect([released.body.toString(), released.headers.connection]).toEqual(["released", "close"]);
     finish();
@@ -50,7 +50,7 @@ describe("drain", () => {
     await expect(fetchAnew(PODS)).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it("does not wait for watches: they are cut once the rest is done", async () => {
+  it("does not wait for watches: they break off once all other requests have ended", async () => {
     proxy = await startProxy({ api, drainMs: 60_000 });
     api.script = (_req, res) => void res.writeHead(200).write("event\n");
     const watch = await proxy.open(WATCH);
@@ -60,8 +60,8 @@ describe("drain", () => {
     await expect(cut).rejects.toThrow();
   });
 
-  it("ends watches one after the other, each with a clean end, and serves the lock meanwhile", async () => {
-    // In the place of the layer that writes frames: what breaks off upstream ends well here.
+  it("ends watches one after another, each with a clean end, and serves the lock meanwhile", async () => {
+    // Replaces the layer that writes frames: a stream that the upstream breaks off gets a clean end.
     const clean: Layer = (next) => async (call) => {
       const reply = await next(call);
       if (reply.body === null || reply.body instanceof Uint8Array) return reply;
@@ -99,7 +99,7 @@ describe("drain", () => {
   });
 
   it.each([true, false])(
-    "is open for a lease that is given back a while after it began, by a get and an update on new connections (a watch: %s)",
+    "serves the late release of a lease, by a get and an update on new connections (with a watch: %s)",
     async (hasWatch) => {
       proxy = await startProxy({ api });
       api.script = (req, res) => {
@@ -121,14 +121,14 @@ describe("drain", () => {
     },
   );
 
-  it("takes no time when no client is connected", async () => {
+  it("ends at once when no client is connected", async () => {
     proxy = await startProxy({ api, drainMs: 60_000 });
     const started = performance.now();
     await proxy.drain();
     expect(performance.now() - started).toBeLessThan(500);
   });
 
-  it("is bounded: a request that never ends is cut", async () => {
+  it("has a time limit: a request that never ends breaks off", async () => {
     proxy = await startProxy({ api, drainMs: 100 });
     api.script = () => {};
     const pending = proxy.fetch(PODS);
@@ -138,7 +138,7 @@ describe("drain", () => {
     await expect(pending).rejects.toThrow();
   });
 
-  it("a restarted proxy has the same CA", async () => {
+  it("keeps the CA for the restarted proxy", async () => {
     proxy = await startProxy({ api });
     const again = await startProxy({ api, dataDir: proxy.dataDir, apiCaFile: proxy.apiCaFile });
     expect((await again.fetch("/healthz", { agent: proxy.agent })).status).toBe(200);

@@ -23,7 +23,7 @@ const MEGABYTE = 1024 * 1024;
 const LIST = "/api/v1/configmaps";
 const WATCH = "/api/v1/configmaps?watch=1";
 
-/** Speaks raw bytes to the proxy and resolves with all that came back. */
+/** Sends raw bytes to the proxy and resolves with the whole answer. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(proxy.ready.url);
@@ -39,7 +39,7 @@ function raw(text: string): Promise<string> {
 }
 
 describe("forwarding", () => {
-  it("passes a small GET and its answer through", async () => {
+  it("forwards a small GET and its answer", async () => {
     api.script = (_req, res) => {
       res.writeHead(200, {
         "content-type": "application/json",
@@ -57,7 +57,7 @@ describe("forwarding", () => {
     expect(api.seen[0]?.headers.accept).toBe("application/json");
   });
 
-  it("passes a POST with its body through", async () => {
+  it("forwards a POST with its body", async () => {
     let got: Buffer = Buffer.alloc(0);
     api.script = async (req, res) => {
       got = await readAll(req);
@@ -75,7 +75,7 @@ describe("forwarding", () => {
     expect(api.seen[0]?.headers["content-length"]).toBe("100000");
   });
 
-  it("passes a chunked upload through", async () => {
+  it("forwards a chunked upload", async () => {
     let got: Buffer = Buffer.alloc(0);
     api.script = async (req, res) => {
       got = await readAll(req);
@@ -90,7 +90,7 @@ describe("forwarding", () => {
     expect(got.toString()).toBe("abc");
   });
 
-  it("reuses one connection upstream for requests in a row, DELETEs with a body too", async () => {
+  it("reuses one upstream connection for consecutive requests, also for a DELETE with a body", async () => {
     for (let round = 0; round < 5; round++) {
       await proxy.fetch("/api/v1/namespaces/a/configmaps/b");
       const body = Buffer.from('{"kind":"DeleteOptions"}');
@@ -104,7 +104,7 @@ describe("forwarding", () => {
     expect(api.accepted).toBeLessThanOrEqual(2);
   });
 
-  it("holds no list: a body of 64 MB passes in bounded memory to a slow reader", async () => {
+  it("does not buffer a list: a body of 64 MB reaches a slow reader in bounded memory", async () => {
     const chunk = Buffer.alloc(256 * 1024, 97);
     let sent = 0;
     api.script = (_req, res) => {
@@ -119,14 +119,14 @@ describe("forwarding", () => {
     };
     const res = await proxy.open(LIST);
     await eventually(() => res.readableLength > 0);
-    const before = await settled(() => sent);
-    expect(before).toBeLessThan(24 * MEGABYTE); // the rest waits in the API server: sockets' buffers are all that is between
+    const before = await whenUnchanged(() => sent);
+    expect(before).toBeLessThan(24 * MEGABYTE); // the rest waits in the API server: only the buffers of the sockets are in between
     let got = 0;
     for await (const piece of res) got += (piece as Buffer).length;
     expect(got).toBe(64 * MEGABYTE);
   });
 
-  it("holds no upload: a slow API server slows the client down", async () => {
+  it("does not buffer an upload: a slow API server slows the client down", async () => {
     api.script = (req, res) => {
       release = () => {
         req.resume();
@@ -157,12 +157,12 @@ describe("forwarding", () => {
       req.end();
     };
     more();
-    expect(await settled(() => sent)).toBeLessThan(24 * MEGABYTE);
+    expect(await whenUnchanged(() => sent)).toBeLessThan(24 * MEGABYTE);
     release();
     expect(await answered).toBe(200);
   });
 
-  it("sends the head of a watch at once, and each event as it comes", async () => {
+  it("sends the head of a watch at once, and each event as it arrives", async () => {
     let push = (_text: string) => {};
     api.script = (_req, res) => {
       res.writeHead(200, { "content-type": "application/json" });
@@ -181,7 +181,7 @@ describe("forwarding", () => {
     res.destroy();
   });
 
-  it("serves 50 watches at once and a lease beside them", async () => {
+  it("serves a lease beside 50 concurrent watches", async () => {
     api.script = (req, res) => {
       res.writeHead(200, { "content-type": "application/json" });
       if (req.url?.includes("watch=1")) res.write("event\n");
@@ -213,7 +213,7 @@ describe("forwarding", () => {
     await eventually(() => api.open === 0);
   });
 
-  it("gives a request up upstream when the client goes before there is an answer", async () => {
+  it("cancels the upstream request when the client disconnects before the answer", async () => {
     api.script = () => {};
     const pending = proxy.open(LIST);
     pending.catch(() => {});
@@ -223,13 +223,16 @@ describe("forwarding", () => {
     await eventually(() => api.open === 0);
   });
 
-  it.each(["content-length", "chunked"])("breaks the client's connection when upstream breaks off a body (%s)", async (kind) => {
-    api.script = (_req, res) => {
-      res.writeHead(200, kind === "chunked" ? {} : { "content-length": "1000000" });
-      res.write("half of it", () => setImmediate(() => res.destroy()));
-    };
-    await expect(proxy.fetch(LIST)).rejects.toThrow(/aborted|socket hang up|ECONNRESET/);
-  });
+  it.each(["content-length", "chunked"])(
+    "breaks the client's connection when the API server breaks off a body (%s)",
+    async (kind) => {
+      api.script = (_req, res) => {
+        res.writeHead(200, kind === "chunked" ? {} : { "content-length": "1000000" });
+        res.write("half of it", () => setImmediate(() => res.destroy()));
+      };
+      await expect(proxy.fetch(LIST)).rejects.toThrow(/aborted|socket hang up|ECONNRESET/);
+    },
+  );
 
   it("answers HEAD, 204 and 304 without a body and keeps the connection", async () => {
     api.script = (req, res) => {
@@ -246,7 +249,7 @@ describe("forwarding", () => {
     }
   });
 
-  it("asks for an upload with 100 Continue only once it is wanted", async () => {
+  it("sends 100 Continue to a client that expects it, and no Expect header upstream", async () => {
     api.script = async (req, res) => {
       const body = await readAll(req);
       expect(req.headers.expect).toBeUndefined();
@@ -268,7 +271,7 @@ describe("forwarding", () => {
     expect(answer).toBe("hello");
   });
 
-  it("tries a read again when an idle connection turns out to be closed", async () => {
+  it("sends a read once more when an idle connection turns out to be closed", async () => {
     await proxy.fetch(LIST);
     let first = true;
     api.script = (req, res) => {
@@ -279,7 +282,7 @@ describe("forwarding", () => {
     expect((await proxy.fetch(LIST)).status).toBe(200);
   });
 
-  it("answers 503 without Retry-After when the connection breaks under a write, which may have been processed", async () => {
+  it("answers 503 without Retry-After when the connection breaks during a write, which the API server may have processed", async () => {
     api.script = (req) => req.socket.destroy();
     const answer = await proxy.fetch("/api/v1/namespaces/a/configmaps", {
       method: "POST",
@@ -310,12 +313,12 @@ describe("forwarding", () => {
     expect(api.seen).toHaveLength(0);
   });
 
-  it("does not speak HTTP/1.0, where a broken answer would look complete", async () => {
+  it("refuses HTTP/1.0, where a broken answer would look complete", async () => {
     expect(await raw("GET /api/v1/pods HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1.1 505 /);
     expect(api.seen).toHaveLength(0);
   });
 
-  it("keeps repeated Impersonate-Group lines apart", async () => {
+  it("forwards repeated Impersonate-Group headers as separate lines", async () => {
     await proxy.fetch(LIST, { headers: { "Impersonate-User": "u", "Impersonate-Group": ["g1", "g2"] } });
     const { rawHeaders = [] } = api.seen[0] ?? {};
     const groups = rawHeaders.filter((_, index) => rawHeaders[index - 1]?.toLowerCase() === "impersonate-group");
@@ -324,7 +327,7 @@ describe("forwarding", () => {
 });
 
 /** The value once it has not changed for 300 ms. */
-async function settled(read: () => number): Promise<number> {
+async function whenUnchanged(read: () => number): Promise<number> {
   let last = -1;
   let since = performance.now();
   await eventually(() => {

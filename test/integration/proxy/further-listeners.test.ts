@@ -1,4 +1,4 @@
-// The proxy on further addresses: the same server, by the same certificate, with the same end.
+// The proxy on further addresses (--also-listen). The same server answers there with the same certificate.
 
 import { once } from "node:events";
 import { get } from "node:https";
@@ -28,7 +28,7 @@ const ask = (url: string, harness: ProxyHarness) =>
     request.once("error", reject);
   });
 
-it("answers on 127.0.0.1 and [::1], and closes all of it when it ends", async () => {
+it("the proxy answers on 127.0.0.1 and [::1], and closes every listener when it drains", async () => {
   const [second, third] = [await freePort(), await freePort()];
   proxy = await startProxy({ api, flags: { "also-listen": `[::1]:${second},127.0.0.1:${third}` } });
   const urls = [proxy.ready.url, `https://[::1]:${second}`, `https://127.0.0.1:${third}`];
@@ -40,7 +40,7 @@ it("answers on 127.0.0.1 and [::1], and closes all of it when it ends", async ()
   for (const url of urls) await expect(ask(url, harness)).rejects.toThrow(/ECONNREFUSED|socket hang up|ECONNRESET/);
 });
 
-it("does not start where one of the addresses is taken, and says which", async () => {
+it("the proxy does not start if one of the addresses is in use, and names that address", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as AddressInfo;

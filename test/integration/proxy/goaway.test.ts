@@ -1,4 +1,4 @@
-// Watches share HTTP/2 connections: what the API server says on such a connection, and what becomes of each stream.
+// Watches share HTTP/2 connections. These tests send GOAWAY, resets and ends on such a connection and check each watch.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { afterEach, expect, it } from "vitest";
@@ -18,7 +18,7 @@ afterEach(async () => {
   open.length = 0;
 });
 
-/** Watches stay open in `open`; everything else is answered at once. */
+/** Watches stay open in `open`. Every other request is answered at once. */
 function script(req: IncomingMessage, res: ServerResponse): void {
   if (!req.url?.includes("watch=1")) {
     answerJson(res, 200, {});
@@ -38,7 +38,7 @@ const PODS = "/api/v1/pods";
 const WATCH = `${PODS}?watch=1`;
 const openMany = (count: number) => Promise.all(Array.from({ length: count }, () => proxy.open(WATCH)));
 
-it("fifty watches share one connection, and gets do not use it", async () => {
+it("fifty watches share one connection, which gets do not use", async () => {
   await setup();
   const watches = await openMany(50);
   expect((await proxy.fetch(PODS)).status).toBe(200);
@@ -48,7 +48,7 @@ it("fifty watches share one connection, and gets do not use it", async () => {
   expect([api.sessions.size, new Set(api.closed)]).toEqual([1, new Set([constants.NGHTTP2_CANCEL])]);
 });
 
-it("a watch carries its headers, its query and its answer as they are", async () => {
+it("the headers, query and answer of a watch pass unchanged", async () => {
   await setup();
   api.script = (_req, res) => {
     res.writeHead(410, { "content-type": "application/json", "x-kubernetes-pf-flowschema-uid": "u", warning: "299 - old" });
@@ -84,7 +84,7 @@ it("after GOAWAY running watches go on, and new ones take a new connection", asy
   await eventually(() => api.sessions.size === 1 && !api.sessions.has(session as never));
 });
 
-it("a quiet watch is not taken for a dead one, neither before GOAWAY nor after it, where no PING is possible", async () => {
+it("a quiet watch stays open before GOAWAY, and after it, when no PING is possible", async () => {
   await setup({}, { upstream: { liveness: { ...DEFAULT_LIVENESS, pingEveryMs: 100 } } });
   const [watch] = await openMany(1);
   let ended = false;
@@ -108,7 +108,7 @@ it("a quiet watch is not taken for a dead one, neither before GOAWAY nor after i
   watch?.destroy();
 });
 
-it("GOAWAY with an error ends the watches of that connection, and the next ones work", async () => {
+it("GOAWAY with an error ends the watches of that connection, and new watches work", async () => {
   await setup();
   const [old] = await openMany(1);
   const broken = readAll(old as IncomingMessage);
@@ -120,7 +120,7 @@ it("GOAWAY with an error ends the watches of that connection, and the next ones 
   expect(fresh?.statusCode).toBe(200);
 });
 
-it("a stream that is reset breaks that watch alone", async () => {
+it("the reset of a stream breaks only its watch", async () => {
   await setup();
   const [first, second] = await openMany(2);
   const broken = readAll(first as IncomingMessage);
@@ -136,7 +136,7 @@ it("a stream that is reset breaks that watch alone", async () => {
   expect(api.sessions.size).toBe(1);
 });
 
-it("a watch that the API server ends, ends well", async () => {
+it("a watch that the API server ends has a clean end for the client", async () => {
   await setup();
   const [watch] = await openMany(1);
   const whole = readAll(watch as IncomingMessage);
@@ -144,15 +144,15 @@ it("a watch that the API server ends, ends well", async () => {
   expect((await whole).toString()).toBe("event\nlast\n");
 });
 
-it("more watches than a connection takes get a second one", async () => {
+it("more watches than one connection allows get further connections", async () => {
   await setup({ maxConcurrentStreams: 10 });
-  const [first] = await openMany(1); // the settings are known from here on
+  const [first] = await openMany(1); // from here on the proxy knows the server's settings
   const more = await openMany(24);
   expect([api.sessions.size, api.streams]).toEqual([3, 25]);
   for (const watch of [first, ...more]) watch?.destroy();
 });
 
-it("while the API server is away each of many watches gets a 503 that it may retry, and works once it is back", async () => {
+it("every watch gets 503 with Retry-After while the API server is away, without an attempt to connect for each", async () => {
   await setup();
   await api.close();
   const answers = await Promise.all(Array.from({ length: 50 }, () => proxy.fetch(WATCH)));
@@ -162,7 +162,7 @@ it("while the API server is away each of many watches gets a 503 that it may ret
   expect(failures?.values[0]?.value).toBeLessThan(50);
 });
 
-it("hundreds of watches that are given up leave nothing behind", async () => {
+it("hundreds of cancelled watches leave no streams behind", async () => {
   await setup();
   for (let round = 0; round < 6; round++) {
     const watches = await openMany(50);
@@ -172,13 +172,13 @@ it("hundreds of watches that are given up leave nothing behind", async () => {
   expect([api.accepted, api.closed.length]).toEqual([1, 300]);
 });
 
-it("an API server that does not speak HTTP/2 gets each watch on its own connection", async () => {
+it("each watch has its own connection to an API server without HTTP/2", async () => {
   const plain = await startFakeApi(script);
   await setup();
   const old = await startProxy({ api: plain });
   const watches = await Promise.all([1, 2, 3].map(() => old.open(WATCH)));
   expect(watches.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
-  await eventually(() => plain.open === 3); // the one that asked is closed
+  await eventually(() => plain.open === 3); // the connection that tried HTTP/2 is closed
   for (const watch of watches) watch.destroy();
   await old.stop();
   await plain.close();

@@ -1,5 +1,5 @@
-// A place before the API server is given back by all that no longer needs it: writes whose client has gone, answers that nobody
-// reads. And slow writes hold no get up.
+// The gate of a pool has a limited number of places. A write without its client and an answer that is not read give their place back.
+// Slow writes do not delay gets.
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -19,7 +19,7 @@ let proxy: ProxyHarness | undefined;
 
 beforeEach(async () => {
   api = await startFakeApi();
-  // Writes hang, as behind a webhook that never answers; the odd object cannot be read; what is asked for as big is big.
+  // Writes hang, as behind a webhook that never answers. The odd object cannot be read. A request with "big" gets a big answer.
   api.script = (req, res) => {
     if (req.method === "POST") return;
     if (req.url === ODD) {
@@ -48,7 +48,7 @@ async function timedGet(of: ProxyHarness, path = POD): Promise<number> {
   return performance.now() - started;
 }
 
-/** Sends writes that hang, each on a connection of its own; the API server has them once it resolves. */
+/** Sends writes that hang, each on a connection of its own. Resolves when the API server has received them. */
 async function beginWrites(of: ProxyHarness, count: number) {
   const before = api.seen.length;
   const { ca } = of.agent.options;
@@ -68,13 +68,13 @@ it("writes behind a slow webhook delay no get", async () => {
   for (const write of writes) write.destroy();
 }, 20_000);
 
-it("writes whose clients are gone keep their connections, not their places", async () => {
+it("writes without their clients keep their connections, but not their places at the gate", async () => {
   const of = await start({ upstream: { timeouts: { ...DEFAULT_TIMEOUTS, abandonedMs: 10_000 } } });
   const waiting = async () => {
     const metric = await of.registry.getSingleMetric("ctrlmesh_proxy_upstream_waiting_requests")?.get();
     return metric?.values.find(({ labels }) => labels.pool === "short")?.value;
   };
-  // More than may run at once, were they still counted.
+  // If these writes still counted, there would be more than may run at once.
   for (let round = 0; round < 5; round++) {
     for (const write of await beginWrites(of, 60)) write.destroy();
   }
@@ -86,21 +86,21 @@ it("writes whose clients are gone keep their connections, not their places", asy
 
 it.each<[string, Layer]>([
   [
-    "cannot be judged",
+    "the proxy cannot read",
     (next) => async (call) => (call.target === ODD ? (await objectsInReply(await next(call))).reply : next(call)),
   ],
   [
-    "a layer forgets",
+    "a layer replaces",
     (next) => async (call) => (call.target === ODD ? { ...(await next(call)), headers: {}, body: null } : next(call)),
   ],
-])("a reply that %s is given up", async (_name, isolate) => {
+])("a reply that %s gives its place back", async (_name, isolate) => {
   const of = await start({ isolate });
   for (let index = 0; index < 12; index++) expect((await of.fetch(ODD)).status).toBeGreaterThan(0);
   expect(await timedGet(of)).toBeLessThan(2_000);
   await eventually(() => api.open <= 4);
 });
 
-it("a list whose client does not read it is broken off after a while, and others get their turn", async () => {
+it("a list that its client does not read is broken off, so that other lists run", async () => {
   const of = await start({ traffic: { stalledMs: 500 } });
   const open = () => of.open("/api/v1/pods?labelSelector=big");
   const stalled = await Promise.all(Array.from({ length: 16 }, open)); // as many as may run at once

@@ -1,4 +1,4 @@
-// The hooks of a proxy that is a plain container, as the processes that the kubelet runs.
+// The lifecycle hooks of a proxy that runs as a plain container. Each hook is a process, as the kubelet starts it.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -34,7 +34,7 @@ function run(...args: readonly string[]) {
   return state;
 }
 
-it("hold the operator back until the proxy is ready, and say why", async () => {
+it("wait-ready holds the operator back until the proxy is ready, and says why", async () => {
   let answer = { status: 500, text: "no snapshot from the manager yet" };
   const port = await serve(() => answer);
   const hook = run("wait-ready", `--port=${port}`);
@@ -44,19 +44,19 @@ it("hold the operator back until the proxy is ready, and say why", async () => {
   expect(await hook.exit).toEqual([0, null]);
 });
 
-it("hold the proxy's end back while the operator is connected", async () => {
+it("wait-idle holds the proxy's end back while the operator is connected", async () => {
   const port = await serve(() => ({ status: 200, text: "" }));
   const operator = connect(port, "127.0.0.1");
   await once(operator, "connect");
   const hook = run("wait-idle", `--ports=${port}`, "--at-most=60");
   const others = run("wait-idle", "--ports=1", "--at-most=60");
-  expect(await others.exit).toEqual([0, null]); // it has seen the table at least once by now
+  expect(await others.exit).toEqual([0, null]); // by now the first hook has also read the connection table at least once
   expect(hook.code).toBeUndefined();
   operator.destroy();
   expect(await hook.exit).toEqual([0, null]);
   expect(hook.stderr).toBe("");
 });
 
-it("end with 64 if they are called wrongly", async () => {
+it("a hook with wrong arguments exits with 64", async () => {
   expect(await run("wait").exit).toEqual([64, null]);
 });

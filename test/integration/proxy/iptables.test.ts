@@ -1,5 +1,5 @@
-// What injection does to a pod's network, in a network namespace of its own, with the kernel's real tables: what the init container of
-// iptables mode sets up, and what the sysctl of host aliases allows.
+// The changes that injection makes to a pod's network, with the kernel's real tables. Each test has a network namespace of its own.
+// They cover the init container of iptables mode and the sysctl of host aliases.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -61,7 +61,7 @@ describe.skipIf(isSkipped)("iptables mode", () => {
     ip("netns", "del", namespace);
   });
 
-  it("leads the operator's connections to the API server to the proxy, in both families, and the proxy's to the API server", () => {
+  it("redirects the operator's connections to the API server to the proxy, over IPv4 and IPv6, but not the proxy's own", () => {
     expect(redirect()).toMatchObject({ status: 0, stdout: expect.stringContaining("redirects 10.96.0.1:443") });
     expect(answers([OPERATOR, 0, PROXY])).toEqual({
       [`${OPERATOR} ${SERVICE} 443`]: "proxy",
@@ -79,7 +79,7 @@ describe.skipIf(isSkipped)("iptables mode", () => {
     });
   });
 
-  it("leaves the same rules when it runs again, as after a restart of the pod's sandbox", () => {
+  it("has the same rules after a second run, as after a restart of the pod's sandbox", () => {
     redirect();
     const rules = () => [inside("iptables-nft", "-t", "nat", "-S").stdout, inside("ip6tables-nft", "-t", "nat", "-S").stdout];
     const first = rules();
@@ -88,12 +88,12 @@ describe.skipIf(isSkipped)("iptables mode", () => {
     expect(rules()).toEqual(first);
   });
 
-  it("needs NET_ADMIN and NET_RAW alone of root's capabilities, and no file to write", () => {
+  it("needs only NET_ADMIN and NET_RAW of root's capabilities", () => {
     const bounded = ["setpriv", "--bounding-set=-all,+net_admin,+net_raw", "--inh-caps=-all,+net_admin,+net_raw"];
     expect(redirect(...bounded)).toMatchObject({ status: 0 });
   });
 
-  it("lets the proxy's user listen on 443 without a capability by the sysctl of host aliases, and not without it", () => {
+  it("lets the proxy's user listen on 443 without a capability only if the sysctl of host aliases is set", () => {
     const unprivileged = [
       "setpriv",
       `--reuid=${PROXY}`,
@@ -112,7 +112,7 @@ describe.skipIf(isSkipped)("iptables mode", () => {
     expect(attempt()).toBe("listening");
   });
 
-  it("says what each variant of iptables said if it may not", () => {
+  it("reports the error of each variant of iptables if it lacks the permission", () => {
     const unprivileged = ["setpriv", `--reuid=${OPERATOR}`, "--clear-groups", "--bounding-set=-all"];
     const { status, stderr } = redirect(...unprivileged);
     expect(status).toBe(1);

@@ -1,4 +1,4 @@
-// The real layers in the real pipeline over real sockets: what a pod of one subset sees of a scripted API server.
+// The real stack of layers over real sockets: a pod of one subset sends requests to a scripted API server.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
@@ -51,7 +51,7 @@ const pod = (namespace: string, name: string) => ({ metadata: { namespace, name 
 const frame = (namespace: string, name: string) => `${JSON.stringify({ type: "ADDED", object: pod(namespace, name) })}\n`;
 
 describe("a pod of one subset", () => {
-  it("lists its own objects of a large list only", async () => {
+  it("gets only its own objects of a large list", async () => {
     const items = Array.from({ length: 5_000 }, (_, index) => pod(index % 10 === 0 ? "a" : "b", `p${index}`));
     const { proxy } = await setup((_req, res) =>
       answerJson(res, 200, { kind: "PodList", apiVersion: "v1", metadata: {}, items }),
@@ -60,7 +60,7 @@ describe("a pod of one subset", () => {
     expect(JSON.parse(body.toString()).items).toEqual(items.filter(({ metadata }) => metadata.namespace === "a"));
   });
 
-  it("never gets a short list when the API server breaks off", async () => {
+  it("never gets a shortened list when the API server breaks off", async () => {
     const { proxy } = await setup((_req, res) => {
       res.writeHead(200, { "content-type": "application/json" });
       res.write('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[');
@@ -69,7 +69,7 @@ describe("a pod of one subset", () => {
     await expect(proxy.fetch("/api/v1/pods")).rejects.toThrow();
   });
 
-  it("sees its own events at once, and lists again after a gain", async () => {
+  it("gets its own events at once, and lists again after its subset gains a namespace", async () => {
     let events: ServerResponse | undefined;
     const { proxy, session, api } = await setup((req: IncomingMessage, res) => {
       res.writeHead(200, { "content-type": "application/json" });
@@ -99,7 +99,7 @@ describe("a pod of one subset", () => {
     expect(api.seen).toHaveLength(2);
   });
 
-  it("renews its lock under the subset's name without knowing it", async () => {
+  it("renews its lock under the subset's name, and its answer has the lock's own name", async () => {
     const { proxy, api, leader } = await setup((req, res) => {
       const chunks: Buffer[] = [];
       req.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -117,7 +117,7 @@ describe("a pod of one subset", () => {
     expect(leader).toEqual([true]);
   });
 
-  it("is refused a write in a namespace of another subset, which never reaches the API server", async () => {
+  it("gets 403 for a write in a namespace of another subset, and the write never reaches the API server", async () => {
     const { proxy, api } = await setup((_req, res) => answerJson(res, 200, {}));
     const answer = await proxy.fetch("/api/v1/namespaces/b/pods/x", { method: "PUT", body: Buffer.from("{}") });
     expect(answer.status).toBe(403);

@@ -1,4 +1,4 @@
-// The session's stream to the manager with the mesh's identity: whom the proxy trusts, and how it says who it is.
+// The session's stream to the manager with the mesh's identity: the proxy verifies the manager and sends its own token.
 import { rm } from "node:fs/promises";
 import { status } from "@grpc/grpc-js";
 import { pino } from "pino";
@@ -42,7 +42,7 @@ afterEach(async () => {
   expect(lines.join()).not.toContain("pod-bound-secret");
 });
 
-async function manager(options: ManagerOptions = {}, port = 0): Promise<ScriptedManager> {
+async function runManager(options: ManagerOptions = {}, port = 0): Promise<ScriptedManager> {
   const started = await startManager(port, { host: MANAGER_HOST, tls: managerCertificate(ca), ...options });
   stops.push(() => started.stop());
   return started;
@@ -52,7 +52,7 @@ async function session(endpoint: string) {
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const trust = createMeshTrustStore(volume.caFile, log);
   const registry = createRegistry("proxy", "test");
-  const made = createSession({
+  const started = createSession({
     config: { manager: endpoint, podNamespace: "shop", podName: "shop-0", podUid: "uid-1", dataDir: volume.dataDir },
     access: createMeshAccess({ manager: endpoint, trust, tokenFile: volume.tokenFile }),
     log,
@@ -61,60 +61,60 @@ async function session(endpoint: string) {
     registry,
     backoff: { baseMs: 20, maxMs: 50 },
   });
-  stops.push(() => made.stop());
-  await made.start(new AbortController().signal);
-  return made;
+  stops.push(() => started.stop());
+  await started.start(new AbortController().signal);
+  return started;
 }
 
-const sends = async (boss: ScriptedManager, version: number) => {
-  await eventually(() => boss.streams.length === 1);
-  boss.send({ snapshot: snapshotToWire(routes(version, { blue: ["a"] }), version) });
+const sendRoutes = async (manager: ScriptedManager, version: number) => {
+  await eventually(() => manager.streams.length === 1);
+  manager.send({ snapshot: snapshotToWire(routes(version, { blue: ["a"] }), version) });
 };
 
 describe("the stream to the manager, with the identity of the mesh", () => {
-  it("carries the token as it is at each stream", async () => {
-    const boss = await manager();
-    const proxy = await session(boss.endpoint);
-    await sends(boss, 1);
+  it("carries the token that the file has when each stream opens", async () => {
+    const manager = await runManager();
+    const proxy = await session(manager.endpoint);
+    await sendRoutes(manager, 1);
     await eventually(() => proxy.current?.snapshot.version === 1);
     await volume.write({ ca: ca.certPem, token: "second-pod-bound-secret" });
-    boss.streams[0]?.end();
-    await eventually(() => boss.authorizations.length === 2);
-    expect(boss.authorizations).toEqual([`Bearer ${TOKEN}`, "Bearer second-pod-bound-secret"]);
+    manager.streams[0]?.end();
+    await eventually(() => manager.authorizations.length === 2);
+    expect(manager.authorizations).toEqual([`Bearer ${TOKEN}`, "Bearer second-pod-bound-secret"]);
   });
 
-  it("is opened once the token is there; until then the trouble names the file, and is logged once", async () => {
+  it("opens once the token's file exists; until then the session's trouble names the file, and the log has it once", async () => {
     await volume.write({ ca: ca.certPem });
-    const boss = await manager();
-    const proxy = await session(boss.endpoint);
+    const manager = await runManager();
+    const proxy = await session(manager.endpoint);
     await eventually(() => proxy.trouble !== undefined);
     expect(proxy.trouble).toBe(`reading this pod's token from ${volume.tokenFile}: there is no such file`);
     await volume.write({ ca: ca.certPem, token: TOKEN });
-    await sends(boss, 1);
+    await sendRoutes(manager, 1);
     await eventually(() => proxy.current !== undefined && proxy.trouble === undefined);
     expect(lines.filter((line) => line.includes("no way to the manager"))).toHaveLength(1);
   });
 
-  it("that is refused leaves what is in force, and is asked for again", async () => {
+  it("leaves the enforced routes in place when the manager refuses it, and is tried again", async () => {
     for (const code of [status.UNAUTHENTICATED, status.PERMISSION_DENIED]) {
       let refusal = false;
       await rm(volume.dataDir, { recursive: true, force: true });
       lines = [];
-      const boss = await manager({
+      const manager = await runManager({
         admit: () => (refusal ? { code, details: "the token is bound to pod shop/other" } : undefined),
       });
-      const proxy = await session(boss.endpoint);
-      await sends(boss, 1);
+      const proxy = await session(manager.endpoint);
+      await sendRoutes(manager, 1);
       await eventually(() => proxy.current?.snapshot.version === 1);
       refusal = true;
-      boss.streams[0]?.end();
+      manager.streams[0]?.end();
       await eventually(() => proxy.trouble?.includes("refuses this pod") === true);
       expect(proxy.trouble).toContain("the token is bound to pod shop/other");
       expect(proxy.current?.snapshot.version).toBe(1);
-      await eventually(() => boss.authorizations.length >= 3);
+      await eventually(() => manager.authorizations.length >= 3);
       expect(lines.filter((line) => line.includes("no way to the manager"))).toHaveLength(1);
       refusal = false;
-      await sends(boss, 2);
+      await sendRoutes(manager, 2);
       await eventually(() => proxy.current?.snapshot.version === 2 && proxy.trouble === undefined);
     }
   });
@@ -126,45 +126,45 @@ describe("the stream to the manager, with the identity of the mesh", () => {
       () => ({ tls: proxyCertificate(ca) }),
       /does not match certificate's altnames/,
     ],
-  ])("does not go to %s, nor does the token", async (_name, options, why) => {
-    const boss = await manager(options());
-    const proxy = await session(boss.endpoint);
+  ])("does not open to %s, which gets no token", async (_name, options, why) => {
+    const manager = await runManager(options());
+    const proxy = await session(manager.endpoint);
     await eventually(() => why.test(proxy.trouble ?? ""));
-    expect(boss.authorizations).toEqual([]);
-    expect(boss.received).toEqual([]);
+    expect(manager.authorizations).toEqual([]);
+    expect(manager.received).toEqual([]);
   });
 
-  it("does not follow a redirect to a proxy's address: the name that counts is the manager's", async () => {
+  it("follows a redirect only to a server with the manager's certificate, not to a proxy", async () => {
     const thief = await startManager(0, { tls: proxyCertificate(ca) });
     stops.push(() => thief.stop());
-    const real = await startManager(0, { tls: managerCertificate(ca) }); // 127.0.0.1, for which its certificate is not
+    const real = await startManager(0, { tls: managerCertificate(ca) }); // on 127.0.0.1, which is not in its certificate
     stops.push(() => real.stop());
-    const boss = await manager();
-    await session(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    boss.send({ redirect: { endpoint: thief.endpoint } });
-    await eventually(() => boss.authorizations.length === 2);
+    const manager = await runManager();
+    await session(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    manager.send({ redirect: { endpoint: thief.endpoint } });
+    await eventually(() => manager.authorizations.length === 2);
     expect(thief.authorizations).toEqual([]);
-    await eventually(() => boss.streams.length === 1);
-    boss.send({ redirect: { endpoint: real.endpoint } });
+    await eventually(() => manager.streams.length === 1);
+    manager.send({ redirect: { endpoint: real.endpoint } });
     await eventually(() => real.streams.length === 1);
   });
 
-  it("follows the CA's file: the old CA and the new one, then the new one alone", async () => {
+  it("trusts the CAs that the file has at each moment: the old one and the new one, then the new one alone", async () => {
     const [older, newer] = [ca, newMeshCa("newer")];
-    const boss = await manager();
-    await session(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+    const manager = await runManager();
+    await session(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     await volume.write({ ca: `${older.certPem}${newer.certPem}`, token: TOKEN });
-    boss.stop();
-    const second = await manager({ tls: managerCertificate(newer) }, boss.port);
+    manager.stop();
+    const second = await runManager({ tls: managerCertificate(newer) }, manager.port);
     await eventually(() => second.streams.length === 1);
     await volume.write({ ca: newer.certPem, token: TOKEN });
     second.stop();
-    const third = await manager({ tls: managerCertificate(newer) }, boss.port);
+    const third = await runManager({ tls: managerCertificate(newer) }, manager.port);
     await eventually(() => third.streams.length === 1);
     third.stop();
-    const deposed = await manager({ tls: managerCertificate(older) }, boss.port);
+    const deposed = await runManager({ tls: managerCertificate(older) }, manager.port);
     const seen = lines.length;
     await eventually(() => lines.slice(seen).some((line) => /self-signed|unable to (verify|get)/.test(line)));
     expect(deposed.authorizations).toEqual([]);

@@ -1,4 +1,4 @@
-// Nobody waits for what somebody else does slowly: locks, lists, gets and watches have connections of their own.
+// Locks, lists, gets and watches have connections of their own, so a slow request of one kind delays no other kind.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Layer } from "../../../src/proxy/call/call.ts";
@@ -14,7 +14,7 @@ let api: FakeHttp2Api;
 let proxy: ProxyHarness;
 const slow: ServerResponse[] = [];
 
-// Lists hang until the test answers them, watches stay open, the rest is answered at once.
+// Lists hang until the test answers them. Watches stay open. Every other request is answered at once.
 function script(req: IncomingMessage, res: ServerResponse): void {
   const [path] = (req.url ?? "").split("?");
   if (req.url?.includes("watch=1")) res.writeHead(200, { "content-type": "application/json" }).write("event\n");
@@ -62,7 +62,7 @@ it("300 slow lists delay neither the renewal of a lease, nor a get, nor a watch"
   const watch = await proxy.open(`${PODS}?watch=1`);
   expect(watch.statusCode).toBe(200);
   watch.destroy();
-  // More of them run as time goes by, though never all at once.
+  // A list that has waited too long goes ahead. So the number of running lists grows, but never to all of them.
   await eventually(() => slow.length >= 6);
   expect(await gauge("connections", "list")).toBeLessThanOrEqual(16);
   expect(await gauge("connections", "lock")).toBe(1);
@@ -72,7 +72,7 @@ it("300 slow lists delay neither the renewal of a lease, nor a get, nor a watch"
   expect(await gauge("waiting_requests", "list")).toBe(0);
 }, 30_000);
 
-it("an operator with fifty informers and a lock costs the API server eight connections or fewer", async () => {
+it("an operator with fifty informers and a lock uses at most eight connections to the API server", async () => {
   api.script = (req, res) => {
     if (req.url?.includes("watch=1")) res.writeHead(200, { "content-type": "application/json" }).write("event\n");
     else answerJson(res, 200, { items: ["x".repeat(10_000)] });
@@ -89,13 +89,13 @@ it("an operator with fifty informers and a lock costs the API server eight conne
   await timed("/api/v1/namespaces/a/pods/b");
   most = Math.max(most, api.open);
   expect(await gauge("connections", "watch")).toBe(1);
-  expect(await gauge("connections", "list")).toBe(3); // as many as may run at once, and none more
-  // Fifty renewals at once are this test's doing, not an operator's.
+  expect(await gauge("connections", "list")).toBe(3); // exactly as many as may run at once
+  // An operator does not renew its lock fifty times at once, as this test does.
   expect(most - (await gauge("connections", "lock"))).toBeLessThanOrEqual(7);
   for (const watch of watches) watch.destroy();
 });
 
-it("a client that goes while it waits for a connection takes its request with it", async () => {
+it("the request of a client that disconnects while it waits for a connection is never sent", async () => {
   const clients = Array.from({ length: 20 }, () => {
     const abort = new AbortController();
     const answer = proxy.fetch(PODS, { signal: abort.signal });
@@ -111,7 +111,7 @@ it("a client that goes while it waits for a connection takes its request with it
   expect(api.seen.length).toBe(seen + 1);
 });
 
-it("while the API server is away nobody queues: all that wait are told at once", async () => {
+it("no request queues while the API server is away: each is answered at once", async () => {
   await api.close();
   const started = performance.now();
   const answers = await Promise.all(Array.from({ length: 200 }, () => proxy.fetch(PODS)));

@@ -1,4 +1,4 @@
-// The proxy as a process: what main does with good and bad configuration, and with SIGTERM.
+// The proxy as a process: main with good configuration, with bad configuration, and with SIGTERM.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -47,7 +47,7 @@ function start(...argv: string[]): Run {
 }
 
 describe("ctrlmesh-proxy", () => {
-  it("exits 64 with every problem in one message, before it binds anything", async () => {
+  it("exits 64 with every problem in one message, before it binds a port", async () => {
     const run = start("--listen=nonsense");
     expect(await run.exit).toBe(64);
     for (const name of ["--api-server", "--manager", "--pod-name", "--pod-namespace", "--listen"])
@@ -61,7 +61,7 @@ describe("ctrlmesh-proxy", () => {
     expect(run.stdout).toContain("CTRLMESH_API_SERVER");
   });
 
-  it("prints one line once it is ready, is not ready without a snapshot, and ends cleanly with SIGTERM", async () => {
+  it("prints one line once it listens, is not ready without a snapshot, and ends cleanly on SIGTERM", async () => {
     const run = start(
       `--api-server=${api.url}`,
       `--api-server-ca=${join(dir, "api-ca.crt")}`,
@@ -88,7 +88,7 @@ describe("ctrlmesh-proxy", () => {
     expect(run.stdout.trim().split("\n")).toHaveLength(1);
   });
 
-  it("with the mesh's identity waits for its certificate and its routes, says why, and shows nobody its token", async () => {
+  it("with --identity=mesh waits for its certificate and its routes, says why, and logs no token", async () => {
     const [ca, volume] = [newMeshCa(), await createProjectedVolume()];
     const health = await freePort();
     const run = start(
@@ -130,7 +130,7 @@ describe("ctrlmesh-proxy", () => {
     await volume.remove();
   });
 
-  it("that waits for its certificate ends with SIGTERM all the same", async () => {
+  it("ends on SIGTERM while it waits for its certificate", async () => {
     const health = await freePort();
     const run = start(
       `--api-server=${api.url}`,

@@ -1,5 +1,5 @@
-// A namespace goes from a running pod to another subset, and the pod goes on showing it until it is restarted: two informers by
-// way of the real proxy, in front of localkube, which see no object deleted and need no list; and no write of theirs passes.
+// A namespace moves from a running pod to another subset, and the pod retains it read-only until its restart. Two informers
+// connect to localkube through the real proxy. They see no object deleted and do not list again, and the proxy refuses the pod's writes.
 
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -19,8 +19,8 @@ import { startProxy } from "../../support/proxy-harness.ts";
 import { type Routes, routes } from "../../support/test-routes.ts";
 
 const OWNED: Routes = { blue: ["a", "n"], rest: ["b"] };
-const SHOWN: Routes = { blue: ["a"], rest: ["b", "n"], retained: ["n"] };
-const MOVES_BACK: Routes = { ...OWNED, fenced: ["n"], retained: ["n"] };
+const RETAINED: Routes = { blue: ["a"], rest: ["b", "n"], retained: ["n"] };
+const MOVING_BACK: Routes = { ...OWNED, fenced: ["n"], retained: ["n"] };
 const LOST: Routes = { blue: ["a"], rest: ["b", "n"] };
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -42,7 +42,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A pod of subset blue with its proxy. */
+/** Starts the proxy of a pod of subset blue, and a client that connects through it. */
 async function startPod(userAgent: string, first: Routes) {
   const session = createEnforcer();
   let version = 1;
@@ -60,7 +60,7 @@ async function startPod(userAgent: string, first: Routes) {
   return { session, enforce, client };
 }
 
-/** An informer, and what it has told its operator. */
+/** Starts an informer, and records the changes that it reports to its operator. */
 async function startInformer(client: KubeClient, namespace?: string) {
   const reflector = createReflector({
     client,
@@ -78,51 +78,51 @@ async function startInformer(client: KubeClient, namespace?: string) {
   return { changes, names: () => reflector.store.list().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`) };
 }
 
-const asked = (userAgent: string) => {
+const listsAndWatches = (userAgent: string) => {
   const entries = kube.audit().filter((entry) => entry.userAgent === userAgent);
   return entries.filter(({ verb }) => verb === "list" || verb === "watch").map(({ verb }) => verb);
 };
 const map = (name: string, data = "1") => ({ metadata: { namespace: "n", name }, data: { data } });
 
-describe("a namespace that is lost and shown on", () => {
-  it("stays in the informers, with all that happens there, and is written by nobody of the pod from that instant", async () => {
+describe("a namespace that is retained read-only", () => {
+  it("stays in the pod's informers with all its events, and the pod's writes there are refused at once", async () => {
     const { enforce, client } = await startPod("old-pod", OWNED);
     const informers = [await startInformer(client), await startInformer(client, "n")] as const;
     let count = 0;
-    const happens = async () => {
+    const expectEvent = async () => {
       const name = `later-${count++}`;
       await admin.create(CONFIG_MAPS, map(name));
       for (const { names } of informers) await eventually(() => names().includes(`n/${name}`));
     };
     const write = () => client.update(CONFIG_MAPS, map("first", String(count)));
-    await happens();
+    await expectEvent();
     await write();
 
-    enforce(SHOWN);
+    enforce(RETAINED);
     await expect(write()).rejects.toMatchObject({
       status: { code: 403, message: expect.stringContaining("until it is restarted") },
     });
     await expect(client.delete(CONFIG_MAPS, { namespace: "n", name: "first" })).rejects.toMatchObject({ status: { code: 403 } });
-    await happens();
+    await expectEvent();
     expect(await client.get(CONFIG_MAPS, { namespace: "n", name: "first" })).toMatchObject({ data: { data: "1" } });
-    expect((await client.list(CONFIG_MAPS, {})).items).toHaveLength(4); // two of n that came later, and the first of a and n
+    expect((await client.list(CONFIG_MAPS, {})).items).toHaveLength(4); // two that were created in n later, and the first of a and of n
 
-    // Undone: the old owner has it again, once the new one has let go.
-    enforce(MOVES_BACK);
+    // The change is undone: the old owner gets the namespace back after the new owner has given it up.
+    enforce(MOVING_BACK);
     await expect(write()).rejects.toMatchObject({ status: { code: 503, details: { retryAfterSeconds: 1 } } });
-    await happens();
+    await expectEvent();
     enforce(OWNED);
-    await happens();
+    await expectEvent();
     await write();
 
     for (const { changes } of informers) expect(changes.filter((change) => change.startsWith("deleted"))).toEqual([]);
-    expect(asked("old-pod").sort()).toEqual(["list", "list", "list", "watch", "watch"]); // one of the lists is the test's
+    expect(listsAndWatches("old-pod").sort()).toEqual(["list", "list", "list", "watch", "watch"]); // the test itself made one of the lists
   });
 
-  it("is not in the pod that comes after, and its informers list again when the old one is not to show it any more", async () => {
+  it("is hidden from the pod's replacement, and leaves the informers of the old pod once that pod no longer retains it", async () => {
     const old = await startPod("old-pod", OWNED);
     const informer = await startInformer(old.client);
-    old.enforce(SHOWN);
+    old.enforce(RETAINED);
     const fresh = await startPod("new-pod", LOST);
     const other = await startInformer(fresh.client);
     expect([informer.names().sort(), other.names()]).toEqual([["a/first", "n/first"], ["a/first"]]);

@@ -31,7 +31,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function manager(port?: number): Promise<ScriptedManager> {
+async function runManager(port?: number): Promise<ScriptedManager> {
   const started = await startManager(port);
   stops.push(() => started.stop());
   return started;
@@ -74,12 +74,12 @@ const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report.leader] : []));
 
 describe("a proxy's session", () => {
-  it("registers first, enforces what it is sent, and acknowledges it", async () => {
-    const boss = await manager();
-    const { session, metric } = await proxy(boss.endpoint);
+  it("registers first, enforces the snapshot that it receives, and acknowledges it", async () => {
+    const manager = await runManager();
+    const { session, metric } = await proxy(manager.endpoint);
     expect(session.current).toBeUndefined();
-    await eventually(() => boss.streams.length === 1 && registrations(boss).length === 1);
-    expect(boss.received[0]).toMatchObject({
+    await eventually(() => manager.streams.length === 1 && registrations(manager).length === 1);
+    expect(manager.received[0]).toMatchObject({
       registration: {
         pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
         version: 0,
@@ -88,136 +88,136 @@ describe("a proxy's session", () => {
         enforced: null,
       },
     });
-    send(boss, routes(3, { blue: ["a"] }), 11);
-    await eventually(() => acks(boss).length === 1);
-    expect(acks(boss)).toEqual([11]);
+    send(manager, routes(3, { blue: ["a"] }), 11);
+    await eventually(() => acks(manager).length === 1);
+    expect(acks(manager)).toEqual([11]);
     expect(session.current?.snapshot).toEqual(routes(3, { blue: ["a"] }));
     expect(await metric("ctrlmesh_proxy_route_version")).toContain("ctrlmesh_proxy_route_version 3");
     expect(await metric("ctrlmesh_proxy_manager_connected")).toContain("ctrlmesh_proxy_manager_connected 1");
   });
 
-  it("refuses an invalid snapshot with every problem and keeps the last good one", async () => {
-    const boss = await manager();
-    const { session, metric } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    send(boss, routes(1, { blue: ["a"] }), 1);
-    send(boss, routes(2, {}), 2, { digest: "", table: null });
-    send(boss, routes(3, {}, { podNamespace: "elsewhere" }), 3);
-    await eventually(() => nacks(boss).length === 2);
-    expect(nacks(boss)[0]?.problems.join()).toMatch(/digest.*table/);
-    expect(nacks(boss)[1]?.problems.join()).toContain("elsewhere");
+  it("rejects an invalid snapshot with every problem and keeps the last good one", async () => {
+    const manager = await runManager();
+    const { session, metric } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    send(manager, routes(1, { blue: ["a"] }), 1);
+    send(manager, routes(2, {}), 2, { digest: "", table: null });
+    send(manager, routes(3, {}, { podNamespace: "elsewhere" }), 3);
+    await eventually(() => nacks(manager).length === 2);
+    expect(nacks(manager)[0]?.problems.join()).toMatch(/digest.*table/);
+    expect(nacks(manager)[1]?.problems.join()).toContain("elsewhere");
     expect(session.current?.snapshot.version).toBe(1);
     expect(await metric("ctrlmesh_proxy_snapshot_rejected_total")).toContain(
       'ctrlmesh_proxy_snapshot_rejected_total{reason="invalid"} 2',
     );
   });
 
-  it("never goes back to an older version, but takes equal rules under any number", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("never goes back to an older version, but accepts equal rules under any version", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     let changes = 0;
     session.onChange(() => changes++);
-    send(boss, routes(5, { blue: ["a"] }), 1);
-    send(boss, routes(4, { blue: ["b"] }), 2);
-    send(boss, routes(5, { blue: ["a"] }, { version: 4 }), 3);
-    send(boss, routes(5, { blue: ["a"] }, { version: 9 }), 4);
-    await eventually(() => acks(boss).includes(4));
-    expect(nacks(boss).map(({ nonce }) => nonce)).toEqual([2]);
+    send(manager, routes(5, { blue: ["a"] }), 1);
+    send(manager, routes(4, { blue: ["b"] }), 2);
+    send(manager, routes(5, { blue: ["a"] }, { version: 4 }), 3);
+    send(manager, routes(5, { blue: ["a"] }, { version: 9 }), 4);
+    await eventually(() => acks(manager).includes(4));
+    expect(nacks(manager).map(({ nonce }) => nonce)).toEqual([2]);
     expect([changes, session.current?.snapshot.version]).toEqual([1, 9]);
   });
 
-  it("acknowledges a loss only after the writes in flight there are done", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    send(boss, routes(1, { blue: ["a", "b"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+  it("acknowledges the loss of a namespace only after the writes in flight there have ended", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    send(manager, routes(1, { blue: ["a", "b"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
     session.beginWrite("b", { group: "", resource: "pods" });
-    send(boss, routes(2, { blue: ["b"], fenced: ["a"] }), 2);
+    send(manager, routes(2, { blue: ["b"], fenced: ["a"] }), 2);
     await eventually(() => session.current?.snapshot.version === 2);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(acks(boss)).toEqual([1]);
+    expect(acks(manager)).toEqual([1]);
     done();
-    await eventually(() => acks(boss).length === 2);
-    expect(acks(boss)).toEqual([1, 2]);
+    await eventually(() => acks(manager).length === 2);
+    expect(acks(manager)).toEqual([1, 2]);
   });
 
-  it("registers at once while writes are in flight in what it lost: as what it acknowledged last, and what it enforces since", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    send(boss, routes(1, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+  it("registers without waiting for writes in lost namespaces, with the last acknowledged snapshot and those in doubt", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    send(manager, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(boss, routes(2, { blue: ["b"], rest: ["a"] }), 2);
+    send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 2);
     await eventually(() => session.current?.snapshot.version === 2);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 2);
-    expect(registrations(boss)[1]).toMatchObject({
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 2);
+    expect(registrations(manager)[1]).toMatchObject({
       version: 2,
       digest: "digest-1",
       enforced: { version: 1, digest: "digest-1" },
       inDoubt: [{ version: 2, digest: "digest-2", subset: "blue" }],
     });
-    // Route updates arrive meanwhile, and the one that is acknowledged is acknowledged as late as ever.
-    send(boss, routes(2, { blue: ["b"], rest: ["a"] }), 3);
-    send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
+    // Route updates arrive meanwhile. They do not make the acknowledgement come earlier.
+    send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 3);
+    send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
     await eventually(() => session.current?.snapshot.version === 3);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 3);
-    expect(registrations(boss)[2]).toMatchObject({
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 3);
+    expect(registrations(manager)[2]).toMatchObject({
       version: 3,
       enforced: { version: 1 },
       inDoubt: [{ version: 2 }, { version: 3 }],
     });
-    send(boss, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
+    send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(acks(boss)).toEqual([1]);
+    expect(acks(manager)).toEqual([1]);
     done();
-    await eventually(() => acks(boss).length === 2);
-    expect(acks(boss)).toEqual([1, 5]);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 4);
-    expect(registrations(boss)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
+    await eventually(() => acks(manager).length === 2);
+    expect(acks(manager)).toEqual([1, 5]);
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 4);
+    expect(registrations(manager)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
   });
 
-  it("tells as held what it could have acknowledged, though nobody was there to hear it", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("registers a snapshot as enforced if it became ready to acknowledge after its stream had ended", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(boss, routes(1, { blue: ["b"] }), 1);
+    send(manager, routes(1, { blue: ["b"] }), 1);
     await eventually(() => session.current?.snapshot.version === 1);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 2);
-    expect(registrations(boss)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 2);
+    expect(registrations(manager)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
     done();
     await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8").catch(() => "")).includes("digest-1"));
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 3);
-    expect(registrations(boss)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 3);
+    expect(registrations(manager)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
   });
 
-  it("may hold anything once it cannot tell what it enforced while a write ran on", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("registers an unknown table in doubt once more snapshots are in doubt than it remembers", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     session.beginWrite("a", { group: "", resource: "pods" });
-    for (let version = 1; version <= 5; version++) send(boss, routes(version, { blue: [`n${version}`] }), version);
+    for (let version = 1; version <= 5; version++) send(manager, routes(version, { blue: [`n${version}`] }), version);
     await eventually(() => session.current?.snapshot.version === 5);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 2);
-    const { inDoubt = [] } = registrations(boss)[1] ?? {};
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 2);
+    const { inDoubt = [] } = registrations(manager)[1] ?? {};
     expect(inDoubt.map(({ version, table, tableHash }) => [version, table, tableHash?.length])).toEqual([
       [5, null, 32],
       [0, null, 0],
     ]);
   });
 
-  it("serves on while the manager is away, and comes back to it", async () => {
-    const first = await manager();
+  it("keeps its routes while the manager is away, and registers again when the manager is back", async () => {
+    const first = await runManager();
     const port = Number(first.endpoint.split(":")[1]);
     const { session, metric } = await proxy(first.endpoint);
     await eventually(() => first.streams.length === 1);
@@ -228,13 +228,13 @@ describe("a proxy's session", () => {
       (await metric("ctrlmesh_proxy_manager_connected")).includes("ctrlmesh_proxy_manager_connected 0"),
     );
     expect(session.current?.snapshot.version).toBe(1);
-    const second = await manager(port);
+    const second = await runManager(port);
     await eventually(() => registrations(second).length === 1);
     expect(registrations(second)[0]).toMatchObject({ version: 1, digest: "digest-1" });
   });
 
   it("follows a redirect to the leading replica", async () => {
-    const [follower, leader] = [await manager(), await manager()];
+    const [follower, leader] = [await runManager(), await runManager()];
     const { session } = await proxy(follower.endpoint);
     await eventually(() => follower.streams.length === 1);
     follower.send({ redirect: { endpoint: leader.endpoint } });
@@ -244,26 +244,26 @@ describe("a proxy's session", () => {
     expect(follower.streams).toHaveLength(0);
   });
 
-  it("reports who leads when that changes, and again to a new manager", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("reports its leadership when that changes, and again on a new stream", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     session.setLeader(true);
     session.setLeader(true);
-    await eventually(() => reports(boss).length === 1);
-    boss.streams.at(-1)?.end();
-    await eventually(() => reports(boss).length === 2);
+    await eventually(() => reports(manager).length === 1);
+    manager.streams.at(-1)?.end();
+    await eventually(() => reports(manager).length === 2);
     session.setLeader(false);
-    await eventually(() => reports(boss).length === 3);
-    expect(reports(boss)).toEqual([true, true, false]);
+    await eventually(() => reports(manager).length === 3);
+    expect(reports(manager)).toEqual([true, true, false]);
   });
 
-  it("reports what the API server says about its lock beside who leads, and again to a new manager", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("reports the verbs that the API server denies on its lock beside its leadership, and again on a new stream", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
-    const locks = () => boss.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
+    const locks = () => manager.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
     session.setLockReview(lock);
     session.setLeader(true);
     await eventually(() => locks().length === 2);
@@ -271,7 +271,7 @@ describe("a proxy's session", () => {
       { leader: false, lock },
       { leader: true, lock },
     ]);
-    boss.streams.at(-1)?.end();
+    manager.streams.at(-1)?.end();
     await eventually(() => locks().length === 3);
     session.setLockReview(null);
     await eventually(() => locks().length === 4);
@@ -281,151 +281,151 @@ describe("a proxy's session", () => {
     ]);
   });
 
-  it("restarted without a manager, enforces what it had stored", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    send(boss, routes(6, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+  it("enforces the stored snapshot after a restart without a manager, but not that of another pod", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    send(manager, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     await first.stop();
-    boss.stop();
-    const second = await proxy(boss.endpoint);
+    manager.stop();
+    const second = await proxy(manager.endpoint);
     expect(second.session.current?.snapshot).toEqual(routes(6, { blue: ["a"] }));
     await second.stop();
-    const other = await proxy(boss.endpoint, { podUid: "uid-2" });
+    const other = await proxy(manager.endpoint, { podUid: "uid-2" });
     expect(other.session.current).toBeUndefined();
   });
 
-  it("takes a delta, stores the whole, and asks for the whole where a delta does not fit", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("applies a delta, stores the whole snapshot, and asks for a whole snapshot if a delta does not fit", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     const rest = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, two, three] = [1, 2, 3].map((version) => routes(version, { blue: ["a", `b${version}`], rest }));
     if (one === undefined || two === undefined || three === undefined) throw new Error("three snapshots were expected");
     const delta = (from: Snapshot, to: Snapshot, nonce: number) => {
       const difference = diffSnapshots(from, to);
       if (difference === undefined) throw new Error("a delta was expected");
-      boss.send({ delta: { ...difference, nonce } });
+      manager.send({ delta: { ...difference, nonce } });
     };
-    send(boss, one, 1);
+    send(manager, one, 1);
     delta(one, two, 2);
-    delta(one, three, 3); // its base is not in force any more
-    await eventually(() => nacks(boss).length === 1);
-    expect(nacks(boss)[0]).toMatchObject({ nonce: 3, problems: [], needsSnapshot: true });
-    await eventually(() => acks(boss).includes(2));
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 2);
-    expect(registrations(boss)[1]).toMatchObject({
+    delta(one, three, 3); // its base is no longer enforced
+    await eventually(() => nacks(manager).length === 1);
+    expect(nacks(manager)[0]).toMatchObject({ nonce: 3, problems: [], needsSnapshot: true });
+    await eventually(() => acks(manager).includes(2));
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 2);
+    expect(registrations(manager)[1]).toMatchObject({
       takesDeltas: true,
       version: 2,
       enforced: { digest: "digest-2" },
       inDoubt: [],
     });
-    const { tableHash = Buffer.alloc(0) } = registrations(boss)[1]?.enforced ?? {};
-    boss.send({ welcome: { epoch: 1, wantedTables: [tableHash, Buffer.alloc(32)] } });
-    await eventually(() => promises(boss).length === 1);
-    const [told, ...others] = promises(boss)[0]?.tables ?? [];
+    const { tableHash = Buffer.alloc(0) } = registrations(manager)[1]?.enforced ?? {};
+    manager.send({ welcome: { epoch: 1, wantedTables: [tableHash, Buffer.alloc(32)] } });
+    await eventually(() => promises(manager).length === 1);
+    const [sentTable, ...others] = promises(manager)[0]?.tables ?? [];
     expect([
       createHash("sha256")
-        .update(told ?? "")
+        .update(sentTable ?? "")
         .digest(),
       others,
     ]).toEqual([tableHash, []]);
-    const table = loadMeshContract().routeTable.decode(Buffer.from(told ?? []));
+    const table = loadMeshContract().routeTable.decode(Buffer.from(sentTable ?? []));
     expect(table.classes.flatMap((row) => row.namespaces)).toHaveLength(52);
-    boss.send({ welcome: { epoch: 2, wantedTables: [tableHash] } }); // out of order: nothing is kept for it
-    await eventually(() => promises(boss).length === 2);
-    expect(promises(boss)[1]).toMatchObject({ epoch: 2, tables: [] });
+    manager.send({ welcome: { epoch: 2, wantedTables: [tableHash] } }); // out of order: the proxy has no table to send
+    await eventually(() => promises(manager).length === 2);
+    expect(promises(manager)[1]).toMatchObject({ epoch: 2, tables: [] });
     await first.stop();
-    boss.stop();
-    const second = await proxy(boss.endpoint);
+    manager.stop();
+    const second = await proxy(manager.endpoint);
     expect(second.session.current?.snapshot.version).toBe(2);
     expect(second.session.current?.view("", "pods").ownershipOf("b2")).toBe("own");
     expect(second.session.current?.view("", "pods").ownershipOf("b1")).toBe("unknown");
   });
 
-  it("promises to follow a leader that welcomes it, and no older one, over a restart as well", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => registrations(boss).length === 1);
-    expect(registrations(boss)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
-    boss.send({ welcome: { epoch: 5 } });
-    await eventually(() => promises(boss).length === 1);
+  it("promises to follow a leader that welcomes it, and follows no older leader, even after a restart", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => registrations(manager).length === 1);
+    expect(registrations(manager)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
+    manager.send({ welcome: { epoch: 5 } });
+    await eventually(() => promises(manager).length === 1);
     await first.stop();
-    await proxy(boss.endpoint);
-    await eventually(() => registrations(boss).length === 2);
-    expect(registrations(boss)[1]).toMatchObject({ epoch: 5 });
-    boss.send({ welcome: { epoch: 4 } });
-    await eventually(() => registrations(boss).length === 3); // it has left
-    boss.send({ welcome: { epoch: 6 } });
-    await eventually(() => promises(boss).length === 2);
-    expect(promises(boss).map(({ epoch }) => epoch)).toEqual([5, 6]);
+    await proxy(manager.endpoint);
+    await eventually(() => registrations(manager).length === 2);
+    expect(registrations(manager)[1]).toMatchObject({ epoch: 5 });
+    manager.send({ welcome: { epoch: 4 } });
+    await eventually(() => registrations(manager).length === 3); // the proxy has left this leader
+    manager.send({ welcome: { epoch: 6 } });
+    await eventually(() => promises(manager).length === 2);
+    expect(promises(manager).map(({ epoch }) => epoch)).toEqual([5, 6]);
   });
 
-  it("follows a leader although it cannot write its folder, and says so", async () => {
+  it("follows a leader although it cannot write to its folder, and a metric shows this", async () => {
     await writeFile(join(dataDir, "file"), "");
     dataDir = join(dataDir, "file");
-    const boss = await manager();
-    const { session, metric } = await proxy(boss.endpoint);
-    await eventually(() => registrations(boss).length === 1);
-    boss.send({ welcome: { epoch: 5 } });
-    await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
-    send(boss, routes(1, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+    const manager = await runManager();
+    const { session, metric } = await proxy(manager.endpoint);
+    await eventually(() => registrations(manager).length === 1);
+    manager.send({ welcome: { epoch: 5 } });
+    await eventually(() => manager.received.some((message) => "promise" in message && message.promise));
+    send(manager, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     expect(session.current?.snapshot.version).toBe(1);
     expect(await metric("ctrlmesh_proxy_promise_unstored")).toEqual(["ctrlmesh_proxy_promise_unstored 1"]);
     dataDir = join(dataDir, "..");
   });
 
-  it("says no registration for a lease, if it holds routes and does not know what was promised", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => registrations(boss).length === 1);
-    boss.send({ welcome: { epoch: 5 } });
-    await eventually(() => boss.received.some((message) => "promise" in message && message.promise));
-    send(boss, routes(1, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+  it("waits one lease before it registers if it has routes and its promise is lost", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => registrations(manager).length === 1);
+    manager.send({ welcome: { epoch: 5 } });
+    await eventually(() => manager.received.some((message) => "promise" in message && message.promise));
+    send(manager, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     await first.stop();
     await rm(join(dataDir, "stream"));
     const clock = createFakeClock();
-    const { session } = await proxy(boss.endpoint, {}, clock);
+    const { session } = await proxy(manager.endpoint, {}, clock);
     expect(session.current?.snapshot.version).toBe(1);
     await clock.advance(LEASE_MS - 1);
-    expect([registrations(boss).length, clock.pending]).toEqual([1, 1]);
+    expect([registrations(manager).length, clock.pending]).toEqual([1, 1]);
     await clock.advance(1);
-    await eventually(() => registrations(boss).length === 2);
+    await eventually(() => registrations(manager).length === 2);
   });
 
-  it("numbers its streams, over a restart as well", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    boss.streams.at(-1)?.end();
-    await eventually(() => registrations(boss).length === 2);
+  it("numbers its streams in rising order, even after a restart", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    manager.streams.at(-1)?.end();
+    await eventually(() => registrations(manager).length === 2);
     await first.stop();
-    await proxy(boss.endpoint);
-    await eventually(() => registrations(boss).length === 3);
-    const [one = 0, two = 0, three = 0] = registrations(boss).map(({ stream }) => stream ?? 0);
+    await proxy(manager.endpoint);
+    await eventually(() => registrations(manager).length === 3);
+    const [one = 0, two = 0, three = 0] = registrations(manager).map(({ stream }) => stream ?? 0);
     expect(one).toBeGreaterThan(1e12);
     expect(two).toBeGreaterThan(one);
     expect(three).toBeGreaterThan(two);
   });
 
-  it("reports what is held, and the writes that its acknowledgement waits for", async () => {
-    const boss = await manager();
-    const { session } = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("reports the number of held namespaces, and of the writes that its acknowledgement waits for", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     const counts = () =>
-      boss.received.flatMap((message) =>
+      manager.received.flatMap((message) =>
         "report" in message && message.report ? [[message.report.held, message.report.drainingWrites]] : [],
       );
-    send(boss, routes(1, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+    send(manager, routes(1, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     const release = session.beginHold("new");
     await eventually(() => counts().length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(boss, routes(2, { rest: ["a"] }), 2);
+    send(manager, routes(2, { rest: ["a"] }), 2);
     await eventually(() => counts().length === 2);
     release();
     await eventually(() => counts().length === 3);
@@ -439,97 +439,101 @@ describe("a proxy's session", () => {
     ]);
   });
 
-  it("restarted while the gate of its lock is closed, knows that it is, and after it was opened, that it is not", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
+  it("remembers after a restart whether the lock gate was closed or open", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
     const closed = { lock: "shop-lock---blue", leaseMs: 15_000 };
     first.session.onChange(() => first.session.keepGate(closed));
     first.session.onChange(() => first.session.keepLease(137_000));
-    send(boss, routes(6, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+    send(manager, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     await first.stop();
-    const second = await proxy(boss.endpoint);
+    const second = await proxy(manager.endpoint);
     expect(second.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed, longestLeaseMs: 137_000 });
     second.session.keepGate(undefined);
     second.session.keepLease(undefined);
     await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes('"closed":null'));
     await second.stop();
-    const third = await proxy(boss.endpoint);
+    const third = await proxy(manager.endpoint);
     expect(third.session.lockBefore).toEqual({ lockName: "shop-lock", subset: "blue", closed: undefined });
     expect(third.session.current?.snapshot).toEqual(routes(6, { blue: ["a"] }));
   });
 
-  describe("restarted, sent a loss", () => {
+  describe("that receives the loss of a namespace after a restart", () => {
     const before = routes(6, { blue: ["a", "b"] });
     const loss = routes(7, { blue: ["b"], fenced: ["a"] });
 
-    // The process before, which has the namespace a.
+    // The previous process, which has the namespace a.
     async function first() {
-      const boss = await manager();
-      const started = await proxy(boss.endpoint);
-      await eventually(() => boss.streams.length === 1);
-      send(boss, before, 1);
-      await eventually(() => acks(boss).length === 1);
-      return { boss, ...started };
+      const manager = await runManager();
+      const started = await proxy(manager.endpoint);
+      await eventually(() => manager.streams.length === 1);
+      send(manager, before, 1);
+      await eventually(() => acks(manager).length === 1);
+      return { manager, ...started };
     }
-    async function next(boss: ScriptedManager, registration: number) {
+    async function next(manager: ScriptedManager, registration: number) {
       const clock = createFakeClock();
-      const started = await proxy(boss.endpoint, {}, clock);
-      await eventually(() => registrations(boss).length === registration);
-      send(boss, loss, registration);
+      const started = await proxy(manager.endpoint, {}, clock);
+      await eventually(() => registrations(manager).length === registration);
+      send(manager, loss, registration);
       await eventually(() => started.session.current?.snapshot.version === 7);
       return { clock, ...started };
     }
     const isStored = async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes("digest-7");
-    // What comes after the loss is answered, and the disk has been written to meanwhile: an ACK at once would be here.
-    const settled = async (boss: ScriptedManager) => {
+    // Later snapshots are answered and the disk is written to meanwhile. So an ACK that did not wait has arrived by then.
+    const expectNoEarlyAck = async (manager: ScriptedManager) => {
       for (const nonce of [91, 92]) {
-        send(boss, loss, nonce, { digest: "", table: null });
-        await eventually(() => nacks(boss).some((nack) => nack.nonce === nonce));
+        send(manager, loss, nonce, { digest: "", table: null });
+        await eventually(() => nacks(manager).some((nack) => nack.nonce === nonce));
         await writeFile(join(dataDir, "other"), "", { flush: true });
       }
     };
 
-    it("acknowledges it at once if the process before had ended cleanly, whose word is gone then", async () => {
-      const { boss, stop } = await first();
+    it("acknowledges the loss at once if the previous process ended cleanly, and removes the mark of the clean end", async () => {
+      const { manager, stop } = await first();
       await stop();
       expect(await readdir(dataDir)).toContain("clean-end");
-      await next(boss, 2);
-      await eventually(() => acks(boss).includes(2));
+      await next(manager, 2);
+      await eventually(() => acks(manager).includes(2));
       expect(await readdir(dataDir)).not.toContain("clean-end");
     });
 
-    it("acknowledges it once the writes of a killed process are over, and tells until then that it holds what that held", async () => {
-      const { boss } = await first();
-      const { clock } = await next(boss, 2);
-      await settled(boss);
-      expect([acks(boss), await isStored()]).toEqual([[1], false]);
-      expect(registrations(boss)[1]).toMatchObject({ version: 6, enforced: { digest: "digest-6" }, inDoubt: [{ table: null }] });
+    it("acknowledges the loss once the writes of a killed process have ended, and registers the old snapshot until then", async () => {
+      const { manager } = await first();
+      const { clock } = await next(manager, 2);
+      await expectNoEarlyAck(manager);
+      expect([acks(manager), await isStored()]).toEqual([[1], false]);
+      expect(registrations(manager)[1]).toMatchObject({
+        version: 6,
+        enforced: { digest: "digest-6" },
+        inDoubt: [{ table: null }],
+      });
       await clock.advance(INHERITED_WRITES_MS);
-      await eventually(() => acks(boss).includes(2));
+      await eventually(() => acks(manager).includes(2));
       expect(await isStored()).toBe(true);
     });
 
-    it("does not take an end for clean that left a write under way", async () => {
-      const { boss, session, stop } = await first();
+    it("does not count an end as clean if a write was in flight", async () => {
+      const { manager, session, stop } = await first();
       session.beginWrite("a", { group: "", resource: "pods" });
       await stop();
-      await next(boss, 2);
-      await settled(boss);
-      expect(acks(boss)).toEqual([1]);
+      await next(manager, 2);
+      await expectNoEarlyAck(manager);
+      expect(acks(manager)).toEqual([1]);
     });
 
-    it("does not take an end for clean of a process that waited for the writes of one before it", async () => {
-      const { boss } = await first();
-      const { stop } = await next(boss, 2);
+    it("does not count an end as clean if that process was still waiting for writes of an earlier one", async () => {
+      const { manager } = await first();
+      const { stop } = await next(manager, 2);
       await stop();
-      await next(boss, 3);
-      await settled(boss);
-      expect(acks(boss)).toEqual([1]);
+      await next(manager, 3);
+      await expectNoEarlyAck(manager);
+      expect(acks(manager)).toEqual([1]);
     });
 
-    it("lets nothing through once it has left its word", async () => {
+    it("has no routes once it has written the mark of its clean end", async () => {
       const { session, stop } = await first();
       expect(session.current).toBeDefined();
       await stop();
@@ -537,26 +541,26 @@ describe("a proxy's session", () => {
     });
   });
 
-  it("restarted with a half-written file, has no routes rather than wrong ones", async () => {
-    const boss = await manager();
-    const first = await proxy(boss.endpoint);
-    await eventually(() => boss.streams.length === 1);
-    send(boss, routes(6, { blue: ["a"] }), 1);
-    await eventually(() => acks(boss).length === 1);
+  it("has no routes rather than wrong ones after a restart with a half-written file", async () => {
+    const manager = await runManager();
+    const first = await proxy(manager.endpoint);
+    await eventually(() => manager.streams.length === 1);
+    send(manager, routes(6, { blue: ["a"] }), 1);
+    await eventually(() => acks(manager).length === 1);
     await first.stop();
     const path = join(dataDir, "snapshot.json");
     const text = await readFile(path, "utf8");
     await writeFile(path, text.slice(0, text.length - 20));
-    const second = await proxy(boss.endpoint);
+    const second = await proxy(manager.endpoint);
     expect(second.session.current).toBeUndefined();
-    await eventually(() => registrations(boss).length === 2);
-    expect(registrations(boss)[1]).toMatchObject({ version: 0, enforced: null });
+    await eventually(() => registrations(manager).length === 2);
+    expect(registrations(manager)[1]).toMatchObject({ version: 0, enforced: null });
   });
 
   it("stops at once while the manager cannot be reached", async () => {
-    const boss = await manager();
-    boss.stop();
-    const { stop } = await proxy(boss.endpoint);
+    const manager = await runManager();
+    manager.stop();
+    const { stop } = await proxy(manager.endpoint);
     await stop();
   });
 });

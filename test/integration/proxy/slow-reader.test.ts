@@ -1,4 +1,4 @@
-// A client that does not read its watch holds a bounded number of bytes, delays nobody else, and leaves nothing behind.
+// For a client that does not read its watch, the proxy buffers a bounded number of bytes. Such a client delays no other client.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, get } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
@@ -18,7 +18,7 @@ describe("a client that does not read", () => {
   let proxy: ProxyHarness;
   let floods: { written: number; res: ServerResponse; stop: boolean }[];
 
-  // Writes as fast as it is let; `?quiet` gets an event when the test says so.
+  // Writes as fast as the connection accepts. A watch with `quiet` gets an event only when the test sends it.
   function script(req: IncomingMessage, res: ServerResponse): void {
     res.writeHead(200, { "content-type": "application/json" });
     const flood = { written: 0, res, stop: req.url?.includes("quiet") ?? false };
@@ -44,17 +44,17 @@ describe("a client that does not read", () => {
     await api.close();
   });
 
-  it("bounds what is taken for it, delays no other watch, and gets everything once it reads again", async () => {
+  it("fills a bounded buffer, delays no other watch, and gets every event once it reads again", async () => {
     api = await startFakeHttp2Api({ script });
     proxy = await startProxy({ api });
-    const stuck = await proxy.open(WATCH); // has no listener for data: it does not read
+    const stuck = await proxy.open(WATCH); // without a listener for data the client does not read
     const quiet = await proxy.open(`${WATCH}&quiet`);
     const seen: string[] = [];
     quiet.on("data", (chunk: Buffer) => seen.push(chunk.toString()));
     const [flood, other] = floods as [(typeof floods)[0], (typeof floods)[0]];
     const before = heldBytes();
-    const settled = await untilStill(() => flood.written);
-    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024); // the rest lies in the kernel's buffers of both sockets
+    const unreadTotal = await untilStill(() => flood.written);
+    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024); // the rest is in the kernel's buffers of both sockets
     const latencies: number[] = [];
     for (let index = 0; index < 20; index++) {
       const started = performance.now();
@@ -63,7 +63,7 @@ describe("a client that does not read", () => {
       latencies.push(performance.now() - started);
     }
     expect(latencies.sort((a, b) => a - b)[10]).toBeLessThan(100);
-    expect(flood.written).toBe(settled);
+    expect(flood.written).toBe(unreadTotal);
 
     flood.stop = true;
     let received = 0;
@@ -76,7 +76,7 @@ describe("a client that does not read", () => {
     await eventually(() => api.streams === 0);
   });
 
-  it("that dies frees its stream", async () => {
+  it("frees its stream when it ends", async () => {
     api = await startFakeHttp2Api({ script });
     proxy = await startProxy({ api });
     const stuck = await Promise.all(Array.from({ length: 5 }, () => proxy.open(WATCH)));
@@ -86,7 +86,7 @@ describe("a client that does not read", () => {
     expect(api.sessions.size).toBe(1);
   });
 
-  it("is bounded in the same way where the API server speaks HTTP/1.1 only", async () => {
+  it("fills the same bounded buffer if the API server speaks HTTP/1.1 only", async () => {
     const plain = await startFakeApi(script);
     api = plain as FakeHttp2Api;
     proxy = await startProxy({ api: plain });
@@ -103,7 +103,7 @@ describe("a client that does not read", () => {
 describe("dropStalledReader", () => {
   const STALLED_MS = 300;
 
-  // A server of one answer, and its client's view of it.
+  // Starts a server that gives one answer, and the client that receives it.
   async function serve(answer: (res: ServerResponse) => void) {
     const ca = createCa({ commonName: "ca", now: Date.now() });
     const leaf = issueServerCertificate(ca, { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], now: Date.now() });
@@ -127,7 +127,7 @@ describe("dropStalledReader", () => {
     return { dropped, res, close };
   }
 
-  it("drops a client that takes nothing although something waits", async () => {
+  it("drops a client that reads nothing although data waits", async () => {
     const { dropped, res, close } = await serve((out) => void out.write(Buffer.alloc(32 * 1024 * 1024)));
     await eventually(() => dropped.length === 1);
     expect(dropped[0]).toBeGreaterThan(STALLED_MS * 0.9);
@@ -135,7 +135,7 @@ describe("dropStalledReader", () => {
     await close();
   });
 
-  it("lets a quiet one be, and one that reads slowly", async () => {
+  it("keeps a client that has no data waiting, and one that reads slowly", async () => {
     const quiet = await serve((out) => void out.write("hello"));
     const slow = await serve((out) => {
       const more = () =>
@@ -160,12 +160,12 @@ describe("dropStalledReader", () => {
   });
 });
 
-/** Bytes in buffers of this process, where client, proxy and API server run together. */
+/** Bytes in the buffers of this process. Client, proxy and API server all run in it. */
 function heldBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
-/** The value once it has stood still for half a second. */
+/** The value once it has not changed for half a second. */
 async function untilStill(value: () => number): Promise<number> {
   let last = -1;
   let since = performance.now();

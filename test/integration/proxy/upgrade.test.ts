@@ -24,9 +24,8 @@ function bothOf(...signals: CallSignal[]): CallSignal {
   return both;
 }
 
-const refuseForeign: Layer = (next) => async (call) => {
-  if (call.info.kind === "resource" && call.info.namespace === "foreign")
-    throw new StatusError("Forbidden", "ctrlmesh: not yours");
+const refuseOtherSubset: Layer = (next) => async (call) => {
+  if (call.info.kind === "resource" && call.info.namespace === "other") throw new StatusError("Forbidden", "ctrlmesh: not yours");
   const reply = await next({ ...call, headers: { ...call.headers, "x-seen-by": "isolate" } });
   if (reply.tunnel === undefined) return reply;
   return { ...reply, tunnel: { ...reply.tunnel, signal: bothOf(reply.tunnel.signal, lost.signal) } };
@@ -43,7 +42,7 @@ beforeEach(async () => {
     socket.write(head);
     socket.pipe(socket);
   };
-  proxy = await startProxy({ api, isolate: refuseForeign });
+  proxy = await startProxy({ api, isolate: refuseOtherSubset });
 });
 
 afterEach(async () => {
@@ -106,7 +105,7 @@ describe("upgrades", () => {
     await eventually(() => api.open === 0);
   });
 
-  it("are counted among the connections, and looked after like them, while they last", async () => {
+  it("count as connections of the stream pool while they last", async () => {
     const inStream = async () => {
       const metric = await proxy.registry.getSingleMetric("ctrlmesh_proxy_upstream_connections")?.get();
       return metric?.values.find(({ labels }) => labels.pool === "stream")?.value;
@@ -117,7 +116,7 @@ describe("upgrades", () => {
     await eventually(async () => (await inStream()) === 0);
   });
 
-  it("end with the upstream's socket", async () => {
+  it("end when the API server's socket ends", async () => {
     const { socket } = await upgrade(EXEC);
     socket?.resume();
     socket?.on("error", () => {});
@@ -125,20 +124,20 @@ describe("upgrades", () => {
     if (socket !== undefined && !socket.destroyed) await once(socket, "close");
   });
 
-  it("into a namespace of somebody else are refused like every request", async () => {
-    const { res, socket } = await upgrade("/api/v1/namespaces/foreign/pods/p/exec");
+  it("into a namespace of another subset are refused like any request", async () => {
+    const { res, socket } = await upgrade("/api/v1/namespaces/other/pods/p/exec");
     expect([res.statusCode, socket]).toEqual([403, undefined]);
     expect(JSON.parse((await readAll(res)).toString())).toMatchObject({ kind: "Status", reason: "Forbidden" });
     expect(api.seen).toHaveLength(0);
   });
 
-  it("that the API server refuses are answered by its refusal", async () => {
+  it("that the API server refuses get its refusal as the answer", async () => {
     api.onUpgrade = (_req, socket) => socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
     const { res } = await upgrade(EXEC);
     expect([res.statusCode, (await readAll(res)).toString()]).toEqual([403, "no"]);
   });
 
-  it("of a watch are declined with an empty answer that ends at once, upon which fabric8 watches over HTTP", async () => {
+  it("of a watch get an empty answer that ends at once, so that fabric8 watches over HTTP", async () => {
     api.script = (_req, res) => void res.writeHead(200, { "content-type": "application/json" }).write('{"type":"ADDED"');
     const { res, socket } = await upgrade("/api/v1/pods?watch=1");
     expect([res.statusCode, socket, res.headers["content-length"], res.headers.connection]).toEqual([
@@ -153,13 +152,13 @@ describe("upgrades", () => {
     await eventually(() => api.open === 0);
   });
 
-  it("of a watch that is refused are answered by the refusal", async () => {
+  it("of a watch that the API server refuses get its refusal as the answer", async () => {
     api.script = (_req, res) => answerJson(res, 403, { kind: "Status" });
     const { res } = await upgrade("/api/v1/pods?watch=1");
     expect([res.statusCode, (await readAll(res)).toString()]).toEqual([403, '{"kind":"Status"}']);
   });
 
-  it("leave no connection behind when the client goes before the answer", async () => {
+  it("leave no connection behind when the client disconnects before the answer", async () => {
     let upgraded: (answer: () => void) => void = () => {};
     const asked = new Promise<() => void>((resolve) => {
       upgraded = resolve;
@@ -179,7 +178,7 @@ describe("upgrades", () => {
     expect(api.open).toBe(0);
   });
 
-  it("are ended on both sides once a layer says so", async () => {
+  it("end on both sides when a layer aborts the tunnel", async () => {
     const { socket } = await upgrade(EXEC);
     socket?.resume();
     socket?.on("error", () => {});
@@ -189,13 +188,13 @@ describe("upgrades", () => {
     await eventually(() => api.open === 0);
   });
 
-  it("are not begun once a layer has said so", async () => {
+  it("do not begin if a layer has already aborted the tunnel", async () => {
     lost.abort();
     await expect(upgrade(EXEC)).rejects.toThrow();
     await eventually(() => api.open === 0);
   });
 
-  it("are cut at the end of the drain", async () => {
+  it("break off at the end of the drain", async () => {
     const { socket } = await upgrade(EXEC);
     socket?.resume();
     socket?.on("error", () => {});

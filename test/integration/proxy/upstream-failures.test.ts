@@ -21,8 +21,8 @@ afterEach(async () => {
 
 const PODS = "/api/v1/pods";
 
-describe("when the API server", () => {
-  it("is away, the client gets a 503 that it may retry, and the next one works once it is back", async () => {
+describe("failures of the API server", () => {
+  it("a client gets 503 with Retry-After while the API server is away, and 200 when the API server is back", async () => {
     proxy = await startProxy({ api });
     const { port } = api;
     await api.close();
@@ -39,7 +39,7 @@ describe("when the API server", () => {
     expect((await proxy.fetch(PODS)).status).toBe(200);
   });
 
-  it("shows a certificate of another CA, nothing is sent to it", async () => {
+  it("a server with a certificate of another CA gets no request", async () => {
     proxy = await startProxy({ api });
     await writeFile(proxy.apiCaFile, createCa({ commonName: "wrong", now: Date.now() }).certPem);
     const answer = await proxy.fetch(PODS, { headers: { authorization: "Bearer secret" } });
@@ -47,14 +47,14 @@ describe("when the API server", () => {
     expect(api.seen).toHaveLength(0);
   });
 
-  it("shows a certificate for another name, nothing is sent to it", async () => {
+  it("a server with a certificate for another name gets no request", async () => {
     const elsewhere = Object.create(api, { url: { value: `https://127.0.0.2:${api.port}` } }) as FakeApi;
     proxy = await startProxy({ api: elsewhere });
     expect((await proxy.fetch(PODS)).status).toBe(503);
     expect(api.seen).toHaveLength(0);
   });
 
-  it("rotates its CA, new connections are verified against the file as it is now, without a restart", async () => {
+  it("new connections trust the CA file as it is now, without a restart, after the API server rotates its CA", async () => {
     proxy = await startProxy({ api });
     expect((await proxy.fetch(PODS)).status).toBe(200);
     api.rotateCa();
@@ -64,24 +64,24 @@ describe("when the API server", () => {
     expect((await proxy.fetch(PODS)).status).toBe(200);
   });
 
-  it("has a CA file that cannot be read at the start, the proxy does not start", async () => {
+  it("the proxy does not start if it cannot read the API server's CA file", async () => {
     await expect(startProxy({ api, apiCaFile: join("/nowhere", "ca.crt") })).rejects.toThrow(/reading the API server's CA/);
   });
 
-  it("does not answer in time, the client gets a 504", async () => {
+  it("a client gets 504 if the API server does not answer in time", async () => {
     proxy = await startProxy({ api, upstream: { timeouts: { headersMs: 200, bodyMs: 200 } } });
     api.script = () => {};
     const answer = await proxy.fetch(PODS);
     expect([answer.status, answer.headers["x-ctrlmesh-error"]]).toEqual([504, "UPSTREAM_TIMEOUT"]);
   });
 
-  it("sends garbage, the client gets a 503", async () => {
+  it("a client gets 503 if the API server sends garbage", async () => {
     proxy = await startProxy({ api });
     api.script = (req) => req.socket.end("not http at all\r\n\r\n");
     expect((await proxy.fetch(PODS)).status).toBe(503);
   });
 
-  it("fails, the log tells neither token nor body nor query", async () => {
+  it("the log of a failed request contains no token, body or query", async () => {
     const written: string[] = [];
     const log = pino({ level: "trace" }, { write: (line) => void written.push(line) });
     proxy = await startProxy({ api, log, accessLog: true, isolate: () => async () => Promise.reject(new TypeError("a bug")) });

@@ -1,5 +1,5 @@
-// Proxy and manager of different versions, over the bytes of both contracts: the one of today, and the one before deltas, streams'
-// numbers and counts in reports, which is today's without those fields.
+// A proxy and a manager of different versions, over the bytes of today's contract and of an older one. The older contract is today's
+// without the fields that were added later: deltas, stream numbers, epochs and the counts in reports.
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,14 +41,14 @@ let before: ServiceDefinition = {};
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "version-skew-"));
   stops = [];
-  before = await contractBefore();
+  before = await olderContract();
 });
 afterEach(async () => {
   for (const stop of stops.reverse()) await stop();
   await rm(dir, { recursive: true, force: true });
 });
 
-async function contractBefore(): Promise<ServiceDefinition> {
+async function olderContract(): Promise<ServiceDefinition> {
   let text = await readFile(new URL("../../../proto/ctrlmesh/v1/mesh.proto", import.meta.url), "utf8");
   for (const field of NEW_FIELDS) {
     expect(text).toContain(field);
@@ -60,7 +60,7 @@ async function contractBefore(): Promise<ServiceDefinition> {
   return loaded["ctrlmesh.v1.Mesh"] as ServiceDefinition;
 }
 
-it("an older proxy is sent whole snapshots by today's manager, and never taken for late", async () => {
+it("today's manager sends whole snapshots to an older proxy, and accepts its streams without numbers", async () => {
   const registry = createProxyRegistry({ log: silentLogger() });
   const server = createSnapshotServer({
     listen: { host: "127.0.0.1", port: 0 },
@@ -93,7 +93,7 @@ it("an older proxy is sent whole snapshots by today's manager, and never taken f
     return { got, stream };
   };
   const registration = { pod, version: 0, digest: "", proxyVersion: "old", enforced: null, inDoubt: [] };
-  // The same pod's proxy may have been a newer one, whose streams were numbered.
+  // The same pod may have had a newer proxy before, with numbered streams.
   registry.connected(
     "shop/shop-0",
     { ...registration, stream: 1e12, takesDeltas: true },
@@ -119,7 +119,7 @@ it("an older proxy is sent whole snapshots by today's manager, and never taken f
   stream.cancel();
 });
 
-it("today's proxy works with an older manager, which never sends deltas and does not know what it says besides", async () => {
+it("today's proxy works with an older manager, which sends no deltas and ignores the newer fields", async () => {
   const received: ProxyMessage[] = [];
   const streams: ManagerStream[] = [];
   const server = new Server();

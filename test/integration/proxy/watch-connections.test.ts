@@ -1,4 +1,4 @@
-// How many streams a connection of watches gets, with a real connection and time by hand.
+// The number of streams on each connection of watches, with real connections and a fake clock.
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createWatchConnections, type WatchConnections } from "../../../src/proxy/api-server/watch-connections.ts";
@@ -38,29 +38,29 @@ async function open() {
   return stream;
 }
 
-it("many first ones at once know how many a connection takes", async () => {
+it("many first watches at once respect the number of streams that a connection allows", async () => {
   await Promise.all(Array.from({ length: 7 }, open));
   await eventually(() => api.streams === 7);
   expect(api.sessions.size).toBe(4);
 });
 
-it("those given up count for a second, since the API server may still be at them", async () => {
-  const openAndGiveUp = async () => {
+it("cancelled watches count for one more second, since the API server may still handle them", async () => {
+  const openAndCancel = async () => {
     const stream = await open();
-    const over = new Promise((resolve) => stream?.once("close", resolve));
+    const closed = new Promise((resolve) => stream?.once("close", resolve));
     stream?.close(8);
-    await over;
+    await closed;
   };
-  for (let index = 0; index < 8; index++) await openAndGiveUp();
+  for (let index = 0; index < 8; index++) await openAndCancel();
   expect(api.accepted).toBe(1);
-  await openAndGiveUp();
+  await openAndCancel();
   expect(api.accepted).toBe(2);
   await clock.advance(1_001);
-  for (let index = 0; index < 8; index++) await openAndGiveUp();
+  for (let index = 0; index < 8; index++) await openAndCancel();
   expect(api.accepted).toBe(2);
 });
 
-it("headers that are not valid are the client's fault, and the connection stays", async () => {
+it("invalid headers of a client fail with BAD_REQUEST, and the connection stays open", async () => {
   await open();
   await expect(watches.open([":method", "GET", "bad name", "x"], new CallAbort())).rejects.toMatchObject({ code: "BAD_REQUEST" });
   await open();

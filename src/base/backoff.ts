@@ -1,4 +1,4 @@
-// Exponential backoff with full-range jitter, the one pattern for every retry in the project.
+// Exponential backoff with jitter, for every retry in the project. Pure.
 import type { Random } from "./clock.ts";
 
 export interface BackoffOptions {
@@ -8,7 +8,7 @@ export interface BackoffOptions {
   readonly maxMs: number;
 }
 
-/** The delay before attempt `attempt` (0 is the first retry): between half and the whole of base * 2^attempt, bounded. */
+/** The delay before a retry (attempt 0 is the first one): a random value between half and all of min(maxMs, baseMs * 2^attempt). */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const ceiling = Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30));
   return ceiling / 2 + random() * (ceiling / 2);

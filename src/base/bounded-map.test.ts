@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BoundedMap } from "./bounded-map.ts";
 
-test("Above the bound the oldest entry goes.", () => {
+test("above the bound the oldest entry is removed", () => {
   const map = new BoundedMap<string, number>(2);
   map.set("a", 1).set("b", 2).set("c", 3);
   expect([...map]).toEqual([
@@ -10,7 +10,7 @@ test("Above the bound the oldest entry goes.", () => {
   ]);
 });
 
-test("Setting an entry makes it the newest; reading it does not.", () => {
+test("setting an entry makes it the newest; reading it does not", () => {
   const map = new BoundedMap<string, number>(2);
   map.set("a", 1).set("b", 2).set("a", 3);
   expect(map.get("b")).toBe(2);

@@ -38,13 +38,13 @@ describe("certificates", () => {
     expect(new X509Certificate(late.certPem).validToDate.getUTCFullYear()).toBe(2050);
   });
 
-  it("refuses a certificate for nothing and for something that is no address", () => {
+  it("refuses a certificate without names, and one for an invalid address", () => {
     expect(() => issueServerCertificate(ca, { now })).toThrow(/neither a DNS name/);
-    expect(() => issueServerCertificate(ca, { ipAddresses: ["localhost"], now })).toThrow(/no IP address/);
+    expect(() => issueServerCertificate(ca, { ipAddresses: ["localhost"], now })).toThrow(/not an IP address/);
   });
 });
 
-describe("a certificate for somebody else's key", () => {
+describe("a certificate for a given key", () => {
   it("holds that key and verifies in a handshake", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const today = createCa({ commonName: "today's", now: Date.now() });
@@ -56,7 +56,7 @@ describe("a certificate for somebody else's key", () => {
   });
 });
 
-describe("CAs that follow one another", () => {
+describe("CAs of a rotation", () => {
   const at = Date.now();
   const cas = ["one", "two", "three"].map((commonName) => createCa({ commonName, now: at, maxIntermediates: 4 }));
   const [one, two, three] = cas as [(typeof cas)[0], (typeof cas)[0], (typeof cas)[0]];
@@ -64,7 +64,7 @@ describe("CAs that follow one another", () => {
   const crossed = [crossSignCa(two, three.certPem, 4), crossSignCa(one, two.certPem, 4)];
   const served = { ...leaf, certPem: [leaf.certPem, ...crossed].join("") };
 
-  it("lead from a leaf of the newest to whichever one somebody has loaded", async () => {
+  it("verify a leaf of the newest CA from any of the older CAs", async () => {
     for (const trusted of [one, two, three]) expect(await handshake(served, trusted.certPem, "localhost")).toBe("ok");
     for (const bundle of [
       [one, two, three],
@@ -74,17 +74,17 @@ describe("CAs that follow one another", () => {
       expect(await handshake(served, bundle.map(({ certPem }) => certPem).join(""), "localhost")).toBe("ok");
     }
   });
-  it("do not without what they signed for each other", async () => {
+  it("do not verify it without the cross-signed certificates", async () => {
     expect(await handshake(leaf, two.certPem, "localhost")).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
     const stranger = createCa({ commonName: "three", now: at, maxIntermediates: 4 });
     expect(await handshake(served, stranger.certPem, "localhost")).not.toBe("ok");
   });
-  it("cannot if they may have nothing between them and a leaf", async () => {
+  it("cannot sign each other with maxIntermediates 0", async () => {
     const strict = createCa({ commonName: "strict", now: at });
     const chain = { ...leaf, certPem: leaf.certPem + crossSignCa(strict, three.certPem, 4) };
     expect(await handshake(chain, strict.certPem, "localhost")).not.toBe("ok");
   });
-  it("are signed for as long as both are valid", () => {
+  it("sign each other for as long as both are valid", () => {
     const short = createCa({ commonName: "short", now: at, days: 10, maxIntermediates: 4 });
     const cross = new X509Certificate(crossSignCa(short, three.certPem, 4));
     expect(cross.validToDate).toEqual(new X509Certificate(short.certPem).validToDate);
@@ -92,7 +92,7 @@ describe("CAs that follow one another", () => {
   });
 });
 
-describe("a CA from elsewhere", () => {
+describe("a CA of another tool", () => {
   it.each([
     ["rsa", generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey],
     ["P-384", generateKeyPairSync("ec", { namedCurve: "P-384" }).privateKey],

@@ -1,5 +1,5 @@
-// Time and chance as parameters, so that tests drive them. Everything that waits or jitters takes a Clock or a Random;
-// lint forbids Date.now, bare timers and Math.random elsewhere.
+// Time and random numbers as parameters, so that tests control them. Invariant: code that waits or adds jitter takes a Clock or a
+// Random; the linter forbids Date.now, bare timers and Math.random elsewhere. Used everywhere.
 import { performance } from "node:perf_hooks";
 import { MeshError } from "./errors.ts";
 
@@ -11,9 +11,9 @@ export interface Timer {
 export interface Clock {
   /** Wall time in milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds that never go back, for measuring. */
+  /** Milliseconds on a clock that never goes back, for measuring. */
   monotonicMs(): number;
-  /** Calls `run` once after `delayMs`. The timer alone does not keep the process alive. */
+  /** Calls `run` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
 }
 

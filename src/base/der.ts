@@ -1,7 +1,7 @@
-// A writer (and the least of a reader) for ASN.1 DER, as much as X.509 certificates need. Pure; used by certificates.ts
-// only. Written here because every certificate library weighs more than the two services may spend on it.
+// Writes and reads ASN.1 DER, as far as X.509 certificates need it. Pure. It is not a library because every certificate library uses
+// more memory than the services have for it. Called by x509.ts.
 
-/** Tag bytes of the universal types that are written here. */
+/** Tag bytes of the universal types in use. */
 export const TAG = {
   boolean: 0x01,
   integer: 0x02,
@@ -42,7 +42,7 @@ export function octetString(bytes: Uint8Array): Buffer {
   return tlv(TAG.octetString, bytes);
 }
 
-/** A bit string whose last byte leaves `unusedBits` out. */
+/** A bit string. The last byte has `unusedBits` unused bits. */
 export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return tlv(TAG.bitString, Buffer.from([unusedBits]), bytes);
 }
@@ -53,7 +53,7 @@ export function oid(dotted: string): Buffer {
   return tlv(TAG.oid, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** A point in time, UTCTime until 2049 as RFC 5280 4.1.2.5 asks. */
+/** A point in time: UTCTime until 2049, then GeneralizedTime (RFC 5280 4.1.2.5). */
 export function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\.\d+/, "").replace(/[-:T]/g, "");
   return new Date(ms).getUTCFullYear() < 2050
@@ -61,7 +61,7 @@ export function time(ms: number): Buffer {
     : tlv(TAG.generalizedTime, Buffer.from(digits, "latin1"));
 }
 
-/** An element of some DER bytes. */
+/** One element of DER bytes. */
 export interface DerElement {
   readonly tag: number;
   /** Tag, length and contents. */
@@ -69,7 +69,7 @@ export interface DerElement {
   readonly contents: Buffer;
 }
 
-/** The elements that stand side by side in `bytes`. Lengths beyond the end are cut, never read over. */
+/** The elements of `bytes`, one after the other. A length beyond the end is cut. */
 export function readElements(bytes: Buffer): DerElement[] {
   const elements: DerElement[] = [];
   for (let at = 0; at + 2 <= bytes.length; ) {

@@ -1,12 +1,12 @@
-// Small files that must survive a crash of the process and of the node. Invariant: after `replaceFile` the new content is what
-// a restart reads, after `removeFile` nothing is; in between a reader finds the old content or the new one, never a part.
-// Used for what the proxy keeps in its data folder.
+// Small files that survive a crash of the process and of the node. Invariant: after `replaceFile` a restart reads the new content, and
+// after `removeFile` it finds no file; a concurrent reader finds the old or the new content, never a part. Used for the files in the
+// proxy's data folder.
 import { constants } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { MeshError } from "./errors.ts";
 
-/** Reads a file, not through a link. @throws MeshError `STORED_FILE` if it is over the bound, in bytes */
+/** Reads a file, but not through a link. @throws MeshError `STORED_FILE` if it has more than `maxBytes` */
 export async function readBounded(path: string, maxBytes: number): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -18,7 +18,7 @@ export async function readBounded(path: string, maxBytes: number): Promise<strin
   }
 }
 
-/** Writes a file in place of what was there. @param mode default: only the owner may read it */
+/** Writes a file, or replaces it. @param mode default: only the owner may read it */
 export async function replaceFile(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.tmp`;
@@ -27,13 +27,13 @@ export async function replaceFile(path: string, text: string, mode = 0o600): Pro
     await writeSynced(temporary, text, mode);
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined); // half a file takes room that others need
+    await rm(temporary, { force: true }).catch(() => undefined); // an incomplete file would use up the disk
     throw error;
   }
   await syncDirectory(dirname(path));
 }
 
-/** Leaves a file with nothing in it, whatever was there. A full disk takes that as well. */
+/** Makes an empty file, or empties it. This works on a full disk too. */
 export async function emptyFile(path: string, mode = 0o600): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
   const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
@@ -45,7 +45,7 @@ export async function emptyFile(path: string, mode = 0o600): Promise<void> {
   await syncDirectory(dirname(path));
 }
 
-/** Removes a file for good. Nothing happens if there is none. */
+/** Removes a file durably. Does nothing if there is no file. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await rm(path, { force: true });
@@ -59,7 +59,7 @@ export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }
 
-/** There is no such file, and be it that there is no such folder. */
+/** True if there is no such file or no such folder. */
 export function isMissing(error: unknown): boolean {
   return isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR");
 }

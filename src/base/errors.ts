@@ -1,12 +1,12 @@
-// The one error type of the project. Invariant: code that decides by an error looks at `code`, never at the message.
+// The one error type of the project. Invariant: code that handles an error compares its `code`, never its message.
 
-/** An error with a stable code. The message is lower case and says what was being done: "listing leases: timed out". */
+/** An error with a stable code. The message is lower case and names the operation: "listing leases: timed out". */
 export class MeshError extends Error {
   readonly code: string;
 
   /**
    * @param code stable and upper case, for example `SNAPSHOT_REJECTED`
-   * @param message what was being done and what went wrong
+   * @param message the operation, and what went wrong
    */
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
@@ -20,7 +20,7 @@ export function isMeshError(error: unknown, code: string): error is MeshError {
   return error instanceof MeshError && error.code === code;
 }
 
-/** The message of whatever was thrown, with the messages of its causes behind it. */
+/** The message of a thrown value, followed by the messages of its causes. */
 export function errorMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${errorMessage(error.cause)}`;

@@ -1,7 +1,6 @@
-// The health listener: /healthz, /readyz and /metrics over plain HTTP, reachable by the kubelet and Prometheus, and further
-// pages for people who debug. Invariants: tells nothing that is secret; a page is for peers on the loopback only, which
-// `kubectl port-forward` and `exec` are and the pod network is not, not even through a mesh's sidecar or a browser that was led
-// here; and it is up before everything else, so that a probe gets an answer and not a refusal.
+// The health listener: /healthz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
+// Invariant: no answer has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the pod
+// network, a sidecar of another mesh or a browser. It starts before all other parts, so that a probe always gets an answer.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { isMeshError } from "./errors.ts";
 import type { Runnable } from "./lifecycle.ts";
@@ -9,17 +8,17 @@ import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
 
 /**
- * Makes what a page shows, as JSON. The signal fires when the reader goes.
- * @throws MeshError `BAD_REQUEST` for a query that it cannot take
+ * Makes the content of a page, which is sent as JSON. The signal fires when the client disconnects.
+ * @throws MeshError `BAD_REQUEST` for an invalid query
  */
 export type Page = (query: URLSearchParams, signal: AbortSignal) => unknown;
 
 export interface HealthServerOptions {
   readonly listen: ListenAddress;
   readonly registry: Registry;
-  /** why the process is not ready; undefined if it is. */
+  /** Why the process is not ready; undefined if it is ready. */
   readonly notReady: () => string | undefined;
-  /** What will end the readiness if nobody does anything; undefined if all is well. */
+  /** A problem that will make the process unready if it stays; undefined if there is none. */
   readonly warning?: () => string | undefined;
   /** Further pages by path. */
   readonly pages?: Readonly<Record<string, Page>>;
@@ -92,18 +91,18 @@ async function render(page: Page, query: URLSearchParams, signal: AbortSignal): 
   return `${JSON.stringify(await page(query, signal), undefined, 2)}\n`;
 }
 
-/** What is looked at of a request. */
+/** The parts of a request that isFromInside checks. */
 interface Asked {
   readonly headers: IncomingHttpHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-// No other address of 127.0.0.0/8: Istio's sidecar hands on from 127.0.0.6 what came from the pod network.
+// No other address of 127.0.0.0/8: Istio's sidecar forwards requests of the pod network from 127.0.0.6.
 const INSIDE: ReadonlySet<string | undefined> = new Set(["127.0.0.1", "::1", "::ffff:127.0.0.1"]);
-// A browser asks for the name of the page that it shows, wherever that name leads.
+// A web page elsewhere can send a browser here under another host name.
 const OWN_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
 
-/** True if the reader is in the pod: by its address, by the host that it asks for, and if no proxy speaks for somebody else. */
+/** True if the client is in the pod: it has a loopback address, asks for a loopback host, and no proxy forwards the request. */
 export function isFromInside({ headers, socket }: Asked): boolean {
   if (!INSIDE.has(socket.remoteAddress) || !OWN_HOST.test(headers.host ?? "")) return false;
   return !Object.keys(headers).some((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));

@@ -1,14 +1,14 @@
-// Ordered start and drain of a process's parts. Invariant: a part starts only after the groups before it are ready and
-// stops before them, so nothing loses what it depends on. Called by each service's main.
+// Starts the parts of a process in order and drains them in reverse. Invariant: a part starts after all parts of earlier groups are
+// ready, and stops before them. Called by each service's main.
 import { MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
-/** A part of a process with a life of its own. */
+/** A part of a process that starts and stops. */
 export interface Runnable {
   readonly name: string;
-  /** Starts; resolves once ready to serve. Must give up when the signal fires. */
+  /** Starts; resolves once ready to serve. Must end when the signal fires. */
   start(signal: AbortSignal): Promise<void>;
-  /** Finishes what is running and frees everything. Called once, also after a failed start. */
+  /** Finishes running work and frees everything. Called once, also after a failed start. */
   stop(): Promise<void>;
 }
 
@@ -20,8 +20,8 @@ export interface RunOptions {
 }
 
 /**
- * Starts the groups in order (members of a group together), waits for the signal, then stops them in reverse.
- * Rejects with the first start error, after stopping what had started.
+ * Starts the groups in order (members of a group together), waits for the signal, then stops the groups in reverse order.
+ * Rejects with the first error of a start, after it has stopped the started groups.
  */
 export async function runGroups(groups: readonly (readonly Runnable[])[], options: RunOptions): Promise<void> {
   const started: (readonly Runnable[])[] = [];

@@ -1,5 +1,5 @@
-// Binding and closing of a server, an HTTP(S) one as a rule, and all its sockets, shared by the traffic and the health listener. Invariant:
-// after `close` no socket is left, upgraded ones included, which Node's own bookkeeping forgets.
+// Binds and closes a server with all its sockets. Invariant: after `close` no socket is open, including upgraded ones, which Node does
+// not track. Used by every listener of both services.
 import type { AddressInfo, Server, Socket } from "node:net";
 import { MeshError } from "./errors.ts";
 
@@ -12,16 +12,16 @@ export interface ListenAddress {
 export interface Listener {
   /** @throws MeshError `LISTEN_FAILED` */
   listen(address: ListenAddress): Promise<AddressInfo>;
-  /** No new connections; those between two requests are closed. */
+  /** Accepts no new connections, and closes idle ones. */
   stopAccepting(): void;
-  /** Destroys what is left. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }
 
-/** A server; HTTP ones can tell which of their connections are idle. */
+/** Any server. An HTTP server can close its idle connections. */
 type AnyServer = Server & { closeIdleConnections?(): void };
 
-/** Takes the server over. `connectionEvent` is `secureConnection` for TLS, else `connection`. */
+/** @param connectionEvent `secureConnection` for TLS, else `connection` */
 export function createListener(server: AnyServer, connectionEvent: "connection" | "secureConnection"): Listener {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
@@ -42,7 +42,7 @@ export function createListener(server: AnyServer, connectionEvent: "connection" 
         server.once("error", failed);
         server.listen({ host, port }, () => {
           server.off("error", failed);
-          // A connection that could not be accepted (no file descriptor left) is its client's failure, and not the end of us.
+          // A connection that cannot be accepted, for want of file descriptors, must not end the process.
           server.on("error", () => undefined);
           resolve(server.address() as AddressInfo);
         });

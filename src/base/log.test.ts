@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { LOG_FORMAT } from "./log.ts";
 
-test("A line has its level as a word, the time in RFC 3339, and an error with its causes.", () => {
+test("a line has its level as a word, its time in RFC 3339, and an error with its causes", () => {
   const lines: string[] = [];
   const log = pino({ name: "ctrlmesh-manager", ...LOG_FORMAT }, { write: (line: string) => void lines.push(line) });
   log.warn({ err: new Error("listing leases", { cause: new Error("connection refused") }) }, "not leading");

@@ -9,7 +9,7 @@ const text = async (fill: (registry: ReturnType<typeof createRegistry>) => void)
 };
 
 describe("metric cells", () => {
-  it("counters read as prom-client's own", async () => {
+  it("counters are exported as prom-client's own", async () => {
     const cells = await text((registry) => {
       const cell = createCounterCells({ name: "a_total", help: "h", labelNames: ["x", "y"], registry });
       cell({ x: "1", y: 'q"' }).value += 3;
@@ -23,7 +23,7 @@ describe("metric cells", () => {
     expect(cells).toEqual(own);
   });
 
-  it("histograms read as prom-client's own, with labels and without", async () => {
+  it("histograms are exported as prom-client's own, with labels and without", async () => {
     const values = [0.5, 1, 1.5, 7, 100];
     for (const labels of [{}, { verb: "get" }]) {
       const options = { name: "b_seconds", help: "h", labelNames: Object.keys(labels) };
@@ -39,7 +39,7 @@ describe("metric cells", () => {
     }
   });
 
-  it("histograms are read as JSON too", async () => {
+  it("histograms are exported as JSON too", async () => {
     const registry = createRegistry("test", "1");
     createHistogramCells({ name: "b_seconds", help: "h", labelNames: ["verb"], registry, buckets: [1] })({ verb: "get" }).observe(
       2,
@@ -48,7 +48,7 @@ describe("metric cells", () => {
     expect(metric?.values).toContainEqual({ metricName: "b_seconds_bucket", labels: { verb: "get", le: "+Inf" }, value: 1 });
   });
 
-  it("counters do not grow by being read", async () => {
+  it("counters do not grow when they are exported", async () => {
     const registry = createRegistry("test", "1");
     createCounterCells({ name: "a_total", help: "h", registry })({}).value = 2;
     await registry.metrics();

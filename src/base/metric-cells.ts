@@ -1,6 +1,6 @@
-// Metrics for hot paths. prom-client hashes the labels with every `inc` and `observe`; here a label set is looked up once and
-// then is a cell: a plain number, or plain buckets, which are read when Prometheus asks. Invariant: whoever makes cells keeps
-// them, one a label set, and bounds their number. Used where a metric is touched by every request.
+// Metrics for hot paths. prom-client hashes the labels at each `inc` and `observe`; here a label set is looked up once and becomes a
+// cell: a number, or buckets, which are read at a scrape. Invariant: the caller keeps one cell for each label set and bounds their number.
+// Used for metrics that every request changes.
 import { Counter, Histogram, type Registry } from "./metrics.ts";
 
 export interface MetricOptions<L extends string> {
@@ -20,7 +20,7 @@ export interface HistogramCell {
   observe(value: number): void;
 }
 
-/** Makes the function that makes cells; to be called once for a label set. */
+/** Returns the function that makes cells. Call that function once for each label set. */
 export function createCounterCells<L extends string>({
   name,
   help,
@@ -68,7 +68,7 @@ export function createHistogramCells<L extends string>({
 class BucketCell implements HistogramCell {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly bounds: readonly number[];
-  /** Not cumulative; the last one is for what is above all bounds. */
+  /** Not cumulative. The last count is for values above all bounds. */
   readonly counts: Float64Array;
   sum = 0;
 
@@ -106,7 +106,7 @@ class CellHistogram extends Histogram {
     this.#cells = cells;
   }
 
-  /** What prom-client's registry and its own `get` ask. Its declarations leave it out. */
+  /** Called by prom-client's registry and its own `get`. It is not in prom-client's declarations. */
   async getForPromString(): Promise<object> {
     const values = this.#cells.flatMap((cell) => valuesOf(this.#name, cell));
     return { name: this.#name, help: this.#help, type: "histogram", values, aggregator: "sum" };

@@ -1,9 +1,10 @@
-// Prometheus metrics. One Registry a process, made in main and handed down; no default registry, so tests are isolated.
+// Prometheus metrics. Invariant: main makes the one registry of a process and passes it on; there is no default registry, so that tests
+// are isolated.
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 export { Counter, Gauge, Histogram, Registry };
 
-/** A registry that carries `ctrlmesh_build_info`. */
+/** A registry with the metric `ctrlmesh_build_info`. */
 export function createRegistry(component: string, version: string): Registry {
   const registry = new Registry();
   new Gauge({

@@ -1,25 +1,25 @@
-// Certificates out of PEM text, bounded: it comes over the wire, or out of a Secret or a file that others write. Pure. Invariant: an
-// error names the place that the text came from, and never shows the text.
+// Reads certificates from PEM text of any origin: the network, a Secret or a file. Pure. Invariant: the size is bounded; an error names
+// the place of the text and never shows the text.
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "./errors.ts";
 
-/** A chain or a bundle of CAs has a few certificates of less than 1 KB each. */
+/** A chain or a CA bundle has few certificates of less than 1 KB each. */
 export const MAX_PEM_CHARS = 64 * 1024;
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The certificates of a bundle, each with a line end behind it, without what stands between them. */
+/** The certificates of a bundle, each with a line end, without the text between them. */
 export function splitPem(bundle: string): string[] {
   return (bundle.match(BLOCK) ?? []).map((block) => `${block}\n`);
 }
 
-/** One bundle of several, each certificate once. */
+/** Joins bundles, with each certificate once. */
 export function joinPem(...bundles: readonly string[]): string {
   return [...new Set(bundles.flatMap(splitPem))].join("");
 }
 
 /**
- * Checks that every block is a certificate, and that there is one at least.
+ * Checks that every block is a certificate, and that there is at least one.
  * @param where for messages: "Secret a/b, key tls.crt"
  * @throws MeshError `CERTIFICATE_INVALID`, also if the text is longer than MAX_PEM_CHARS
  */

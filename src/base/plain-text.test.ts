@@ -8,7 +8,7 @@ it.each([
   ["müde 🦊", "müde 🦊"],
 ])("%j becomes %j", (text, plain) => expect(plainText(text, 100)).toBe(plain));
 
-it("is bounded, and never ends in half a character", () => {
+it("plain text is bounded, and never ends in half a character", () => {
   expect(plainText("r".repeat(60_000), 256)).toHaveLength(256);
   expect(plainText("ab🦊", 3)).toBe("ab\ufffd");
 });

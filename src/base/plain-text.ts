@@ -1,8 +1,8 @@
-// Text from elsewhere as it may stand in a message, a condition or a log: one line, bounded. Pure.
+// Makes text from outside safe for a message, a condition or a log: one line, with a bound. Pure.
 
-/** Without control and line-breaking characters, each of which becomes a space, and at most `maxChars` UTF-16 units long. */
+/** Replaces each control or line-breaking character by a space, and cuts the text to `maxChars` UTF-16 units. */
 export function plainText(text: string, maxChars: number): string {
-  // Cut first: what is cut off need not be looked at.
+  // Cut first: the rest need not be searched.
   return text
     .slice(0, maxChars)
     .toWellFormed()

@@ -1,12 +1,12 @@
-// The frame of a service's main: settings, signals, exit codes. Invariant: bad configuration ends with 64 and every problem
-// on stderr; a clean drain with 0; anything else with 1 after one log line.
+// Runs a service: settings, signals, exit codes. Invariant: the exit code is 64 for an invalid configuration, with every problem on
+// stderr; 0 after a complete drain; else 1, after one line on stderr. Called by each service's main.
 import type { z } from "zod";
 import type { Env } from "./env.ts";
 import { errorMessage, isMeshError } from "./errors.ts";
 import { shutdownSignal } from "./lifecycle.ts";
 import { type CommandLine, EXIT_USAGE, readInvocation } from "./settings.ts";
 
-/** What a service's app is given. */
+/** The parameters of a service. */
 export interface RunOptions {
   readonly signal: AbortSignal;
   /** Called once everything is started; printed as one line of JSON with --print-ready. */
@@ -29,7 +29,7 @@ export async function runMain<S extends z.ZodType>(
       if (invocation.printReady) process.stdout.write(`${JSON.stringify(ready)}\n`);
     };
     await run(invocation.config, { signal: shutdownSignal(), onReady });
-    process.exit(0); // everything is drained; a library's forgotten timer must not keep the process
+    process.exit(0); // everything is drained; a timer that a library has left must not keep the process alive
   } catch (error) {
     process.stderr.write(`${commandLine.title.split(":")[0]}: ${errorMessage(error)}\n`);
     process.exit(isMeshError(error, "CONFIG_INVALID") ? EXIT_USAGE : 1);

@@ -1,6 +1,5 @@
-// The settings of a service: environment variables and flags of the same meaning, read once into plain values. Invariant:
-// everything is checked before a port is bound, every problem is told at once, under the names that users set. A flag wins
-// over its variable.
+// The settings of a service, from flags and environment variables. Invariant: all settings are checked before a port is bound, and all
+// problems are reported together, under the names that users set; a flag takes precedence over its variable. Called by run-main.ts.
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import type { Env } from "./env.ts";
@@ -10,7 +9,7 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/** One setting: flag, variable, default and meaning. */
+/** One setting. `help` says what it means. */
 export interface Setting {
   readonly flag: string;
   readonly env: string;
@@ -20,25 +19,25 @@ export interface Setting {
 
 export type Settings = Readonly<Record<string, Setting>>;
 
-/** A service's command line: its settings in the order of `--help`, and what a raw value must be. */
+/** A service's command line: its settings in the order of `--help`, and the schema of their values. */
 export interface CommandLine<S extends z.ZodType> {
-  /** "ctrlmesh-proxy: stands between ..." */
+  /** The first line of `--help`: "ctrlmesh-proxy: ...". */
   readonly title: string;
   readonly settings: Settings;
-  /** Over an object of the settings' raw strings. */
+  /** Checks an object with the raw strings of all settings. */
   readonly schema: S;
-  /** Values for settings that neither flag nor variable gives, from the rest of the environment. */
+  /** Values from other environment variables, for settings without a flag or a variable. */
   readonly derive?: (env: Env) => Readonly<Record<string, string | undefined>>;
 }
 
-/** What to do: run, or print the help text. */
+/** Run the service, or print the help text. */
 export type Invocation<C> =
   | { readonly kind: "run"; readonly config: C; readonly printReady: boolean }
   | { readonly kind: "help"; readonly text: string };
 
 /**
  * Reads flags and environment.
- * @param argv the arguments behind the program's name
+ * @param argv the arguments after the program's name
  * @throws MeshError `CONFIG_INVALID` with every problem
  */
 export function readInvocation<S extends z.ZodType>(
@@ -112,15 +111,15 @@ export function milliseconds(least: number, most: number) {
 /** A required text. */
 export const requiredText = z.string({ error: "is required" }).min(1, "is required");
 
-/** host:port; an IPv6 address stands in brackets. */
+/** host:port; an IPv6 address is in brackets. */
 export const listenAddress = requiredText.transform((text, context): ListenAddress => {
   const parsed = parseAddress(text);
   if (parsed !== undefined) return parsed;
-  context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not host:port (an IPv6 address stands in brackets)` });
+  context.addIssue({ code: "custom", message: `${JSON.stringify(text)} is not host:port (write an IPv6 address in brackets)` });
   return z.NEVER;
 });
 
-/** Several of them with commas between, or "" for none. */
+/** Several addresses, separated by commas; "" for none. */
 export const listenAddresses = z
   .string()
   .transform((text) => (text === "" ? [] : text.split(",").map((each) => each.trim())))
@@ -129,7 +128,7 @@ export const listenAddresses = z
 /** A pino level. */
 export const logLevel = z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
 
-/** Reads host:port. Undefined if it is none. */
+/** Reads host:port. Undefined for any other text. */
 export function parseAddress(text: string): ListenAddress | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -137,7 +136,7 @@ export function parseAddress(text: string): ListenAddress | undefined {
   return host === undefined || port > 65_535 ? undefined : { host, port };
 }
 
-/** Writes host:port, an IPv6 address in brackets. */
+/** Writes host:port, with an IPv6 address in brackets. */
 export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

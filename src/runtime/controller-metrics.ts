@@ -1,11 +1,11 @@
-// The metrics of all controllers of a process: those of their work queues, and of their reconciles under
-// controller-runtime's names with the label `controller`, so that dashboards and alerts that exist fit.
+// The metrics of all controllers of a process. Invariant: they have controller-runtime's names and its label `controller`, so that
+// existing dashboards and alerts work. Made in main, written by running-controller.ts.
 import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export interface ControllerMetrics {
   readonly queue: WorkQueueMetrics;
-  /** By result: `success`, `requeue_after`, `error` (terminal ones too). What a stop has cut short is not counted. */
+  /** By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that a stop ended is not counted. */
   readonly reconciles: Counter<"controller" | "result">;
   readonly errors: Counter<"controller">;
   /** Errors that are not retried. */
@@ -17,7 +17,7 @@ export interface ControllerMetrics {
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Registers the metrics, those of the work queues too; call it once a registry. */
+/** Registers the metrics, including those of the work queues. Call it once for each registry. */
 export function createControllerMetrics(registry: Registry): ControllerMetrics {
   const common = { labelNames: ["controller"] as const, registers: [registry] };
   const prefix = "controller_runtime";
@@ -33,12 +33,12 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
     terminalErrors: new Counter({
       ...common,
       name: `${prefix}_terminal_reconcile_errors_total`,
-      help: "Reconciles that failed for good and are not retried.",
+      help: "Reconciles that failed with a terminal error, which is not retried.",
     }),
     timeouts: new Counter({
       ...common,
       name: `${prefix}_reconcile_timeouts_total`,
-      help: "Reconciles whose signal fired because they took too long.",
+      help: "Reconciles that reached their timeout.",
     }),
     duration: new Histogram({
       ...common,
@@ -46,6 +46,6 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
       help: "How long reconciles took.",
       buckets: SECONDS,
     }),
-    active: new Gauge({ ...common, name: `${prefix}_active_workers`, help: "Reconciles that run now." }),
+    active: new Gauge({ ...common, name: `${prefix}_active_workers`, help: "Reconciles that are running." }),
   };
 }

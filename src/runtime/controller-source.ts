@@ -1,6 +1,5 @@
-// Sources of a controller: a store whose changes become requests. Pure but for the subscription. Invariant: an update
-// queues what the object mapped to before as well as what it maps to now, so that nothing is forgotten when a
-// reference moves.
+// A source of a controller: a store whose changes become requests. Invariant: an update queues the requests of the old object and of
+// the new one, so that the former target of a reference is reconciled too. Made by controller.ts.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
 import { controllerOfKind } from "./owner-reference.ts";
@@ -8,17 +7,17 @@ import type { Predicate } from "./predicates.ts";
 import type { Request } from "./reconciler.ts";
 import type { Change, Store } from "./store.ts";
 
-/** Which requests an object stands for. */
+/** The requests that a change of this object queues. */
 export type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
 
-/** A source, its object type hidden. */
+/** A source without its object type, so that a controller has a list of sources. */
 export interface Source {
   readonly synced: Promise<void>;
-  /** Begins to queue requests; returns the way to end it. */
+  /** Begins to queue requests; returns the function that ends it. */
   connect(enqueue: (request: Request) => void): () => void;
 }
 
-/** Joins a store, a map and predicates (all must pass). */
+/** Combines a store, a map and predicates; a change must pass all of them. */
 export function createSource<T extends KubeObject>(source: {
   readonly store: Store<T>;
   readonly map: MapFunction<T>;

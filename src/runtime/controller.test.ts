@@ -51,7 +51,7 @@ async function setUp(reconcile: Reconcile = async () => ({}), options: Partial<C
   };
 }
 
-test("every object is reconciled at the start and whenever it changes", async () => {
+test("every object is reconciled at the start and at every change", async () => {
   const { client, clock, take, start } = await setUp();
   client.put(CONFIG_MAPS, map("x"));
   await start();
@@ -77,7 +77,7 @@ test("no reconcile before every store has synced", async () => {
   expect(take()).toEqual(["a/x"]);
 });
 
-test("a change of an owned object reconciles its controller, if that is of the kind", async () => {
+test("a change of an owned object reconciles its controller, if the controller is of the kind", async () => {
   const { client, take, start } = await setUp(undefined, {}, (builder) => builder.for(CONFIG_MAPS).owns(PODS));
   const owner = (kind: string, name: string, controller = true) => ({ apiVersion: "v1", kind, name, uid: "u", controller });
   client.put(PODS, map("one", { ownerReferences: [owner("ConfigMap", "x")] }));
@@ -86,7 +86,7 @@ test("a change of an owned object reconciles its controller, if that is of the k
   expect(take()).toEqual(["a/x"]);
 });
 
-test("a mapped source queues what the object meant before and what it means now", async () => {
+test("a mapped source queues the requests of the old object and of the new one", async () => {
   const toLabel = (object: { metadata: { labels?: Readonly<Record<string, string>> } }): Request[] => [
     { namespace: "", name: object.metadata.labels?.of ?? "" },
   ];
@@ -99,7 +99,7 @@ test("a mapped source queues what the object meant before and what it means now"
   expect(take()).toEqual(["/one", "/two"]);
 });
 
-test("predicates keep away what does not matter", async () => {
+test("predicates drop changes that do not pass", async () => {
   const { client, clock, take, start } = await setUp(undefined, {}, (builder) =>
     builder.for(CONFIG_MAPS, { predicates: [generationChanged] }),
   );
@@ -114,7 +114,7 @@ test("predicates keep away what does not matter", async () => {
   expect(take()).toEqual(["a/x"]);
 });
 
-test("an error, thrown or rejected, is retried with backoff until it works", async () => {
+test("an error, thrown or rejected, is retried with backoff until the reconcile succeeds", async () => {
   let left = 3;
   const { client, clock, take, start } = await setUp((): ReturnType<Reconcile> => {
     if (--left === 2) throw new Error("thrown");
@@ -132,7 +132,7 @@ test("an error, thrown or rejected, is retried with backoff until it works", asy
   expect(take()).toHaveLength(0);
 });
 
-test("a terminal error waits for a change", async () => {
+test("after a terminal error the object waits for a change", async () => {
   const { client, clock, take, start } = await setUp(async () => {
     throw new TerminalError("spec is wrong");
   });
@@ -145,7 +145,7 @@ test("a terminal error waits for a change", async () => {
   expect(take()).toHaveLength(1);
 });
 
-test("requeueAfterMs comes back in time", async () => {
+test("requeueAfterMs reconciles the object at that time", async () => {
   const { client, clock, take, start } = await setUp(async () => ({ requeueAfterMs: 1_000 }));
   client.put(CONFIG_MAPS, map("x"));
   await start();
@@ -154,7 +154,7 @@ test("requeueAfterMs comes back in time", async () => {
   expect(take()).toHaveLength(3);
 });
 
-test("a burst of changes is one reconcile with a debounce, which waits from the first of them", async () => {
+test("with a debounce, a burst of changes is one reconcile, timed from the first change", async () => {
   const { client, clock, take, start, controller } = await setUp(undefined, { debounceMs: 100 });
   await start();
   for (let index = 0; index < 5; index++) {
@@ -169,7 +169,7 @@ test("a burst of changes is one reconcile with a debounce, which waits from the 
   expect(take()).toEqual([]);
 });
 
-test("a stop waits for running reconciles, drops the rest, and in the end fires their signal", async () => {
+test("a stop waits for running reconciles, drops waiting ones, and fires the signal after the grace", async () => {
   const signals: AbortSignal[] = [];
   const untilAborted: Reconcile = (_, signal) => {
     signals.push(signal);
@@ -188,7 +188,7 @@ test("a stop waits for running reconciles, drops the rest, and in the end fires 
   expect(take()).toEqual(["a/x"]);
 });
 
-test("lost leadership ends running reconciles at once", async () => {
+test("a lost leadership ends running reconciles at once", async () => {
   const { client, start, controller, lifetime } = await setUp(untilAborted);
   client.put(CONFIG_MAPS, map("x"));
   await start();
@@ -196,7 +196,7 @@ test("lost leadership ends running reconciles at once", async () => {
   await controller.stop();
 });
 
-test("without leadership nothing is begun any more, not even what waits already", async () => {
+test("after a lost leadership no reconcile begins, not even of waiting objects", async () => {
   const { client, clock, take, start, lifetime } = await setUp(untilAborted);
   client.put(CONFIG_MAPS, map("x"));
   client.put(CONFIG_MAPS, map("y"));
@@ -206,7 +206,7 @@ test("without leadership nothing is begun any more, not even what waits already"
   expect(take()).toEqual(["a/x"]);
 });
 
-test("a controller whose stores never synced stops all the same", async () => {
+test("a controller whose stores never sync can stop", async () => {
   const { client, start, controller } = await setUp();
   client.before = () => {
     throw new MeshError("KUBE_UNREACHABLE", "never");
@@ -215,7 +215,7 @@ test("a controller whose stores never synced stops all the same", async () => {
   await controller.stop();
 });
 
-test("an object that fails for ever does not keep the others waiting", async () => {
+test("an object that always fails does not delay the others", async () => {
   const { client, clock, take, start } = await setUp(async ({ name }) => {
     if (name === "bad") throw new Error("never works");
     return {};
@@ -248,7 +248,7 @@ test("a status write does not trigger its own controller", async () => {
   expect(take()).toEqual(["a/x"]);
 });
 
-test("a reconcile that takes too long is told so and tried again", async () => {
+test("a reconcile that takes too long gets its signal and is retried", async () => {
   const { client, clock, take, start } = await setUp(untilAborted, { reconcileTimeoutMs: 1_000 });
   client.put(CONFIG_MAPS, map("x"));
   await start();
@@ -258,7 +258,7 @@ test("a reconcile that takes too long is told so and tried again", async () => {
   expect(take()).toHaveLength(1);
 });
 
-test("a reconcile that ignores its signal loses its worker, and its object waits for it", async () => {
+test("a reconcile that ignores its signal loses its worker, and its object waits for its end", async () => {
   const hangAtX: Reconcile = async (request, signal) => (request.name === "x" ? hang(request, signal) : {});
   const { client, clock, take, start } = await setUp(hangAtX, { reconcileTimeoutMs: 1_000 });
   client.put(CONFIG_MAPS, map("x"));
@@ -273,7 +273,7 @@ test("a reconcile that ignores its signal loses its worker, and its object waits
   expect(take()).toEqual([]);
 });
 
-test("the metrics tell of results, durations, timeouts and what hangs", async () => {
+test("the metrics count results, durations, timeouts and hanging reconciles", async () => {
   const registry = new Registry();
   const results: Record<string, Reconcile> = {
     done: async () => ({}),
@@ -305,7 +305,7 @@ test("the metrics tell of results, durations, timeouts and what hangs", async ()
   }
 });
 
-test("owns() without for() is a mistake in the program", () => {
+test("owns() without for() throws a TypeError", () => {
   const informers = {
     store: () => {
       throw new Error("not asked");

@@ -1,5 +1,5 @@
-// How a controller is described: what it reconciles, what else it watches, and how requests follow from that. The builder
-// is immutable; what it builds is running-controller.ts. Called by each controllers/*/add.ts.
+// The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a request. Invariant: a
+// builder is immutable; each call returns a new one. Called by each controllers/*/add.ts; it builds running-controller.ts.
 import type { BackoffOptions } from "../base/backoff.ts";
 import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -17,61 +17,61 @@ import { createController } from "./running-controller.ts";
 export interface ControllerOptions {
   /** Name in logs and metrics; unique in the process. */
   readonly name: string;
-  /** Where the stores come from: controllers that watch the same kind share one list and one watch. */
+  /** The source of the stores: controllers that watch the same kind share one list and one watch. */
   readonly informers: Pick<Informers, "store">;
   readonly log: Logger;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Reconciles at the same time, each of another object; default 1. */
+  /** How many objects are reconciled at the same time; default 1. */
   readonly concurrency?: number;
   /**
-   * Changes wait this long in milliseconds, so that a burst of them is one reconcile; default 0. The wait begins with the
-   * first change and is not prolonged by the next ones.
+   * How long changes wait, in milliseconds, so that a burst of changes becomes one reconcile; default 0. The wait begins with
+   * the first change, and later changes do not extend it.
    */
   readonly debounceMs?: number;
-  /** Wait before a failing object is tried again: doubles with each failure, with jitter; default 50 ms to 2 min. */
+  /** The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
-   * How long one reconcile may take in milliseconds; default without bound. Then its signal fires with the reason
-   * MeshError `RECONCILE_TIMEOUT`, which is a failure like any other. One that goes on all the same for a second more loses
-   * its worker, so that the others go on; its own object waits until it has ended.
+   * How long one reconcile may take, in milliseconds; default no bound. Then its signal fires with the reason MeshError
+   * `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a second later loses its worker, so that other
+   * objects are reconciled; its own object waits until the reconcile has ended.
    */
   readonly reconcileTimeoutMs?: number;
   /**
-   * How long running reconciles may go on after a stop before their signal fires, in milliseconds; default 5,000. Stay below
-   * the bound of the whole drain (RunOptions.drainMs, 10,000), after which the process ends with what still runs.
+   * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default 5,000. Keep it
+   * below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process ends, whatever still runs.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;
 }
 
 export interface SourceOptions<T extends KubeObject> {
-  /** Which changes count; all must pass. Default: every change. See predicates.ts. */
+  /** A change must pass all of them. Default: every change passes. See predicates.ts. */
   readonly predicates?: readonly Predicate<T>[];
-  /** Which objects are watched at all; default: those of all namespaces. */
+  /** Which objects are watched; default: all, in all namespaces. */
   readonly selectors?: SelectorOptions;
 }
 
-/** A controller that runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores synced. */
+/** A controller runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores have synced. */
 export interface Controller extends Runnable {
   /** Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change. */
   enqueue(request: Request): void;
 }
 
 export interface ControllerBuilder {
-  /** The kind that is reconciled: a change of an object queues the object. Usually with the predicate generationChanged. */
+  /** The kind to reconcile: a change of an object queues the object. Usually with the predicate generationChanged. */
   for<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * A kind whose objects the reconciled ones own: a change queues the owner that is marked as controller.
-   * @throws TypeError without a `for` before it
+   * A kind of owned objects: a change queues the object's controller, by its owner reference.
+   * @throws TypeError if `for` was not called before
    */
   owns<T extends KubeObject>(resource: Resource<T>, options?: SourceOptions<T>): ControllerBuilder;
   /**
-   * Any other kind: a change queues what `map` says, for the object as it was and as it is.
-   * @param map pure, quick, and must not throw: a change at which it throws is logged and queues nothing
+   * Any other kind: a change queues the requests that `map` returns for the old and for the new object.
+   * @param map pure and fast. It must not throw: then the error is logged and the change queues nothing
    */
   watches<T extends KubeObject>(resource: Resource<T>, map: MapFunction<T>, options?: SourceOptions<T>): ControllerBuilder;
-  /** Builds it. The stores of its kinds are asked for already; nothing runs before `start`. */
+  /** Builds the controller. Its stores already exist; nothing runs before `start`. */
   withReconciler(reconciler: Reconciler): Controller;
 }
 

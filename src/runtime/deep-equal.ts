@@ -1,6 +1,6 @@
-// Equality of plain JSON values. Pure. A key that is undefined counts as absent, as it does in JSON.
+// Equality of plain JSON values. Pure. Invariant: a key with the value undefined counts as absent, as in JSON.
 
-/** True if both values would be the same JSON, the order of keys aside. */
+/** True if both values are the same JSON; the order of keys does not matter. */
 export function isDeepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

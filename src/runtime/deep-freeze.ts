@@ -1,6 +1,6 @@
-// Freezing of plain JSON values, so that an object can be shared by everybody who reads a store. Pure.
+// Freezes plain JSON values, so that all readers of a store can share an object. Called by store.ts.
 
-/** Freezes the value and everything in it, in place. */
+/** Freezes the value and everything in it. The value itself is changed. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

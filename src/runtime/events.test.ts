@@ -31,7 +31,7 @@ function setUp() {
   };
 }
 
-test("an event says what happened to which object", async () => {
+test("an Event names the object, the reason and the message", async () => {
   const { recorder, clock, events } = setUp();
   recorder.event(object(), "Warning", "Held", "waits for pod b");
   await clock.advance(0);
@@ -48,7 +48,7 @@ test("an event says what happened to which object", async () => {
   ]);
 });
 
-test("the same event again is counted, at most every ten seconds", async () => {
+test("an equal Event raises the count, at most every ten seconds", async () => {
   const { recorder, clock, events, writes } = setUp();
   for (let second = 0; second < 20; second++) {
     recorder.event(object(), "Normal", "Same", "same");
@@ -59,7 +59,7 @@ test("the same event again is counted, at most every ten seconds", async () => {
   expect(writes()).toEqual(["create", "patch", "patch"]);
 });
 
-test("an event that the server has forgotten is made anew", async () => {
+test("an Event that the server has deleted is created again", async () => {
   const { recorder, clock, client, events } = setUp();
   recorder.event(object(), "Normal", "Same", "same");
   await clock.advance(0);
@@ -70,7 +70,7 @@ test("an event that the server has forgotten is made anew", async () => {
   expect(await events()).toHaveLength(1);
 });
 
-test("a server that fails or hangs neither throws nor lets memory grow", async () => {
+test("a server that fails or hangs causes no error and no growth of memory", async () => {
   const { recorder, clock, client, writes } = setUp();
   let hang = () => {};
   client.before = () => new Promise((_, reject) => (hang = () => reject(new MeshError("KUBE_UNREACHABLE", "away"))));
@@ -84,7 +84,7 @@ test("a server that fails or hangs neither throws nor lets memory grow", async (
   expect(writes().length).toBeLessThanOrEqual(257);
 });
 
-test("events of cluster-scoped objects live in default, and a stop writes what waits", async () => {
+test("Events of cluster-scoped objects are in the namespace default, and a stop writes pending Events", async () => {
   const { recorder, events, client, clock } = setUp();
   recorder.event({ kind: "Namespace", metadata: { name: "n" } }, "Normal", "Made", "made");
   await recorder.stop();

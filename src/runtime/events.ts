@@ -1,6 +1,6 @@
-// Kubernetes Events about objects, for people who look with kubectl. Invariant: recording never waits, never throws and
-// holds a bounded number; the same event again raises a count instead of making another object, at most every few
-// seconds. An event that cannot be written is dropped: it is a hint, the status is the record.
+// Kubernetes Events about objects, for users of kubectl. Invariant: recording never waits and never throws, and memory is bounded; an
+// equal event raises the count of the first one, at most every ten seconds. An Event that cannot be written is dropped, since the status
+// has the same information.
 import { BoundedMap } from "../base/bounded-map.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
@@ -16,17 +16,17 @@ export type EventType = "Normal" | "Warning";
 export interface EventRecorder extends Runnable {
   /**
    * Records an event.
-   * @param reason one CamelCase word, stable
-   * @param message a sentence for people; equal messages are counted together
+   * @param reason one stable word in CamelCase
+   * @param message a sentence; Events with equal messages are counted together
    */
   event(object: KubeObject, type: EventType, reason: string, message: string): void;
 }
 
 export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
-  /** Who reports, for example "ctrlmesh-manager". */
+  /** The reporting program, for example "ctrlmesh-manager". */
   readonly component: string;
-  /** Which of them: the pod's name. */
+  /** The name of its pod. */
   readonly instance?: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,7 +44,7 @@ interface Pending {
   count: number;
 }
 
-/** An event that was written, to be counted up. */
+/** A written Event, whose count can be raised. */
 interface Written {
   readonly namespace: string;
   readonly name: string;
@@ -57,9 +57,9 @@ const MAX_WRITTEN = 1024;
 const REPEAT_MS = 10_000;
 const WRITE_TIMEOUT_MS = 5_000;
 const FLUSH_TIMEOUT_MS = 2_000;
-const MAX_MESSAGE_LENGTH = 1024; // kube-apiserver's own bound
+const MAX_MESSAGE_LENGTH = 1024; // the bound of kube-apiserver
 
-/** A recorder; `stop` writes what waits, for two seconds at most. */
+/** A recorder. Its `stop` writes the pending Events, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, component, instance = "", clock, random, log } = options;
   const pending = new Map<string, Pending>();
@@ -78,7 +78,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       waiting.count++;
       waiting.lastMs = nowMs;
     } else if (pending.size >= MAX_PENDING || stopping.signal.aborted) {
-      if (dropped++ === 0) log.warn({ reason }, "too many events, dropping some");
+      if (dropped++ === 0) log.warn({ reason }, "too many events: some are dropped");
     } else {
       const dueMs = Math.max(clock.monotonicMs(), (written.get(key)?.atMs ?? -REPEAT_MS) + REPEAT_MS);
       pending.set(key, {
@@ -129,7 +129,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         await client.patch(EVENTS, before, { type: "merge", body }, call);
         return { ...before, count, atMs: clock.monotonicMs() };
       } catch (error) {
-        if (!isStatus(error, "NotFound")) throw error; // events live an hour; a new one follows
+        if (!isStatus(error, "NotFound")) throw error; // the API server deletes Events after an hour; a new one follows
       }
     }
     const object = newEvent(entry);

@@ -28,7 +28,7 @@ function setUp(finalizers: readonly string[] = []) {
   return { client, done, read, reconcile, verbs: () => client.calls.map(({ verb }) => verb) };
 }
 
-test("the finalizer is on the object before anything is made, beside those of others, and is put on once", async () => {
+test("the finalizer is added once, before anything is created, and beside other finalizers", async () => {
   const { done, reconcile, read, verbs } = setUp(["other/two"]);
   await reconcile();
   await reconcile();
@@ -37,7 +37,7 @@ test("the finalizer is on the object before anything is made, beside those of ot
   expect(verbs()).toEqual(["patch"]);
 });
 
-test("an object that goes is cleaned up, and then gone", async () => {
+test("an object in deletion is cleaned up, and then gone", async () => {
   const { client, done, reconcile, read } = setUp([FINALIZER]);
   await client.delete(CONFIG_MAPS, REF);
   expect(read()?.metadata.deletionTimestamp).toBeDefined();
@@ -45,7 +45,7 @@ test("an object that goes is cleaned up, and then gone", async () => {
   expect([done, read()]).toEqual([["cleanup"], undefined]);
 });
 
-test("it stays while the clean-up fails or asks for more time, and keeps the finalizers of others", async () => {
+test("an object stays while its clean-up fails or needs more time, and keeps other finalizers", async () => {
   const { client, reconcile, read } = setUp([FINALIZER, "other/two"]);
   await client.delete(CONFIG_MAPS, REF);
   await expect(reconcile(read(), () => Promise.reject(new Error("not yet")))).rejects.toThrow("not yet");
@@ -55,7 +55,7 @@ test("it stays while the clean-up fails or asks for more time, and keeps the fin
   expect(read()?.metadata.finalizers).toEqual(["other/two"]);
 });
 
-test("an object that goes without the finalizer needs nothing, and one that is gone at last is no error", async () => {
+test("an object in deletion without the finalizer needs nothing, and an object that is gone is no error", async () => {
   const { client, done, reconcile, read } = setUp(["other/two"]);
   await client.delete(CONFIG_MAPS, REF);
   await reconcile();
@@ -65,7 +65,7 @@ test("an object that goes without the finalizer needs nothing, and one that is g
   expect(await reconcile({ ...going, metadata: { ...going.metadata, finalizers: [FINALIZER] } })).toEqual({});
 });
 
-test("a finalizer that somebody adds meanwhile is not lost", async () => {
+test("a finalizer that another program adds meanwhile is not lost", async () => {
   const { client, reconcile, read } = setUp();
   const stale = read();
   client.put(CONFIG_MAPS, { metadata: { ...REF, finalizers: ["other/two"] } });

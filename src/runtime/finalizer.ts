@@ -1,6 +1,6 @@
-// Deletion in two steps: a finalizer keeps an object until what it has left elsewhere is cleaned up. Invariant: nothing is
-// made before the finalizer is on the object, and the finalizer is taken off only after the clean-up has succeeded.
-// Called by reconcilers. (What an owner reference can reach needs no finalizer: the garbage collector takes it along.)
+// Deletion with a finalizer, which keeps an object until its external resources are cleaned up. Invariant: nothing is created before
+// the object has the finalizer, and the finalizer is removed only after the clean-up has succeeded. Called by reconcilers. (Objects
+// with an owner reference need no finalizer: the garbage collector deletes them.)
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
@@ -10,24 +10,24 @@ import type { Result } from "./reconciler.ts";
 export interface FinalizerOptions<T extends KubeObject> {
   readonly client: Pick<KubeClient, "patch">;
   readonly resource: Resource<T>;
-  /** "domain/name", the same for ever: objects that carry it can only be deleted by who knows it. */
+  /** "domain/name". It must never change: only a program that knows it can complete the deletion of these objects. */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
   readonly fieldManager?: string;
 }
 
-/** What to do with an object while it lives and when it goes. Both are level-based: they may be called again and again. */
+/** How to reconcile an object, and how to clean up after it. Both are level-based: they may be called any number of times. */
 export interface Finalized<T extends KubeObject> {
-  /** The object carries the finalizer. It is the one to go on with: its resourceVersion may be newer than before. */
+  /** The object has the finalizer. Use this object from here on: its resourceVersion may be newer. */
   apply(object: T): Promise<Result>;
-  /** Removes what the object has left. Until it resolves without requeueAfterMs, the object stays. */
+  /** Removes the external resources of the object. The object stays until this resolves without requeueAfterMs. */
   cleanup(object: T): Promise<Result>;
 }
 
 /**
- * Reconciles an object under a finalizer: puts it on and applies, or cleans up and takes it off. An object that goes
- * without carrying it needs nothing.
- * @throws StatusError `Conflict` if the object has changed meanwhile: the controller comes again
+ * Reconciles an object with a finalizer: adds it and applies, or cleans up and removes it. An object that is being deleted and does
+ * not have the finalizer needs nothing.
+ * @throws StatusError `Conflict` if the object has changed meanwhile; the controller retries
  */
 export async function reconcileFinalized<T extends KubeObject>(
   options: FinalizerOptions<T>,
@@ -38,7 +38,7 @@ export async function reconcileFinalized<T extends KubeObject>(
   const finalizers = object.metadata.finalizers ?? [];
   const isThere = finalizers.includes(finalizer);
   if (object.metadata.deletionTimestamp === undefined) {
-    // A finalizer does not count in the generation, so no event would come back through generationChanged: go on at once.
+    // The generation does not count finalizers, so the predicate generationChanged would drop the event: continue at once.
     return apply(isThere ? object : await writeFinalizers(options, object, [...finalizers, finalizer]));
   }
   if (!isThere) return {};
@@ -51,14 +51,14 @@ export async function reconcileFinalized<T extends KubeObject>(
       finalizers.filter((name) => name !== finalizer),
     );
   } catch (error) {
-    if (!isStatus(error, "NotFound")) throw error; // somebody else has taken it off
+    if (!isStatus(error, "NotFound")) throw error; // another writer has removed it
   }
   return {};
 }
 
 /**
- * Writes the list of an object's finalizers. With the version as precondition, since a merge patch replaces the list: nobody else's
- * finalizer may get lost.
+ * Writes the list of an object's finalizers. The version is a precondition, since a merge patch replaces the list: the finalizer of
+ * another program must not get lost.
  * @throws StatusError `Conflict` if the object has changed meanwhile, `NotFound` if it is gone
  */
 export function writeFinalizers<T extends KubeObject>(

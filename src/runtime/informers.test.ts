@@ -13,7 +13,7 @@ function setUp() {
   return { clock, client, informers, lists: () => client.calls.filter(({ verb }) => verb === "list").length };
 }
 
-test("the same kind with the same selectors is one store, anything else another", () => {
+test("the same kind with the same selectors is one store, every other combination another one", () => {
   const { informers } = setUp();
   const pods = informers.store(PODS, { labelSelector: "a=1" });
   expect(informers.store(PODS, { labelSelector: "a=1", namespace: "" })).toBe(pods);
@@ -21,7 +21,7 @@ test("the same kind with the same selectors is one store, anything else another"
   expect(informers.store(metadataOnly(PODS), { labelSelector: "a=1" })).not.toBe(pods);
 });
 
-test("those asked for before and after the start run and sync", async () => {
+test("stores requested before and after the start run and sync", async () => {
   const { informers, clock, lists } = setUp();
   const pods = informers.store(PODS);
   await informers.start(new AbortController().signal);
@@ -32,7 +32,7 @@ test("those asked for before and after the start run and sync", async () => {
   await informers.stop();
 });
 
-test("the last release stops the reflector, and the next acquire begins anew", async () => {
+test("the last release stops the reflector, and the next acquire makes a new one", async () => {
   const { informers, clock, client, lists } = setUp();
   await informers.start(new AbortController().signal);
   const one = informers.acquire(PODS);

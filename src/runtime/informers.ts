@@ -1,5 +1,5 @@
-// Shared reflectors: whoever asks for the same kind with the same selectors gets the same store. Invariant: one list and
-// one watch a (resource, selectors), from the first acquire to the last release. One Informers a process.
+// Shared reflectors: callers that ask for the same kind with the same selectors get the same store. Invariant: there is one list and
+// one watch for each pair of resource and selectors, from the first acquire to the last release. A process has one Informers.
 import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
@@ -21,16 +21,16 @@ export interface InformersOptions {
 /** A share in a reflector. */
 export interface Informer<T extends KubeObject> {
   readonly store: Store<T>;
-  /** Gives the share back; the last one stops the reflector. */
+  /** Returns the share; the last release stops the reflector. */
   release(): Promise<void>;
 }
 
 export interface Informers extends Runnable {
-  /** The store of a kind, for as long as the process lives. */
+  /** The store of a kind, until the process ends. */
   store<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Store<T>;
-  /** The same for a time: for what comes and goes, as the pods of an app do. */
+  /** The store of a kind until the release, for kinds that are watched only at times. */
   acquire<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Informer<T>;
-  /** Resolves once every store that was asked for has synced. */
+  /** Resolves once all stores that exist at this moment have synced. */
   readonly synced: Promise<void>;
 }
 
@@ -40,8 +40,8 @@ interface Shared {
 }
 
 /**
- * Informers that run once started; those asked for later start at once. `start` does not wait for the first lists (a
- * kind whose CRD is missing would hold everything up): controllers wait for their own stores.
+ * Informers that run from `start` on; a store that is requested later starts at once. `start` does not wait for the first lists,
+ * since a kind whose CRD is missing would block everything: controllers wait for their own stores.
  */
 export function createInformers(options: InformersOptions): Informers {
   const shared = new Map<string, Shared>();

@@ -30,7 +30,7 @@ async function kubeconfig(user: object, cluster: object = {}, file = "config", n
 
 const load = (path: string, more: object = {}) => loadConnection({ kubeconfig: path, env: {}, userAgent: "test", ...more });
 
-test("certificates as data or as files beside the kubeconfig", async () => {
+test("certificates are read from data, or from files beside the kubeconfig", async () => {
   await writeFile(join(dir, "client.key"), "KEY");
   const path = await kubeconfig(
     { "client-certificate-data": base64("CERT"), "client-key": "client.key" },
@@ -56,7 +56,7 @@ test("a token file is read again for every request", async () => {
   expect(await token()).toBe("second");
 });
 
-test("a token, and one from an exec plugin", async () => {
+test("a token is read from the kubeconfig or from an exec plugin", async () => {
   expect(await (await load(await kubeconfig({ token: "fixed" }))).token()).toBe("fixed");
   const credential = { kind: "ExecCredential", apiVersion: "client.authentication.k8s.io/v1", status: { token: "made" } };
   const exec = {
@@ -68,7 +68,7 @@ test("a token, and one from an exec plugin", async () => {
   expect(await (await load(await kubeconfig({ exec }))).token()).toBe("made");
 });
 
-test("KUBECONFIG may name several files, of which the first wins", async () => {
+test("KUBECONFIG may name several files, and the first takes precedence", async () => {
   const first = await kubeconfig({ token: "1" }, {}, "first", "one");
   const second = await kubeconfig({ token: "2" }, { server: "https://other" }, "second", "two");
   const env = { KUBECONFIG: `${first}:${second}`, KUBERNETES_SERVICE_HOST: "ignored" };
@@ -86,7 +86,7 @@ test("without a kubeconfig the pod's service account is used, and ~/.kube/config
   await expect(loadConnection({ env: {}, userAgent: "test" })).rejects.toMatchObject({ code: "NOT_IN_CLUSTER" });
 });
 
-test("what would weaken the connection is refused", async () => {
+test("settings that weaken the connection are refused", async () => {
   for (const [user, cluster] of [
     [{}, { "insecure-skip-tls-verify": true }],
     [{}, { "proxy-url": "http://proxy" }],

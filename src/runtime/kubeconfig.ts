@@ -1,6 +1,6 @@
-// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files). Invariant:
-// a connection that would skip TLS verification or need a forward proxy is refused, not quietly changed. The library is
-// 90 MB of memory, so it is only loaded when there is a kubeconfig: a pod connects without it.
+// Connections from a kubeconfig, read by @kubernetes/client-node (contexts, exec plugins, OIDC, token files). Invariant: a connection
+// that would skip TLS verification or needs a forward proxy is refused, and not changed silently. The library needs 90 MB of memory,
+// so it is loaded only if there is a kubeconfig: a pod connects without it.
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -12,12 +12,12 @@ import { MeshError } from "../base/errors.ts";
 import { inClusterConnection, type KubeConnection } from "../kube/client/connection.ts";
 
 export interface LoadConnectionOptions {
-  /** Path of a kubeconfig; wins over everything else. */
+  /** Path of a kubeconfig; takes precedence over everything else. */
   readonly kubeconfig?: string;
-  /** Read for KUBECONFIG, KUBERNETES_SERVICE_HOST and _PORT, and HOME. */
+  /** Only KUBECONFIG, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and HOME are read. */
   readonly env: Env;
   readonly userAgent: string;
-  /** Name of the context; default the file's current one. */
+  /** Name of the context; default: the current context of the file. */
   readonly context?: string;
   /** For tests; default SERVICE_ACCOUNT_DIR. */
   readonly serviceAccountDir?: string;
@@ -25,7 +25,7 @@ export interface LoadConnectionOptions {
 
 /**
  * The connection to use: the given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config.
- * @throws MeshError `KUBECONFIG_INVALID` if the file cannot be read or used, `NOT_IN_CLUSTER` if there is nothing at all
+ * @throws MeshError `KUBECONFIG_INVALID` if the file cannot be read or used, `NOT_IN_CLUSTER` if none of them exists
  */
 export async function loadConnection(options: LoadConnectionOptions): Promise<KubeConnection> {
   const { kubeconfig, env, userAgent, serviceAccountDir } = options;
@@ -58,7 +58,7 @@ const TOKEN_FILES = z.object({
   users: z.array(z.object({ name: z.string(), user: z.object({ tokenFile: z.string().optional() }).nullish() })).nullish(),
 });
 
-// The first file that names a thing wins, as with kubectl.
+// The first file that names a cluster, user or context takes precedence, as in kubectl.
 async function readConfig(paths: readonly string[]): Promise<Config> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const library = new KubeConfig();
@@ -107,7 +107,7 @@ function tokenSource(library: KubeConfig, tokenFile: string | undefined, hasPlug
   if (tokenFile !== undefined) return async () => (await readFile(tokenFile, "utf8")).trim();
   const fixed = (library.getCurrentUser()?.token ?? "").trim();
   if (fixed !== "" || !hasPlugin) return () => fixed;
-  return async () => (await askPlugin(library)).token; // the library keeps what the plugin said until it expires
+  return async () => (await askPlugin(library)).token; // the library caches the token until it expires
 }
 
 async function askPlugin(library: KubeConfig): Promise<{ token: string; cert?: string; key?: string }> {

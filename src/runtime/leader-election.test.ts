@@ -11,7 +11,7 @@ const REF = { namespace: "a", name: "lock" };
 interface World {
   readonly clock: FakeClock;
   readonly client: FakeKubeClient;
-  /** Who acts as leader now. */
+  /** The identities that lead at the moment. */
   readonly leading: Set<string>;
   readonly reasons: string[];
 }
@@ -51,7 +51,7 @@ function elector(
 const never = new AbortController().signal;
 const holder = ({ client }: World) => client.read(LEASES, REF)?.spec?.holderIdentity;
 
-test("the first to come leads, and renews every two seconds", async () => {
+test("the first contender leads, and renews every two seconds", async () => {
   const world = setUp();
   const one = elector(world, "one");
   await one.start(never);
@@ -87,7 +87,7 @@ test("a stop ends the leading work before the lease is released, and keeps renew
   await two.stop();
 });
 
-test("a crashed leader is followed after the lease ran out, not before", async () => {
+test("a crashed leader is followed after its lease has expired, not before", async () => {
   const world = setUp();
   world.client.put(LEASES, { metadata: REF, spec: { holderIdentity: "dead", leaseDurationSeconds: 15, renewTime: "long ago" } });
   const heard: string[] = [];
@@ -101,7 +101,7 @@ test("a crashed leader is followed after the lease ran out, not before", async (
   await one.stop();
 });
 
-test("wall clock steps do not matter", async () => {
+test("steps of the wall clock do not matter", async () => {
   const world = setUp();
   const one = elector(world, "one");
   const two = elector(world, "two");
@@ -160,7 +160,7 @@ test("a renewal that hangs is given up at the deadline", async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test("a leader that sees the lease in other hands stops at once", async () => {
+test("a leader that sees another holder of the lease stops at once", async () => {
   const world = setUp();
   const one = elector(world, "one");
   await one.start(never);
@@ -171,7 +171,7 @@ test("a leader that sees the lease in other hands stops at once", async () => {
   await one.stop();
 });
 
-test("a conflict with a write of metadata is no loss", async () => {
+test("a conflict with a write of metadata does not lose the leadership", async () => {
   const world = setUp();
   const one = elector(world, "one");
   await one.start(never);
@@ -184,7 +184,7 @@ test("a conflict with a write of metadata is no loss", async () => {
   await one.stop();
 });
 
-test("a leader whose work fails gives the lease to the others", async () => {
+test("a leader whose work fails releases the lease", async () => {
   const world = setUp();
   const one = elector(world, "one", { onStartedLeading: () => Promise.reject(new Error("cannot")) });
   const two = elector(world, "two");
@@ -201,14 +201,14 @@ test("a leader whose work fails gives the lease to the others", async () => {
   await Promise.all([one.stop(), three.stop()]);
 });
 
-test("times without a margin are refused", () => {
+test("times without a margin throw CONFIG_INVALID", () => {
   const world = setUp();
   const options = { client: world.client, ...REF, identity: "x", clock: world.clock, random: () => 0, log: silentLogger() };
   const callbacks = { onStartedLeading: () => {} };
   expect(() => createLeaderElector({ ...options, callbacks, renewDeadlineMs: 15_000 })).toThrow("leaseDuration > renewDeadline");
 });
 
-test("a leader whose work would not end keeps the lease from the others until it runs out", async () => {
+test("a leader whose work does not end does not release the lease", async () => {
   const world = setUp();
   const one = elector(world, "one", {
     onStartedLeading: (signal) =>

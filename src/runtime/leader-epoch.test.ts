@@ -1,4 +1,4 @@
-// What others may ask of an elector at any moment: whether it leads right now, and in which epoch.
+// The state that an elector shows at any moment: whether it leads, and in which epoch.
 import { expect, test } from "vitest";
 import { createFakeClock, type FakeClock } from "../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../test/support/fake-kube-client.ts";
@@ -22,7 +22,7 @@ function elector({ clock, client }: { clock: Clock; client: FakeKubeClient }, id
   return createLeaderElector({ client, ...REF, identity, clock, random: () => 0.5, log: silentLogger(), callbacks });
 }
 
-/** The clock of a process that can be stopped: time goes on, and its timers run late. */
+/** The clock of a process that can be stopped: time passes, and its timers run late. */
 function stoppable(clock: FakeClock) {
   let isStopped = false;
   let late: (() => void)[] = [];
@@ -56,7 +56,7 @@ async function leaderAndContender() {
   return { clock, process, one, two };
 }
 
-test("a process that was stopped past its deadline does not lead, before it has noticed itself", async () => {
+test("a process that was stopped past its deadline does not lead, even before it notices", async () => {
   const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(5_000);
   expect([one.isLeader, one.epoch, two.isLeader, two.epoch]).toEqual([true, 1, false, undefined]);
@@ -73,7 +73,7 @@ test("a process that was stopped past its deadline does not lead, before it has 
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("at no moment do two lead, however long one of them is stopped", async () => {
+test("two never lead at the same moment, however long one of them is stopped", async () => {
   for (let stoppedMs = 500; stoppedMs <= 40_000; stoppedMs += 1_700) {
     const { clock, client } = setUp();
     const process = stoppable(clock);
@@ -99,7 +99,7 @@ test("at no moment do two lead, however long one of them is stopped", async () =
   }
 });
 
-test("a leader that has missed renewals is no leader to send anybody to", async () => {
+test("a leader that has missed renewals is not named as leader", async () => {
   const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(4_000);
   expect(two.leader).toBe("one");
@@ -114,7 +114,7 @@ test("a leader that has missed renewals is no leader to send anybody to", async 
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("the next one takes over within two seconds of the lease's end", async () => {
+test("the next contender takes over within two seconds of the lease's end", async () => {
   const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(6_100);
   process.stop(); // as kill -9: the last renewal was at 6,000
@@ -124,7 +124,7 @@ test("the next one takes over within two seconds of the lease's end", async () =
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("epochs grow with every leader, also when the lease was deleted and somebody remembers a higher one", async () => {
+test("epochs grow with every leader, also if the lease was deleted and another process names a higher epoch", async () => {
   const { clock, client } = setUp();
   const epochs: (number | undefined)[] = [];
   for (const identity of ["one", "two", "one"]) {
@@ -143,13 +143,13 @@ test("epochs grow with every leader, also when the lease was deleted and somebod
   fresh.raiseEpoch(3);
   await clock.advance(3_000);
   expect(fresh.epoch).toBe(4);
-  fresh.raiseEpoch(2 ** 40); // nobody can have seen that: the field in the lease has 32 bits
+  fresh.raiseEpoch(2 ** 40); // an impossible epoch: the field in the lease has 32 bits
   await clock.advance(3_000);
   expect([fresh.epoch, client.read(LEASES, REF)?.spec?.leaseTransitions]).toEqual([4, 3]);
   await fresh.stop();
 });
 
-test("who has seen the lease before it was deleted leads by an epoch beyond it, be it beside the leader from before", async () => {
+test("after a deletion of the lease the next leader has a higher epoch, even while the former leader still runs", async () => {
   const { clock, client } = setUp();
   let isCut = false;
   const cut = <T>(call: () => Promise<T>) => (isCut ? Promise.reject(new Error("cut off")) : call());
@@ -174,7 +174,7 @@ test("who has seen the lease before it was deleted leads by an epoch beyond it, 
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("a registration that names the highest epoch there is leaves room for the leaders to come", async () => {
+test("a registration that names the highest possible epoch does not use up the numbers of later leaders", async () => {
   const { clock, client } = setUp();
   const one = elector({ clock, client }, "one");
   await one.start(never);

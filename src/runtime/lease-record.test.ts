@@ -6,7 +6,7 @@ const lease = (holderIdentity: string, renewTime = "t1") => ({
   spec: { holderIdentity, leaseDurationSeconds: 15, renewTime, leaseTransitions: 3 },
 });
 
-test("a lease of somebody else may be taken once it was seen unchanged for its duration", () => {
+test("a lease of another holder may be taken once it was seen unchanged for its duration", () => {
   const first = observe(undefined, lease("b"), 1_000);
   expect(mayTake(first, "a", 1_000)).toBe(false);
   const again = observe(first, lease("b"), 9_000);
@@ -15,13 +15,13 @@ test("a lease of somebody else may be taken once it was seen unchanged for its d
   expect([mayTake(renewed, "a", 16_000), mayTake(renewed, "a", 30_000)]).toEqual([false, true]);
 });
 
-test("a lease that nobody holds, or that is one's own, may be taken at once", () => {
+test("a lease without a holder, or of this process, may be taken at once", () => {
   expect(mayTake(observe(undefined, lease(""), 0), "a", 0)).toBe(true);
   expect(mayTake(observe(undefined, lease("a"), 0), "a", 0)).toBe(true);
   expect(mayTake(observe(undefined, { metadata: {} }, 0), "a", 0)).toBe(true);
 });
 
-test("transitions count changes of the holder; a renewal keeps the time of acquiring", () => {
+test("transitions count changes of the holder; a renewal keeps acquireTime", () => {
   const taken = heldSpec(lease("b").spec, "a", 15_000, 0);
   expect(taken).toMatchObject({
     holderIdentity: "a",
@@ -38,7 +38,7 @@ test("transitions count changes of the holder; a renewal keeps the time of acqui
   expect(heldSpec(undefined, "a", 15_000, 0).leaseTransitions).toBe(0);
 });
 
-test("a released lease is free for a second at most", () => {
+test("a released lease has no holder and a duration of one second", () => {
   expect(releasedSpec(lease("a").spec, 0)).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1, leaseTransitions: 3 });
   expect(formatMicroTime(1_234)).toBe("1970-01-01T00:00:01.234000Z");
 });

@@ -1,29 +1,29 @@
-// What a lease says and what may be done with it. Pure. Invariant: a lease of somebody else is only taken once this
-// process has seen it unchanged for the whole duration that it names, by its own monotonic clock: the times written in
-// it come from other clocks and are never compared.
+// The rules for the Lease of a leader election. Pure. Invariant: this process takes another holder's lease only after it has seen the
+// lease unchanged for its whole duration, by its own monotonic clock: the times in a lease come from other clocks and are never
+// compared. Called by lease-client.ts.
 import type { Lease, LeaseSpec } from "../kube/client/resources.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 
-/** A lease as last seen, and when it was first seen like that. */
+/** A lease as last seen, and the time when this content was first seen. */
 export interface Observation {
   readonly lease: Lease;
   readonly sinceMs: number;
 }
 
-/** The observation after a read: an unchanged record keeps its time. */
+/** The observation after a read. An unchanged lease keeps its time. */
 export function observe(before: Observation | undefined, lease: Lease, nowMs: number): Observation {
   const unchanged = before !== undefined && isDeepEqual(before.lease.spec ?? {}, lease.spec ?? {});
   return { lease, sinceMs: unchanged ? before.sinceMs : nowMs };
 }
 
-/** True if `identity` may write itself into the lease: it holds it, nobody does, or the holder let it run out. */
+/** True if `identity` may take the lease: it is the holder, there is no holder, or the lease has expired. */
 export function mayTake({ lease, sinceMs }: Observation, identity: string, nowMs: number): boolean {
   const { holderIdentity = "", leaseDurationSeconds = 0 } = lease.spec ?? {};
   if (holderIdentity === "" || holderIdentity === identity) return true;
   return nowMs >= sinceMs + leaseDurationSeconds * 1000;
 }
 
-/** The record with which `identity` takes or renews the lease. */
+/** The spec with which `identity` takes or renews the lease. */
 export function heldSpec(before: LeaseSpec | undefined, identity: string, leaseDurationMs: number, nowMs: number): LeaseSpec {
   const holds = before?.holderIdentity === identity;
   const now = formatMicroTime(nowMs);
@@ -37,7 +37,7 @@ export function heldSpec(before: LeaseSpec | undefined, identity: string, leaseD
   };
 }
 
-/** The record with which a holder gives the lease up: anybody may take it at once. */
+/** The spec with which a holder releases the lease: any contender may take it at once. */
 export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): LeaseSpec {
   return {
     ...before,
@@ -53,7 +53,7 @@ export function epochOf(spec: LeaseSpec | undefined): number {
   return (spec?.leaseTransitions ?? 0) + 1;
 }
 
-/** metav1.MicroTime of a wall time in milliseconds. */
+/** A wall time in milliseconds as metav1.MicroTime. */
 export function formatMicroTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

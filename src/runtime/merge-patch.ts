@@ -1,9 +1,9 @@
-// JSON merge patches (RFC 7386) from a before and an after. Pure.
+// JSON merge patches (RFC 7386). Pure. Called by status-writer.ts and reconcilers.
 import { isDeepEqual } from "./deep-equal.ts";
 
 /**
- * The patch that turns `before` into `after`: what changed, null for what is gone. Arrays are replaced whole.
- * Undefined if there is nothing to do. (A null in `after` means absent: a merge patch cannot say anything else.)
+ * The patch that turns `before` into `after`: the changed fields, and null for removed ones. Arrays are replaced as a whole.
+ * Undefined if both are equal. A null in `after` means absent, since a merge patch cannot express null values.
  */
 export function createMergePatch(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return isDeepEqual(before, after) ? undefined : after;

@@ -9,7 +9,7 @@ const updated = (previous: ObjectMeta, object: ObjectMeta): Change<KubeObject> =
   object: { metadata: object },
 });
 
-test("each looks at its own part of an update", () => {
+test("each predicate compares its own part of an update", () => {
   const change = updated({ generation: 1, labels: { a: "1" }, annotations: {} }, { generation: 1, labels: { a: "2" } });
   expect([generationChanged, labelsChanged, annotationsChanged].map((predicate) => predicate(change))).toEqual([
     false,
@@ -35,7 +35,7 @@ test("additions and deletions always pass", () => {
   }
 });
 
-test("anyOf and allOf combine", () => {
+test("anyOf and allOf combine predicates", () => {
   const change = updated({ generation: 1, labels: { a: "1" } }, { generation: 1, labels: { a: "2" } });
   expect([anyOf(generationChanged, labelsChanged)(change), allOf(generationChanged, labelsChanged)(change)]).toEqual([
     true,

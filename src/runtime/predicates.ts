@@ -1,12 +1,12 @@
-// Which changes of a store are worth a reconcile. Pure functions. Invariant: additions and deletions always pass the
-// predicates about what changed, since there is nothing to compare.
+// Predicates decide which changes of a store lead to a reconcile. Pure. Invariant: additions and deletions always pass the predicates
+// that compare two versions. Used by each controllers/*/add.ts.
 import type { KubeObject } from "../kube/types.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 import type { Change } from "./store.ts";
 
 export type Predicate<T extends KubeObject = KubeObject> = (change: Change<T>) => boolean;
 
-/** Updates that changed the spec or began the deletion: the API server counts both in metadata.generation. */
+/** Updates that changed the spec or began the deletion. The API server raises metadata.generation for both. */
 export const generationChanged: Predicate = (change) =>
   change.type !== "updated" ||
   change.object.metadata.generation !== change.previous.metadata.generation ||
@@ -20,17 +20,17 @@ export const labelsChanged: Predicate = (change) =>
 export const annotationsChanged: Predicate = (change) =>
   change.type !== "updated" || !isDeepEqual(change.object.metadata.annotations ?? {}, change.previous.metadata.annotations ?? {});
 
-/** Updates after which `read` gives something else: `changed((pod) => pod.status?.phase)`. */
+/** Updates that changed the result of `read`: `changed((pod) => pod.status?.phase)`. */
 export function changed<T extends KubeObject>(read: (object: T) => unknown): Predicate<T> {
   return (change) => change.type !== "updated" || !isDeepEqual(read(change.object), read(change.previous));
 }
 
-/** Passes what at least one passes. */
+/** Passes a change that at least one of the predicates passes. */
 export function anyOf<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.some((predicate) => predicate(change));
 }
 
-/** Passes what all pass. */
+/** Passes a change that all of the predicates pass. */
 export function allOf<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.every((predicate) => predicate(change));
 }

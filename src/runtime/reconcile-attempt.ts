@@ -1,5 +1,5 @@
-// One call of a reconciler, and how it ended. Invariant: whatever the reconciler does, throw at once, reject, or hang, the
-// result is an Outcome, and a call that hangs costs no worker. Called by running-controller.ts.
+// One call of a reconciler, and its outcome. Invariant: the result is an Outcome, whether the reconciler returns, throws, rejects or
+// hangs; and a call that hangs does not block a worker. Called by running-controller.ts.
 import type { Clock } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Reconciler, Request } from "./reconciler.ts";
@@ -10,30 +10,30 @@ export type Outcome =
   | { readonly result: "success" }
   | { readonly result: "requeue_after"; readonly afterMs: number }
   | { readonly result: "error"; readonly error: unknown; readonly terminal: boolean }
-  /** It was told to give up and did: nobody is to blame, nothing is retried. */
+  /** A stop ended the reconcile: this is no failure, and there is no retry. */
   | { readonly result: "canceled" };
 
 export interface AttemptOptions {
   readonly reconciler: Reconciler;
   readonly request: Request;
-  /** Fires when the work must end at once. */
+  /** Fires when the reconcile must end at once. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** See ControllerOptions. */
   readonly timeoutMs: number | undefined;
-  /** The time is over, and the reconciler's signal has fired. */
+  /** The reconcile has timed out, and its signal has fired. */
   onTimeout(): void;
-  /** A while after that the reconciler still goes on. */
+  /** The reconciler still runs, a second after the timeout. */
   onStuck(): void;
 }
 
-// What a reconciler that heeds its signal needs to end.
+// A reconciler that follows its signal ends within this time.
 const STUCK_AFTER_MS = 1_000;
 
 /** Reconciles once; never rejects. */
 export async function attemptReconcile(options: AttemptOptions): Promise<Outcome> {
   const { reconciler, request, signal } = options;
-  if (signal.aborted) return { result: "canceled" }; // taken from the queue on the way down
+  if (signal.aborted) return { result: "canceled" }; // taken from the queue during a stop
   const limit = options.timeoutMs === undefined ? undefined : startLimit(options, options.timeoutMs);
   try {
     const { requeueAfterMs } = await reconciler.reconcile(request, limit?.signal ?? signal);
@@ -46,7 +46,7 @@ export async function attemptReconcile(options: AttemptOptions): Promise<Outcome
   }
 }
 
-/** A signal that fires with the given one, or when the time is over. */
+/** A signal that fires with the given one, or at the timeout. */
 function startLimit({ clock, signal, onTimeout, onStuck }: AttemptOptions, timeoutMs: number) {
   const expired = new AbortController();
   let timer = clock.after(timeoutMs, () => {

@@ -1,8 +1,8 @@
-// The contract between a controller and what it runs, in controller-runtime's words. A reconciler is level-based: it is
-// told which object, never what happened, and reads the rest from stores.
+// The contract between a controller and its reconciler, with controller-runtime's names. Invariant: a reconciler is level-based: a
+// request names an object and never an event, and the reconciler reads everything else from stores.
 import { MeshError } from "../base/errors.ts";
 
-/** Which object to look at. The namespace is "" for cluster-scoped kinds. */
+/** Names the object to reconcile. The namespace is "" for cluster-scoped kinds. */
 export interface Request {
   readonly namespace: string;
   readonly name: string;
@@ -10,23 +10,23 @@ export interface Request {
 
 export interface Result {
   /**
-   * Look again after this time, in milliseconds, also if nothing changes. Taken as it is, without backoff or jitter; a
-   * change comes first all the same. Absent: the next change will do.
+   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter; a change
+   * reconciles the object earlier. Absent: reconcile at the next change.
    */
   readonly requeueAfterMs?: number;
 }
 
 export interface Reconciler {
   /**
-   * Brings the world in line with the object, which may be gone. Never called twice at a time for one object. Throws to be
-   * called again with backoff; throws a TerminalError when only a change of the object can help.
-   * @param signal fires when the work must end at once: leadership is lost (reason `LEADERSHIP_LOST`), the time is over
-   *   (`RECONCILE_TIMEOUT`), or the grace after a stop is. Hand it to every call of the client.
+   * Makes the cluster match the object, which may be gone. Never called twice at a time for one object. An error is retried with
+   * backoff, except for a TerminalError, which only a change of the object can resolve.
+   * @param signal fires when the reconcile must end at once: the leadership is lost (reason `LEADERSHIP_LOST`), the timeout is
+   *   reached (`RECONCILE_TIMEOUT`), or the grace after a stop is over. Pass it to every call of the client.
    */
   reconcile(request: Request, signal: AbortSignal): Promise<Result>;
 }
 
-/** An error that a retry cannot mend: logged and counted, not retried. */
+/** An error that no retry can resolve. It is logged and counted. */
 export class TerminalError extends MeshError {
   constructor(message: string, options?: ErrorOptions) {
     super("TERMINAL", message, options);
@@ -34,7 +34,7 @@ export class TerminalError extends MeshError {
   }
 }
 
-/** The request as a key of a work queue; names and namespaces hold no slash. */
+/** The request as a key of a work queue. Names and namespaces contain no slash. */
 export function formatRequest({ namespace, name }: Request): string {
   return `${namespace}/${name}`;
 }

@@ -9,7 +9,7 @@ const ended = (healthy: boolean, clean: boolean): ReflectorInput => ({
   clean,
 });
 
-test("a list is watched from its version", () => {
+test("a watch begins at the version of the list", () => {
   expect(nextReflectorState(initialReflectorState, { kind: "listed", resourceVersion: "5" })).toEqual({
     kind: "watching",
     resourceVersion: "5",
@@ -17,12 +17,12 @@ test("a list is watched from its version", () => {
   });
 });
 
-test("a watch that ended after events goes on at once from the last of them", () => {
+test("a watch that ended after events continues at once from the last one", () => {
   const watching: ReflectorState = { kind: "watching", resourceVersion: "5", failures: 3 };
   expect(nextReflectorState(watching, ended(true, true))).toEqual({ kind: "watching", resourceVersion: "9", failures: 0 });
 });
 
-test("a watch that broke, or ended at once, goes on after a wait", () => {
+test("a watch that broke, or ended at once, continues after a wait", () => {
   const watching: ReflectorState = { kind: "watching", resourceVersion: "5", failures: 3 };
   expect(nextReflectorState(watching, ended(true, false))).toMatchObject({
     kind: "waiting",
@@ -32,7 +32,7 @@ test("a watch that broke, or ended at once, goes on after a wait", () => {
   expect(nextReflectorState(watching, ended(false, true))).toMatchObject({ kind: "waiting", failures: 4 });
 });
 
-test("an expired version is listed anew, but not in a tight loop", () => {
+test("an expired version leads to a list, but not in a tight loop", () => {
   let state: ReflectorState = { kind: "watching", resourceVersion: "5", failures: 0 };
   const kinds: string[] = [];
   for (let round = 0; round < 3; round++) {
@@ -44,7 +44,7 @@ test("an expired version is listed anew, but not in a tight loop", () => {
   expect(kinds).toEqual(["listing", "waiting", "waiting"]);
 });
 
-test("whatever happens, only a list or a watch gives the version to watch from, and stopped is for good", () => {
+test("for all inputs, only a list or a watch sets the version to watch from, and stopped is final", () => {
   const version = fc.integer({ min: 1 }).map(String);
   const input: fc.Arbitrary<ReflectorInput> = fc.oneof(
     fc.record({ kind: fc.constant("listed" as const), resourceVersion: version }),

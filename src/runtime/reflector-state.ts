@@ -1,7 +1,7 @@
-// The reflector's states and its one transition function. Pure. Invariant: a version is only watched from if everything
-// before it is in the store; when in doubt the state leads back to a list.
+// The reflector's states and its one transition function. Pure. Invariant: a watch begins only at a version whose earlier changes are
+// all in the store; in doubt the next state is a list. Called by reflector.ts.
 
-/** What the reflector does now. `failures` counts failures in a row, for the backoff. */
+/** `failures` counts failures in a row, for the backoff. */
 export type ReflectorState =
   | { readonly kind: "listing"; readonly failures: number }
   | { readonly kind: "watching"; readonly resourceVersion: string; readonly failures: number }
@@ -12,7 +12,6 @@ export type ReflectorState =
     }
   | { readonly kind: "stopped" };
 
-/** What happened to it. */
 export type ReflectorInput =
   | { readonly kind: "listed"; readonly resourceVersion: string }
   | { readonly kind: "list-failed" }
@@ -26,34 +25,34 @@ export const initialReflectorState: ReflectorState = { kind: "listing", failures
 /** The next state. An input that does not belong to the state changes nothing. */
 export function nextReflectorState(state: ReflectorState, input: ReflectorInput): ReflectorState {
   switch (input.kind) {
-    // any => Stopped, for good
+    // any => Stopped, finally
     case "stop":
       return { kind: "stopped" };
-    // Listing => Watching from the list's version. Failures are forgotten only by a watch that worked: a server that
-    // lists well but expires every watch must not be listed in a tight loop.
+    // Listing => Watching from the list's version. Only a working watch resets the failures: a server that answers lists
+    // but expires every watch must not be listed in a tight loop.
     case "listed":
       return state.kind === "listing"
         ? { kind: "watching", resourceVersion: input.resourceVersion, failures: state.failures }
         : state;
-    // Listing => Waiting, then the list again
+    // Listing => Waiting, then Listing
     case "list-failed":
       return state.kind === "listing" ? wait({ kind: "listing", failures: state.failures + 1 }) : state;
-    // Watching => Watching on from the last version when the stream just ended; => Waiting first when it broke or was
-    // of no use (an end at once, over and over)
+    // Watching => Watching from the last version when the stream has ended in order; => Waiting first when it broke, or ended
+    // at once
     case "watch-ended": {
       if (state.kind !== "watching") return state;
       const failures = (input.healthy ? 0 : state.failures) + (input.clean && input.healthy ? 0 : 1);
       const then = { kind: "watching", resourceVersion: input.resourceVersion, failures } as const;
       return failures === 0 ? then : wait(then);
     }
-    // Watching => Listing: the version is gone (410). At once if the watch had worked, else after a wait
+    // Watching => Listing when the version is gone (410): at once if the watch had worked, else after a wait
     case "watch-expired": {
       if (state.kind !== "watching") return state;
       if (input.healthy) return { kind: "listing", failures: 0 };
       const then = { kind: "listing", failures: state.failures + 1 } as const;
       return state.failures === 0 ? then : wait(then);
     }
-    // Waiting => whatever was to be done after it
+    // Waiting => the state that it delays
     case "waited":
       return state.kind === "waiting" ? state.next : state;
     default:

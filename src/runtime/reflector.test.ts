@@ -31,7 +31,7 @@ async function setUp() {
   };
 }
 
-test("lists, then follows the events", async () => {
+test("a reflector lists, then applies the events", async () => {
   const { reflector, client, clock, take, start } = await setUp();
   await start();
   expect(take()).toEqual(["added x"]);
@@ -44,7 +44,7 @@ test("lists, then follows the events", async () => {
   await reflector.stop();
 });
 
-test("a watch that ends in order goes on without a list and without a gap", async () => {
+test("a watch that ends in order continues without a list and without a gap", async () => {
   const { reflector, client, clock, take, verbs, start } = await setUp();
   await start();
   client.put(PODS, pod("y"));
@@ -57,7 +57,7 @@ test("a watch that ends in order goes on without a list and without a gap", asyn
   await reflector.stop();
 });
 
-test("a broken watch goes on after a wait, with what happened meanwhile", async () => {
+test("a broken watch continues after a wait, with all changes since", async () => {
   const { reflector, client, clock, take, start } = await setUp();
   await start();
   client.endWatches(new MeshError("KUBE_UNREACHABLE", "reset"));
@@ -70,7 +70,7 @@ test("a broken watch goes on after a wait, with what happened meanwhile", async 
   await reflector.stop();
 });
 
-test("an expired watch lists again, with deletions for what went away meanwhile", async () => {
+test("after an expired watch a list follows, with deletions for objects that are gone", async () => {
   const { reflector, client, clock, take, verbs, start } = await setUp();
   await start();
   client.endWatches(new StatusError("Expired", "too old"));
@@ -82,7 +82,7 @@ test("an expired watch lists again, with deletions for what went away meanwhile"
   await reflector.stop();
 });
 
-test("an unreadable stream lists again", async () => {
+test("after an unreadable stream a list follows", async () => {
   const { reflector, client, clock, verbs, start } = await setUp();
   await start();
   client.endWatches(new MeshError("WATCH_MALFORMED", "garbage"));
@@ -91,7 +91,7 @@ test("an unreadable stream lists again", async () => {
   await reflector.stop();
 });
 
-test("a list that fails is tried again, ever more slowly, and a stop ends the wait", async () => {
+test("a failed list is retried with growing waits, and a stop ends the wait", async () => {
   const { reflector, client, clock, verbs, start } = await setUp();
   client.before = ({ verb }) => {
     if (verb === "list") throw new StatusError("NotFound", "no such resource");
@@ -106,7 +106,7 @@ test("a list that fails is tried again, ever more slowly, and a stop ends the wa
   expect(clock.pending).toBe(0);
 });
 
-test("a list without resourceVersion is not taken", async () => {
+test("a list without resourceVersion is an error", async () => {
   const { reflector, clock, start, client } = await setUp();
   client.list = async () => ({ metadata: {}, items: [] });
   await start();
@@ -115,7 +115,7 @@ test("a list without resourceVersion is not taken", async () => {
   await reflector.stop();
 });
 
-test("managed fields are left out", () => {
+test("managed fields are dropped", () => {
   const metadata = { name: "x", managedFields: [{ manager: "kubectl" }], labels: { l: "1" } };
   expect(dropManagedFields({ metadata })).toEqual({ metadata: { name: "x", labels: { l: "1" } } });
 });

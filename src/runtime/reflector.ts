@@ -1,6 +1,6 @@
-// Keeps a store equal to a collection of the API server: list, then watch from there, for ever. Invariant: no event is
-// lost and none is made up; after every list the store is exactly the list. Decisions are in reflector-state.ts; here is
-// the I/O. One reflector a (resource, selectors), made by informers.ts.
+// Keeps a store equal to a collection of the API server: lists, then watches from there. Invariant: no event is lost and none is
+// invented; after each list the store equals the list. The decisions are in reflector-state.ts, the I/O is here; informers.ts makes one
+// reflector for each pair of resource and selectors.
 import { backoffMs } from "../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { isMeshError, MeshError } from "../base/errors.ts";
@@ -20,7 +20,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Applied to each object before it is stored; default dropManagedFields. */
+  /** Changes each object before it is stored; default dropManagedFields. */
   readonly transform?: (object: T) => T;
   /** See WatchOptions. */
   readonly silenceMs?: number;
@@ -31,12 +31,12 @@ export interface Reflector<T extends KubeObject> extends Runnable {
 }
 
 const BACKOFF = { baseMs: 800, maxMs: 30_000 };
-// Between these, at random, so that the watches of a process do not all end together (client-go: 5 to 10 minutes).
+// Watches last 5 to 10 minutes, at random, so that those of a process do not all end together (as in client-go).
 const MIN_WATCH_SECONDS = 300;
-// A watch that held this long worked, even if nothing happened.
+// A watch that lasts this long works, even without an event.
 const HEALTHY_AFTER_MS = 10_000;
 
-/** A reflector that is not running yet; `start` resolves at once, wait for `store.synced`. */
+/** A reflector that does not run yet. `start` resolves at once; wait for `store.synced`. */
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
@@ -65,7 +65,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     try {
       const { items, metadata } = await options.client.list(resource, { ...options.selectors, signal });
       if (signal.aborted) return { kind: "stop" };
-      // Without a version there is nothing to watch from without losing what happens in between.
+      // Without a version a watch would lose the events since the list.
       if (!metadata.resourceVersion) throw new MeshError("KUBE_MALFORMED", "listing: the list has no resourceVersion");
       store.replace(items.map(transform));
       return { kind: "listed", resourceVersion: metadata.resourceVersion };
@@ -134,12 +134,12 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   };
 }
 
-// The version is gone or refused, or the stream holds what cannot be read: the same watch again would end the same way.
+// The version is gone or refused, or the stream cannot be read: the same watch would end in the same way again.
 function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }
 
-/** The object without metadata.managedFields, which nobody here reads and which is a fifth of an operator's cache. */
+/** The object without metadata.managedFields, which no reconciler reads and which takes a fifth of an operator's cache. */
 export function dropManagedFields<T extends KubeObject>(object: T): T {
   if (!("managedFields" in object.metadata)) return object;
   const { managedFields: _, ...metadata } = object.metadata;

@@ -1,6 +1,6 @@
-// A controller at work: sources that queue requests, workers that reconcile them, and the way down. Invariant: no reconcile
-// before every source has synced, one reconcile an object at a time, and whatever a reconciler throws ends in a retry or in
-// the log, never in the process. Made by the builder in controller.ts.
+// A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no reconcile runs before
+// every source has synced; an object has one reconcile at a time; an error of a reconciler leads to a retry or a log line, and never
+// ends the process. Built by controller.ts.
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError } from "../base/errors.ts";
 import { isStatus } from "../kube/status.ts";
@@ -49,7 +49,10 @@ export function createController(options: ControllerOptions, sources: readonly S
       timeoutMs,
       onTimeout: () => metrics?.timeouts.inc({ controller: name }),
       onStuck() {
-        log.error({ ...request, timeoutMs }, "reconcile ignores its signal: its object waits for it, the others go on");
+        log.error(
+          { ...request, timeoutMs },
+          "reconcile ignores its signal: its object waits for it, other objects are reconciled",
+        );
         release();
       },
     });
@@ -60,7 +63,7 @@ export function createController(options: ControllerOptions, sources: readonly S
     follow(key, request, outcome);
   }
 
-  /** What comes after a reconcile: a time that it asked for is kept, a failure waits longer each time. */
+  /** Queues the next reconcile: at the time that this one asked for, or after a backoff that grows with each failure. */
   function follow(key: string, request: Request, outcome: Exclude<Outcome, { result: "canceled" }>): void {
     if (outcome.result !== "error") {
       queue.forget(key);
@@ -76,7 +79,7 @@ export function createController(options: ControllerOptions, sources: readonly S
       return;
     }
     const delayMs = Math.round(queue.addRateLimited(key));
-    // A conflict is everyday business: somebody else wrote first, the retry reads that.
+    // A conflict is normal: another writer was first, and the retry reads what it wrote.
     if (isStatus(error, "Conflict")) log.debug({ err: error, ...request, delayMs }, "reconcile conflicted");
     else log.warn({ err: error, ...request, delayMs }, "reconcile failed");
   }
@@ -84,8 +87,8 @@ export function createController(options: ControllerOptions, sources: readonly S
   async function stop(): Promise<void> {
     stopping.abort();
     for (const end of unsubscribe.splice(0)) end();
-    queue.clear(); // what waits is found again by the next start: reconcilers are level-based
-    // Without leadership every further write may meet the new leader's, so there is no grace.
+    queue.clear(); // the next start finds these objects again: reconcilers are level-based
+    // After a lost leadership every further write may collide with the new leader's, so there is no grace.
     if (isMeshError(lifetime?.reason, "LEADERSHIP_LOST")) work.abort(lifetime?.reason);
     const grace = clock.after(graceMs, () => work.abort());
     const drained = queue.shutdown();
@@ -99,7 +102,7 @@ export function createController(options: ControllerOptions, sources: readonly S
     enqueue,
     async start(signal) {
       lifetime = signal;
-      // Lost leadership must reach the reconcilers at once, before the groups are drained one by one.
+      // A lost leadership must reach the reconcilers at once: the groups are drained one after the other.
       signal.addEventListener("abort", () => isMeshError(signal.reason, "LEADERSHIP_LOST") && work.abort(signal.reason), {
         once: true,
       });

@@ -22,13 +22,13 @@ test("an equal status is not written", async () => {
   expect(verbs()).toEqual([]);
 });
 
-test("what is gone from the status is removed", async () => {
+test("a field that is no longer in the status is removed", async () => {
   const { client, stored } = setUp({ phase: "Running", podIP: "1" });
   const written = await writeStatus(client, PODS, stored, { phase: "Failed" });
   expect(written?.status).toEqual({ phase: "Failed" });
 });
 
-test("a conflict is settled on the newest object", async () => {
+test("after a conflict the status is computed from the newest object", async () => {
   const { client, stored, verbs } = setUp({ phase: "Pending" });
   client.put(PODS, pod({ phase: "Pending", podIP: "2" }));
   const status = ({ status: now }: Pod) => ({ ...now, phase: "Running" });
@@ -36,7 +36,7 @@ test("a conflict is settled on the newest object", async () => {
   expect(verbs()).toEqual(["patch", "get", "patch"]);
 });
 
-test("an object that is gone, or made anew, is left alone", async () => {
+test("an object that is gone, or was created again, is not written", async () => {
   const { client, stored } = setUp();
   client.remove(PODS, REF);
   expect(await writeStatus(client, PODS, stored, { phase: "Running" })).toBeUndefined();
@@ -45,7 +45,7 @@ test("an object that is gone, or made anew, is left alone", async () => {
   expect(client.read(PODS, REF)?.status?.phase).toBe("Pending");
 });
 
-test("an object that never holds still is an error", async () => {
+test("an object that changes at every attempt is an error", async () => {
   const { client, stored } = setUp();
   let round = 0;
   client.before = ({ verb }) => {
@@ -57,7 +57,7 @@ test("an object that never holds still is an error", async () => {
 const ready = (status: "True" | "False") => ({ type: "Ready", status });
 const seen = (status: "True" | "False") => ({ type: "Seen", status });
 
-test("two writers who apply leave each other's fields alone, and each removes its own", async () => {
+test("two writers that apply keep each other's fields, and each removes its own", async () => {
   const { client, stored } = setUp();
   const apply = (fieldManager: string, object: Pod, status: NonNullable<Pod["status"]>) =>
     applyStatus(client, PODS, object, status, { fieldManager });
@@ -68,7 +68,7 @@ test("two writers who apply leave each other's fields alone, and each removes it
   expect(third?.status).toEqual({ phase: "Failed", conditions: [seen("True")] });
 });
 
-test("an apply of what is there already makes no new version", async () => {
+test("an apply of equal fields makes no new version", async () => {
   const { client, stored, verbs } = setUp();
   const options = { fieldManager: "one" };
   const first = await applyStatus(client, PODS, stored, { phase: "Running" }, options);
@@ -79,7 +79,7 @@ test("an apply of what is there already makes no new version", async () => {
   expect(again?.metadata.resourceVersion).toBe(both?.metadata.resourceVersion);
 });
 
-test("an apply over an object that has changed meanwhile reads it and decides again", async () => {
+test("an apply over a changed object reads the object and computes the status again", async () => {
   const { client, stored, verbs } = setUp({ phase: "Pending" });
   client.put(PODS, pod({ phase: "Pending", podIP: "2" }));
   const next = ({ status }: Pod) => ({ phase: `seen at ${status?.podIP}` });
@@ -88,7 +88,7 @@ test("an apply over an object that has changed meanwhile reads it and decides ag
   expect(verbs()).toEqual(["patch", "get", "patch"]);
 });
 
-test("a field that another manager holds is no reason to read again", async () => {
+test("a field of another manager does not lead to another read", async () => {
   const { client, stored, verbs } = setUp();
   client.before = ({ verb }) => {
     if (verb === "patch")
@@ -99,7 +99,7 @@ test("a field that another manager holds is no reason to read again", async () =
   expect(verbs()).toEqual(["patch"]);
 });
 
-test("a merge patch turns any object into any other, and is absent for equal ones", () => {
+test("a merge patch turns any object into any other, and is undefined for equal ones", () => {
   const leaf = fc.oneof(fc.string({ maxLength: 3 }), fc.integer(), fc.boolean(), fc.array(fc.integer(), { maxLength: 3 }));
   const { tree } = fc.letrec<{ tree: Record<string, unknown>; node: unknown }>((tie) => ({
     tree: fc.dictionary(fc.constantFrom("a", "b", "c"), tie("node"), { noNullPrototype: true }),
@@ -115,7 +115,7 @@ test("a merge patch turns any object into any other, and is absent for equal one
   );
 });
 
-test("equality does not look at the order of keys, nor at keys that are undefined", () => {
+test("equality ignores the order of keys, and keys with the value undefined", () => {
   expect(isDeepEqual({ a: 1, b: [{ c: 2 }] }, { b: [{ c: 2, d: undefined }], a: 1 })).toBe(true);
   expect(isDeepEqual({ a: 1 }, { b: 1 })).toBe(false);
   expect(isDeepEqual([1], { 0: 1 })).toBe(false);

@@ -1,7 +1,6 @@
-// Writing an object's status, in two ways that are two meanings (docs/decisions/0010-status-writers.md): writeStatus for who
-// writes the whole status alone, applyStatus for one of several who each write a part. Invariant of both: an equal status
-// is not written; a status is only written over the version it was compared with, so two writers cannot mix; an object that
-// is gone, or made anew under the same name, is left alone.
+// Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the only writer of a status,
+// applyStatus for one of several writers. Invariant: an equal status is not written; a status is written only over the version that it
+// was compared with; an object that is gone, or was created again under the same name, is not written.
 import { MeshError } from "../base/errors.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient, Patch } from "../kube/client/types.ts";
@@ -19,15 +18,15 @@ type StatusOf<T extends StatusObject> = NonNullable<T["status"]>;
 
 export interface WriteStatusOptions {
   readonly signal?: AbortSignal;
-  /** Name of the writer in metadata.managedFields; the API server takes the user agent's first word if it is absent. */
+  /** Name of the writer in metadata.managedFields; default: the first word of the user agent. */
   readonly fieldManager?: string;
 }
 
 export interface ApplyStatusOptions {
   readonly signal?: AbortSignal;
-  /** Name of the writer: what was applied under it before and is left out now is removed. The same in all replicas. */
+  /** Name of the writer. Fields that it applied before and omits now are removed. All replicas must use the same name. */
   readonly fieldManager: string;
-  /** Take fields over from other managers; default true. With false a foreign field is a StatusError `Conflict`. */
+  /** Take over fields of other managers; default true. If false, such a field is a StatusError `Conflict`. */
   readonly force?: boolean;
 }
 
@@ -36,10 +35,10 @@ type StatusClient = Pick<KubeClient, "get" | "patch">;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Makes the whole status this one, by a merge patch of the difference: fields that are not in it are removed, whoever wrote
- * them. Resolves with the object as it is then; undefined if the object is gone.
- * @param status the whole wished status, or how it follows from the object as it is (asked again after a conflict)
- * @throws MeshError `STATUS_CONFLICT` if the object kept changing under it
+ * Replaces the whole status, by a merge patch of the difference: all other fields are removed, also those of other writers. Resolves
+ * with the written object; undefined if the object is gone.
+ * @param status the desired status, or a function that computes it from the current object (called again after a conflict)
+ * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt
  */
 export function writeStatus<T extends StatusObject>(
   client: StatusClient,
@@ -49,17 +48,17 @@ export function writeStatus<T extends StatusObject>(
   options: WriteStatusOptions = {},
 ): Promise<T | undefined> {
   return write(client, resource, object, options, (current, metadata) => {
-    const patch = createMergePatch(current.status ?? {}, wishedStatus(status, current));
+    const patch = createMergePatch(current.status ?? {}, desiredStatus(status, current));
     return patch === undefined ? undefined : { type: "merge", body: { metadata, status: patch } };
   });
 }
 
 /**
- * Applies a part of the status (server-side apply): the fields in it become these, those that this manager applied before
- * are removed, those of other managers stay. A list is one field, unless the CRD says it is a map (conditions by type).
- * Resolves with the object as it is then; undefined if the object is gone.
- * @param status the fields of this manager, or how they follow from the object as it is (asked again after a conflict)
- * @throws MeshError `STATUS_CONFLICT` if the object kept changing under it; StatusError for a field that the CRD does not know
+ * Applies a part of the status (server-side apply): sets these fields, removes other fields that this manager applied before, and
+ * keeps those of other managers. A list is one field, unless the CRD declares it a map (conditions by type). Resolves with the
+ * written object; undefined if the object is gone.
+ * @param status the fields of this manager, or a function that computes them from the current object (called again after a conflict)
+ * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt; StatusError for a field that is not in the CRD
  */
 export function applyStatus<T extends StatusObject>(
   client: StatusClient,
@@ -69,17 +68,17 @@ export function applyStatus<T extends StatusObject>(
   { fieldManager, force = true, signal }: ApplyStatusOptions,
 ): Promise<T | undefined> {
   return write(client, resource, object, { signal }, (current, metadata) => {
-    const wished = wishedStatus(status, current);
-    if (isDeepEqual(current.status ?? {}, wished)) return undefined;
-    return { type: "apply", body: { metadata, status: wished }, fieldManager, force };
+    const desired = desiredStatus(status, current);
+    if (isDeepEqual(current.status ?? {}, desired)) return undefined;
+    return { type: "apply", body: { metadata, status: desired }, fieldManager, force };
   });
 }
 
-function wishedStatus<T extends StatusObject>(status: StatusOf<T> | ((current: T) => StatusOf<T>), current: T): StatusOf<T> {
+function desiredStatus<T extends StatusObject>(status: StatusOf<T> | ((current: T) => StatusOf<T>), current: T): StatusOf<T> {
   return typeof status === "function" ? status(current) : status;
 }
 
-/** The one loop of both: patches, and after a conflict reads the object and asks again for the patch. */
+/** The loop of both ways: patches, and after a conflict reads the object and computes the patch again. */
 async function write<T extends StatusObject>(
   client: StatusClient,
   resource: Resource<T>,
@@ -102,14 +101,17 @@ async function write<T extends StatusObject>(
     if (fresh === undefined || fresh.metadata.uid !== object.metadata.uid) return undefined;
     current = fresh;
   }
-  throw new MeshError("STATUS_CONFLICT", `writing the status of ${ref.name}: it changed ${MAX_ATTEMPTS} times meanwhile`);
+  throw new MeshError(
+    "STATUS_CONFLICT",
+    `writing the status of ${ref.name}: the object changed at each of ${MAX_ATTEMPTS} attempts`,
+  );
 }
 
 function preconditions({ metadata: { uid, resourceVersion } }: KubeObject): ObjectMeta {
   return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }
 
-// Another manager's field does not become ours by reading again.
+// Reading again does not resolve this conflict: the field stays with the other manager.
 function isFieldConflict(error: unknown): boolean {
   return (
     isStatus(error, "Conflict") && (error.status.details?.causes ?? []).some(({ reason }) => reason === "FieldManagerConflict")

@@ -16,7 +16,7 @@ function setUp() {
   return { store, errors, changes, take: () => changes.splice(0) };
 }
 
-test("a relist becomes the differences, deletions first, and leaves exactly the list", () => {
+test("a second list publishes the differences, deletions first, and leaves exactly the list", () => {
   const { store, take } = setUp();
   store.replace([object("x", "1"), object("y", "2"), object("z", "3")]);
   expect(take()).toEqual(["added x@1", "added y@2", "added z@3"]);
@@ -25,7 +25,7 @@ test("a relist becomes the differences, deletions first, and leaves exactly the 
   expect(store.list().map(({ metadata }) => metadata.name)).toEqual(["y", "z", "w"]);
 });
 
-test("handlers see the whole new state already at the first change of a relist", () => {
+test("handlers see the whole new state at the first change of a list", () => {
   const { store } = setUp();
   store.replace([object("x", "1")]);
   const seen: (string | undefined)[][] = [];
@@ -39,7 +39,7 @@ test("handlers see the whole new state already at the first change of a relist",
   ]);
 });
 
-test("the same version again is no change, and unknown deletions are none either", () => {
+test("an equal version is no change, and neither is the deletion of an unknown object", () => {
   const { store, take } = setUp();
   store.upsert(object("x", "1"));
   store.upsert(object("x", "1"));
@@ -47,7 +47,7 @@ test("the same version again is no change, and unknown deletions are none either
   expect(take()).toEqual(["added x@1"]);
 });
 
-test("an object made anew under the same name is a deletion and an addition", () => {
+test("an object that is created again under the same name is a deletion and an addition", () => {
   const { store, take } = setUp();
   store.replace([object("x", "1")]);
   take();
@@ -55,14 +55,14 @@ test("an object made anew under the same name is a deletion and an addition", ()
   expect(take()).toEqual(["deleted x@1", "added x@5"]);
 });
 
-test("objects are frozen to the bottom", () => {
+test("objects are deeply frozen", () => {
   const { store } = setUp();
   store.upsert(object("x", "1", { labels: { l: "1" } }));
   const labels = store.get("x", "a")?.metadata.labels as Record<string, string>;
   expect(() => Object.assign(labels, { l: "2" })).toThrow(TypeError);
 });
 
-test("indexes follow additions, updates, deletions and relists", () => {
+test("indexes follow additions, updates, deletions and lists", () => {
   const { store } = setUp();
   store.upsert(object("x", "1", { labels: { app: "one" } }));
   store.addIndex("app", ({ metadata }) => Object.values(metadata.labels ?? {}));
@@ -77,7 +77,7 @@ test("indexes follow additions, updates, deletions and relists", () => {
   expect([names("one"), names("two"), store.byIndex("other", "x")]).toEqual([[], ["z"], []]);
 });
 
-test("a handler that comes late is told of what is there, and one that left is told nothing", () => {
+test("a late handler gets all objects, and a removed handler gets nothing", () => {
   const { store } = setUp();
   store.replace([object("x", "1")]);
   const seen: string[] = [];
@@ -88,7 +88,7 @@ test("a handler that comes late is told of what is there, and one that left is t
   expect(seen).toEqual(["added x", "added y"]);
 });
 
-test("a handler that throws disturbs nobody", () => {
+test("a handler that throws does not affect other handlers", () => {
   const errors: unknown[] = [];
   const store = createStore<KubeObject>((error) => errors.push(error));
   store.onChange(() => {
@@ -100,7 +100,7 @@ test("a handler that throws disturbs nobody", () => {
   expect([seen, errors.length, store.hasSynced]).toEqual([["added"], 1, true]);
 });
 
-test("synced resolves with the first list, also an empty one", async () => {
+test("synced resolves with the first list, even an empty one", async () => {
   const { store } = setUp();
   expect(store.hasSynced).toBe(false);
   store.replace([]);

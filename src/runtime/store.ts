@@ -1,10 +1,10 @@
-// The indexed cache of one kind, filled by a reflector and read by everybody else. Invariant: objects are deeply frozen
-// and shared; the content changes first, then the handlers are told, so that a handler sees a state at least as new as
-// its change. The writing half stays with the reflector.
+// The indexed cache of one kind, which a reflector fills and everything else reads. Invariant: objects are deeply frozen and shared;
+// the content changes before the handlers are called, so that a handler sees a state at least as new as its change. Made by
+// reflector.ts, which keeps the writable half.
 import type { KubeObject } from "../kube/types.ts";
 import { deepFreeze } from "./deep-freeze.ts";
 
-/** What happened to one object. */
+/** A change of one object. */
 export type Change<T extends KubeObject> =
   | { readonly type: "added"; readonly object: T }
   | { readonly type: "updated"; readonly object: T; readonly previous: T }
@@ -16,25 +16,25 @@ export type ChangeHandler<T extends KubeObject> = (change: Change<T>) => void;
 export type IndexFunction<T extends KubeObject> = (object: T) => readonly string[];
 
 export interface Store<T extends KubeObject> {
-  /** Resolves once the first list is in the store and its handlers have been told. */
+  /** Resolves once the first list is in the store and the handlers have been called for it. */
   readonly synced: Promise<void>;
   readonly hasSynced: boolean;
   readonly size: number;
-  /** @param namespace left out for cluster-scoped kinds */
+  /** @param namespace omitted for cluster-scoped kinds */
   get(name: string, namespace?: string): T | undefined;
   /** All objects, or those of one namespace. */
   list(namespace?: string): readonly T[];
-  /** Adds an index, or does nothing if one of this name is there. */
+  /** Adds an index. Does nothing if there is an index of this name. */
   addIndex(name: string, values: IndexFunction<T>): void;
-  /** The objects with this value in the index; none for an index that does not exist. */
+  /** The objects with this value in the index; none if there is no such index. */
   byIndex(name: string, value: string): readonly T[];
-  /** Calls the handler for every object that is there, as added, and then for every change. Returns the way to end it. */
+  /** Calls the handler with an `added` for every object in the store, then for every change. Returns the function that ends it. */
   onChange(handler: ChangeHandler<T>): () => void;
 }
 
-/** The half that only a reflector has. */
+/** The store with its write methods, for a reflector. */
 export interface WritableStore<T extends KubeObject> extends Store<T> {
-  /** Puts this content in place of the old, with changes for the differences; then the store is synced. */
+  /** Replaces the content, and publishes the differences as changes; then the store is synced. */
   replace(objects: readonly T[]): void;
   upsert(object: T): void;
   remove(object: T): void;
@@ -45,7 +45,7 @@ export function keyOf(name: string, namespace: string | undefined): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** @param onHandlerError told of what a handler threw; the other handlers are called all the same */
+/** @param onHandlerError called with the error of a handler; the other handlers are called too */
 export function createStore<T extends KubeObject>(onHandlerError: (error: unknown) => void): WritableStore<T> {
   let objects = new Map<string, T>();
   const indexes = new Map<string, Index<T>>();
@@ -121,7 +121,7 @@ export function createStore<T extends KubeObject>(onHandlerError: (error: unknow
       if (previous === undefined) return;
       objects.delete(key(object));
       for (const index of indexes.values()) index.move(previous, undefined);
-      publish([{ type: "deleted", object: deepFreeze(object) }]); // the event's object is the newest state there was
+      publish([{ type: "deleted", object: deepFreeze(object) }]); // the event has the newest state of the object
     },
   };
 }
@@ -137,7 +137,7 @@ function sameUid(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid;
 }
 
-// An object of the same name with another uid is another object: the old one was deleted while nobody looked.
+// An object of the same name with another uid is another object: the old one was deleted between two lists.
 function changesBetween<T extends KubeObject>(previous: T | undefined, object: T | undefined): Change<T>[] {
   if (object === undefined) return previous === undefined ? [] : [{ type: "deleted", object: previous }];
   if (previous === undefined) return [{ type: "added", object }];

@@ -1,5 +1,5 @@
-// The metrics of all work queues of a process, under client-go's names with the label `name`. One a registry: the
-// queues share it.
+// The metrics of all work queues of a process. Invariant: they have client-go's names and its label `name`; all queues share one
+// instance for each registry. Made by controller-metrics.ts.
 import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 
 export interface WorkQueueMetrics {
@@ -9,22 +9,22 @@ export interface WorkQueueMetrics {
   readonly queueDuration: Histogram<"name">;
   readonly workDuration: Histogram<"name">;
   /**
-   * Has what is being worked on told at every scrape: a key that hangs is never observed in workDuration.
-   * @param ages for how long each running piece of work has been running, in seconds
+   * Reports keys in progress at each scrape, since workDuration never observes a key whose work hangs.
+   * @param ages the age of each key in progress, in seconds
    */
   trackRunning(name: string, ages: () => readonly number[]): void;
 }
 
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 
-/** Registers the metrics; call it once a registry. */
+/** Registers the metrics. Call it once for each registry. */
 export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
   const common = { labelNames: ["name"] as const, registers: [registry] };
   const running = new Map<string, () => readonly number[]>();
-  runningGauge("workqueue_unfinished_work_seconds", "Seconds of work in progress, all keys together.", (ages) =>
+  runningGauge("workqueue_unfinished_work_seconds", "Sum of the ages of all keys in progress.", (ages) =>
     ages.reduce((sum, age) => sum + age, 0),
   );
-  runningGauge("workqueue_longest_running_processor_seconds", "How long the oldest work in progress has been running.", (ages) =>
+  runningGauge("workqueue_longest_running_processor_seconds", "Age of the oldest key in progress.", (ages) =>
     Math.max(0, ...ages),
   );
 
@@ -52,7 +52,7 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
     workDuration: new Histogram({
       ...common,
       name: "workqueue_work_duration_seconds",
-      help: "How long a key was worked on.",
+      help: "How long the work on a key took.",
       buckets: SECONDS,
     }),
     trackRunning: (name, ages) => void running.set(name, ages),

@@ -28,7 +28,7 @@ function setUp() {
   };
 }
 
-test("a key that waits is queued once", async () => {
+test("a waiting key is queued once", async () => {
   const { queue, worked, run, clock } = setUp();
   for (const key of ["a", "b", "a", "a"]) queue.add(key);
   expect(queue.depth).toBe(2);
@@ -37,7 +37,7 @@ test("a key that waits is queued once", async () => {
   expect(worked).toEqual(["a", "b"]);
 });
 
-test("a key added while it is worked on comes again afterwards, and never at the same time", async () => {
+test("a key that is added while in progress is queued again afterwards, and never runs twice at a time", async () => {
   const { queue, worked, runGated, letGo, clock } = setUp();
   void runGated(3);
   queue.add("a");
@@ -54,7 +54,7 @@ test("a key added while it is worked on comes again afterwards, and never at the
   expect(worked).toHaveLength(2);
 });
 
-test("of several delays for a key the earliest wins", async () => {
+test("of several delays for a key the shortest counts", async () => {
   const { queue, worked, run, clock } = setUp();
   void run();
   queue.addAfter("a", 500);
@@ -68,7 +68,7 @@ test("of several delays for a key the earliest wins", async () => {
   expect(worked).toEqual(["a"]);
 });
 
-test("the backoff of a key grows until it is forgotten", () => {
+test("the backoff of a key grows until forget", () => {
   const { queue } = setUp();
   const delays = [1, 2, 3].map(() => queue.addRateLimited("a"));
   expect(delays).toEqual([50, 100, 200]);
@@ -77,7 +77,7 @@ test("the backoff of a key grows until it is forgotten", () => {
   expect(queue.addRateLimited("a")).toBe(50);
 });
 
-test("a shutdown lets what waits be worked off and takes nothing more", async () => {
+test("a shutdown processes waiting keys and accepts no more", async () => {
   const { queue, worked, runGated, letGo, clock } = setUp();
   const running = runGated(1);
   queue.add("a");
@@ -95,7 +95,7 @@ test("a shutdown lets what waits be worked off and takes nothing more", async ()
   expect(worked).toEqual(["a", "b"]);
 });
 
-test("cleared keys are not worked on", async () => {
+test("cleared keys are not processed", async () => {
   const { queue, worked, runGated, letGo, clock } = setUp();
   const running = runGated(1);
   queue.add("a");
@@ -111,7 +111,7 @@ test("cleared keys are not worked on", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("the metrics carry the queue's name", async () => {
+test("the metrics have the queue's name", async () => {
   const { queue, run, clock, registry } = setUp();
   queue.add("a");
   await clock.advance(2_000);
@@ -146,7 +146,7 @@ test("work that releases its worker keeps its key", async () => {
   await Promise.all([queue.shutdown(), running]);
 });
 
-test("whatever is added and whenever: no key runs twice at a time, and none is worked on before its last add", async () => {
+test("for all orders of adds: no key runs twice at a time, and every key runs after its last add", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("add" as const), key: fc.constantFrom("a", "b", "c"), delayMs: fc.nat({ max: 20 }) }),
     fc.record({ kind: fc.constant("advance" as const), ms: fc.nat({ max: 15 }) }),

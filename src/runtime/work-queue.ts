@@ -1,5 +1,5 @@
-// A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and is worked on by at
-// most one worker; a key that is added while it is worked on comes again afterwards, so no change is missed.
+// A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at most one worker; a key that
+// is added while its worker runs is queued again afterwards, so no change is missed. Called by running-controller.ts.
 import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
@@ -15,39 +15,39 @@ export interface WorkQueueOptions {
 }
 
 /**
- * Works on a key; must not throw.
- * @param release lets the worker go on before this work has ended, so that work that hangs costs no worker. The key stays
- *   taken until the promise resolves.
+ * Processes a key; must not throw.
+ * @param release frees the worker before this work has ended, so that work that hangs does not block it. The key stays
+ *   in progress until the promise resolves.
  */
 export type Work = (key: string, release: () => void) => Promise<void>;
 
 export interface WorkQueue {
-  /** Keys that wait, without the delayed ones. */
+  /** Keys that wait, without delayed ones. */
   readonly depth: number;
-  /** Queues the key, unless it waits already. */
+  /** Queues the key, unless it already waits. */
   add(key: string): void;
   /** Queues the key later. Of several delays for a key the earliest wins. */
   addAfter(key: string, delayMs: number): void;
-  /** Queues the key after its backoff, which grows with every call until `forget`. Returns the delay in milliseconds. */
+  /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay in milliseconds. */
   addRateLimited(key: string): number;
-  /** The key works again: its next backoff is the shortest. */
+  /** Resets the backoff of the key. */
   forget(key: string): void;
-  /** Works off keys, `concurrency` at a time, until the shutdown is complete. */
+  /** Processes keys, `concurrency` at a time, until the shutdown is complete. */
   run(concurrency: number, work: Work): Promise<void>;
-  /** Drops everything that waits. */
+  /** Removes all waiting and delayed keys. */
   clear(): void;
-  /** Takes no more keys; resolves when those that wait have been worked off. Delayed ones are dropped. */
+  /** Accepts no more keys, and drops delayed ones; resolves when the waiting keys have been processed. */
   shutdown(): Promise<void>;
 }
 
 const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
 
-/** An empty queue. Its keys are worked off in the order in which they came, so that none starves another. */
+/** An empty queue. Keys are processed in the order of their arrival, so that none starves. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
-  const waiting = new Map<string, number>(); // key -> when it was added; a Map keeps the order of arrival
-  const processing = new Map<string, number>(); // key -> when its work began
-  const dirty = new Set<string>(); // to be queued again when their worker is done
+  const waiting = new Map<string, number>(); // key -> the time of its arrival; a Map keeps this order
+  const processing = new Map<string, number>(); // key -> the start of its work
+  const dirty = new Set<string>(); // added while in progress: queued again when their worker is done
   const delayed = new Map<string, { dueMs: number; timer: Timer }>();
   const failures = new Map<string, number>();
   const wakeups: (() => void)[] = [];

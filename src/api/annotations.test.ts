@@ -11,7 +11,7 @@ describe("the annotations of a VirtualApp", () => {
   ])("may be %o", (annotations) => {
     expect(found(annotations)).toEqual([]);
   });
-  it("are refused one by one, with what is allowed and what was meant", () => {
+  it("are refused one by one, with the allowed values and the nearest one", () => {
     const annotations = {
       "ctrlmesh.kruise.io/intercept": "kubeconfg",
       "ctrlmesh.kruise.io/host-aliases": "yes",
@@ -23,7 +23,7 @@ describe("the annotations of a VirtualApp", () => {
       ["ctrlmesh.kruise.io/host-aliases", 'must be "true" or "false"'],
     ]);
   });
-  it("count only if they say true", () => {
+  it("strip managedFields only if the value is true", () => {
     expect(stripsManagedFields({ annotations: { "ctrlmesh.kruise.io/strip-managed-fields": "true" } })).toBe(true);
     expect(stripsManagedFields({ annotations: { "ctrlmesh.kruise.io/strip-managed-fields": "false" } })).toBe(false);
     expect(stripsManagedFields({})).toBe(false);

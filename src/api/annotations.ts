@@ -1,16 +1,15 @@
-// Annotations on our own kinds by which users ask for something that is no part of the spec. Read by the manager's
-// translation and injection; a bad value is a problem of the object like every other one. The API server's CRD schemas cannot check
-// them. Those of pods are in pod-annotations.ts.
+// The annotations of a VirtualApp. Invariant: an invalid value is a problem of the object, as in any field; a CRD schema cannot check
+// annotations. Read by the manager's translation and injection. The annotations of pods are in pod-annotations.ts.
 import { didYouMean } from "./nearest.ts";
 import { type Finding, fieldAt } from "./rule.ts";
 
-/** On a VirtualApp: "true" takes metadata.managedFields out of what its operator reads. */
+/** On a VirtualApp: "true" removes metadata.managedFields from the objects that its operator reads. */
 export const STRIP_MANAGED_FIELDS = "ctrlmesh.kruise.io/strip-managed-fields";
 
-/** On a VirtualApp, or on a pod, whose word counts more: how the operator is led to its proxy. */
+/** On a VirtualApp or a pod (which takes precedence): how the operator's requests reach its proxy. */
 export const INTERCEPT = "ctrlmesh.kruise.io/intercept";
 
-/** On a VirtualApp or a pod: "true" leads the names of the kubernetes Service to the proxy, too. */
+/** On a VirtualApp or a pod: "true" resolves the names of the Service `kubernetes` to the proxy. */
 export const HOST_ALIASES = "ctrlmesh.kruise.io/host-aliases";
 
 /** Values of the annotation INTERCEPT; the first is the default. */
@@ -26,7 +25,7 @@ const VIRTUAL_APP_VALUES: readonly (readonly [annotation: string, allowed: reado
   [HOST_ALIASES, BOOLEAN],
 ];
 
-/** What must hold for the annotations in the metadata of a VirtualApp. */
+/** Finds invalid annotations in the metadata of a VirtualApp. */
 export function* virtualAppAnnotations(metadata: unknown): Iterable<Finding> {
   for (const [annotation, allowed] of VIRTUAL_APP_VALUES) {
     const value = fieldAt(metadata, "annotations", annotation);
@@ -35,7 +34,7 @@ export function* virtualAppAnnotations(metadata: unknown): Iterable<Finding> {
   }
 }
 
-/** Why the value of an annotation is none of those allowed; undefined if it is, or if there is none. */
+/** Why the value of an annotation is not allowed; undefined if it is allowed or absent. */
 export function wrongChoice(value: unknown, allowed: readonly string[]): string | undefined {
   if (value === undefined || allowed.some((each) => each === value)) return undefined;
   if (allowed === BOOLEAN) return 'must be "true" or "false"';
@@ -43,12 +42,12 @@ export function wrongChoice(value: unknown, allowed: readonly string[]): string 
   return `must be one of ${listed}${didYouMean(String(value), allowed)}`;
 }
 
-/** Why the value is neither "true" nor "false"; undefined if it is, or if there is none. */
+/** Why the value is not "true" or "false"; undefined if it is one of them or absent. */
 export function wrongBoolean(value: unknown): string | undefined {
   return wrongChoice(value, BOOLEAN);
 }
 
-/** True if the object's annotations ask for objects without managedFields. */
+/** True if the operator reads objects without managedFields. */
 export function stripsManagedFields(metadata: { readonly annotations?: Readonly<Record<string, string>> }): boolean {
   return metadata.annotations?.[STRIP_MANAGED_FIELDS] === "true";
 }

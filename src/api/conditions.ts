@@ -1,9 +1,9 @@
-// Status conditions (metav1.Condition), the same for every kind. The manager writes them; `kubectl wait` reads them.
+// The schema of status conditions (metav1.Condition), for every kind. The manager writes them; `kubectl wait` reads them.
 import { z } from "zod";
 import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
-/** The conditions of an app, in the order in which they are written. */
+/** The conditions of an app, in their order in the status. */
 export const CONDITION_TYPES = [
   "Ready",
   "Accepted",
@@ -20,12 +20,12 @@ export type ConditionType = (typeof CONDITION_TYPES)[number];
 export const timestampSchema = z.iso.datetime({ offset: true });
 
 const conditionSchema = z.object({
-  type: z.string().min(1).max(316).describe("Kind of the condition, for example Ready."),
+  type: z.string().min(1).max(316).describe("Type of the condition, for example Ready."),
   status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
-  observedGeneration: z.int().min(0).optional().describe("Generation of the object that this was said of."),
+  observedGeneration: z.int().min(0).optional().describe("Generation of the object that the condition is about."),
   lastTransitionTime: timestampSchema.describe("When the status last changed."),
-  reason: z.string().min(1).max(1024).describe("One word in CamelCase, for programs."),
-  message: z.string().max(32_768).describe("A sentence for people: who is waited for, how long, why, and what to do."),
+  reason: z.string().min(1).max(1024).describe("The reason as one word in CamelCase, for programs."),
+  message: z.string().max(32_768).describe("The reason as a sentence: which pod is waited for, how long, why, and what to do."),
 });
 
 export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap("type"));

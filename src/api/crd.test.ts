@@ -21,7 +21,7 @@ describe("crdOf", () => {
     expect([...KIND_NAMES].sort()).toEqual(Object.keys(KINDS).sort());
   });
 
-  it("names VirtualApp as users know it", () => {
+  it("names VirtualApp with its short name", () => {
     const { metadata, spec } = crdOf("VirtualApp");
     expect(metadata.name).toBe("virtualapps.ctrlmesh.kruise.io");
     expect(spec.names).toMatchObject({
@@ -34,7 +34,7 @@ describe("crdOf", () => {
     expect(crdOf("ManagerState").spec.scope).toBe("Cluster");
   });
 
-  it("shows the columns of the design, the wide ones last", () => {
+  it("has the printer columns in order, those of -o wide last", () => {
     const columns = KINDS.VirtualApp.columns;
     expect(columns.map(({ name }) => name.toUpperCase())).toEqual(
       "READY REASON PROXIES SYNCED NAMESPACES MOVING WAITING-FOR WHY AGE ROUTE MESSAGE".split(" "),
@@ -59,7 +59,7 @@ describe("crdOf", () => {
     }
   });
 
-  it("leaves metadata to the API server but for the length of the name", () => {
+  it("leaves metadata to the API server, except the length of the name", () => {
     expect(rootOf("VirtualApp").properties?.metadata).toEqual({
       type: "object",
       properties: { name: { type: "string", maxLength: 63 } },
@@ -67,7 +67,7 @@ describe("crdOf", () => {
     expect(rootOf("ManagerState").properties?.metadata).toEqual({ type: "object" });
   });
 
-  it("makes the selector immutable and subsets and rules maps by name", () => {
+  it("makes the selector immutable, and subsets and rules maps by name", () => {
     const spec = rootOf("VirtualApp").properties?.spec?.properties;
     expect(spec?.selector?.["x-kubernetes-validations"]).toContainEqual(expect.objectContaining({ rule: "self == oldSelf" }));
     for (const list of [spec?.subsets, spec?.route?.properties?.subRules]) {

@@ -1,5 +1,5 @@
-// The CustomResourceDefinitions of all kinds, made from their schemas. scripts/generate.ts writes them to deploy/crds, and
-// localkube and the tests install them from here.
+// The CustomResourceDefinitions of all kinds, generated from their schemas. Pure. scripts/generate.ts writes them to deploy/crds;
+// localkube and the tests install them.
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
 import { type StructuralSchema, toStructuralSchema } from "./structural-schema.ts";
@@ -16,7 +16,7 @@ export type KindName = keyof typeof KINDS;
 /** The names of all kinds, in a stable order. */
 export const KIND_NAMES = ["VirtualApp", "ManagerState"] as const satisfies readonly KindName[];
 
-/** apiextensions.k8s.io/v1 CustomResourceDefinition, as it is written here. */
+/** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that is in use. */
 export interface CustomResourceDefinition {
   readonly apiVersion: "apiextensions.k8s.io/v1";
   readonly kind: "CustomResourceDefinition";
@@ -69,7 +69,7 @@ export function crdOf(name: KindName): CustomResourceDefinition {
   };
 }
 
-/** The API server owns apiVersion, kind and metadata; of the last a CRD may bound the name and nothing else. */
+/** The API server defines apiVersion, kind and metadata. In metadata a CRD may restrict only the name. */
 function rootSchema({ schema }: KindDefinition): StructuralSchema {
   const {
     properties: { apiVersion: _, kind: __, metadata, ...fields } = {},

@@ -1,4 +1,4 @@
-// The x-kubernetes-* extensions of a CRD's schema, as values for zod's `.meta()`. The schema converter copies them.
+// The x-kubernetes-* extensions of a CRD's schema, as values for zod's `.meta()`. structural-schema.ts copies them.
 
 /** One CEL rule (x-kubernetes-validations): the API server refuses the object with `message` unless `rule` holds. */
 export interface CelRule {
@@ -8,17 +8,17 @@ export interface CelRule {
   readonly fieldPath?: string;
 }
 
-/** Metadata that adds CEL rules. Bounds (maxItems, maxLength) on all that they read keep their estimated cost legal. */
+/** Metadata that adds CEL rules. All fields that they read need bounds (maxItems, maxLength), or the API server refuses their cost. */
 export function celRules(...rules: readonly CelRule[]): Record<string, unknown> {
   return { "x-kubernetes-validations": rules };
 }
 
-/** Metadata of a list whose items are told apart by a key: the API server refuses duplicates, and apply merges by it. */
+/** Metadata of a list with a key: the API server refuses duplicates, and server-side apply merges by the key. */
 export function listMap(key: string): Record<string, unknown> {
   return { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key] };
 }
 
-/** Metadata of an object that server-side apply owns as one piece. */
+/** Metadata of an object that server-side apply treats as one field. */
 export function atomicMap(): Record<string, unknown> {
   return { "x-kubernetes-map-type": "atomic" };
 }

@@ -1,4 +1,4 @@
-// The finalizers that this project puts on objects, so that their deletion waits for what has to come first.
+// The finalizers that the manager adds to objects, so that their deletion waits for a clean-up.
 
-/** On a VirtualApp: its pods have to get the whole view back, in an order in which nothing has two owners. */
+/** On a VirtualApp: all pods get the whole view back, in an order in which no namespace has two owners. */
 export const ROUTES_FINALIZER = "ctrlmesh.kruise.io/routes";

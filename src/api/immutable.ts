@@ -1,7 +1,7 @@
-// The readonly view of what a schema infers. Kind files export their types through it, so that no reader of a custom
-// resource can change what a store holds.
+// The readonly form of an inferred type. Kind files export their types in this form, so that no reader can change an object in a
+// store.
 
-/** `T` with every property and every array readonly, to the bottom. */
+/** `T` with all properties and arrays readonly, at every depth. */
 export type Immutable<T> = T extends readonly (infer Item)[]
   ? readonly Immutable<Item>[]
   : T extends object

@@ -1,7 +1,7 @@
-// What a kind's file tells about itself: names, scope, columns and schema. crd.ts makes the CustomResourceDefinition of it.
+// The definition of a custom resource: names, scope, columns and schema. crd.ts makes its CustomResourceDefinition.
 import type { z } from "zod";
 
-/** One line of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
+/** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
 export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
@@ -25,15 +25,15 @@ export interface KindDefinition {
   readonly schema: z.ZodObject;
 }
 
-/** API group of the kinds that come from the first controller mesh. */
+/** API group of the kinds that OpenKruise Controller Mesh introduced. */
 export const KRUISE_GROUP = "ctrlmesh.kruise.io";
 
-/** The `.status.conditions` entry of a type, as a column's path. */
+/** The path of a field of the condition of this type, for a column. */
 export function conditionPath(type: string, field: "status" | "reason" | "message"): string {
   return `.status.conditions[?(@.type=="${type}")].${field}`;
 }
 
-/** The age of the object, the last of the columns that are always shown. */
+/** The age of the object. It is the last column without `-o wide`. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",

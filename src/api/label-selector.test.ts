@@ -15,13 +15,13 @@ const problems = (selector: unknown, schema = labelSelectorSchema) => {
 };
 
 describe("label selector", () => {
-  it("infers a type that fits the one of src/kube", () => {
+  it("infers a type that is assignable to the one in src/kube", () => {
     expectTypeOf<LabelSelector>().toExtend<KubeLabelSelector>();
     expectTypeOf<KubeLabelSelector>().toExtend<LabelSelector>();
     expectTypeOf<LabelSelectorRequirement>().toExtend<KubeRequirement>();
   });
 
-  it("takes all four operators", () => {
+  it("accepts all four operators", () => {
     const matchExpressions = [
       { key: "a", operator: "In", values: ["x", ""] },
       { key: "b", operator: "NotIn", values: ["y"] },
@@ -32,7 +32,7 @@ describe("label selector", () => {
     expect(problems({})).toEqual([]);
   });
 
-  it("asks for values where the operator needs them, and refuses them where it takes none", () => {
+  it("requires values for In and NotIn, and refuses them for the other operators", () => {
     expect(problems({ matchExpressions: [{ key: "a", operator: "NotIn" }] })).toEqual([
       "matchExpressions[0].values: required: NotIn needs at least one value",
     ]);
@@ -41,7 +41,7 @@ describe("label selector", () => {
     ]);
   });
 
-  it("names the operators and the nearest one", () => {
+  it("names the operators and the nearest one for a misspelt operator for a misspelt operator for a misspelt operator", () => {
     expect(problems({ matchExpressions: [{ key: "a", operator: "notin", values: ["x"] }] })).toEqual([
       'matchExpressions[0].operator: "notin": must be one of "In", "NotIn", "Exists", "DoesNotExist"; did you mean "NotIn"?',
     ]);
@@ -50,14 +50,14 @@ describe("label selector", () => {
     ]);
   });
 
-  it("refuses keys and values that are no labels", () => {
+  it("refuses invalid keys and values", () => {
     expect(problems({ matchLabels: { "a b": "c d" } })).toEqual([
       expect.stringMatching(/^matchLabels\[a b\]: "c d": must be a label value/),
       expect.stringMatching(/^matchLabels: "a b": must be a label key/),
     ]);
   });
 
-  it("refuses a key that zod would leave out, since that would widen the selector", () => {
+  it("refuses a key that zod would drop, since that would widen the selector", () => {
     expect(problems(JSON.parse('{"matchLabels":{"__proto__":"x","a":"b"}}'))).toEqual([
       expect.stringContaining('matchLabels: "__proto__": must be a label key'),
     ]);
@@ -68,7 +68,7 @@ describe("label selector", () => {
     expect(problems({ matchLabels })).toEqual(["matchLabels: must have at most 32 entries"]);
   });
 
-  it("may be made to need a term", () => {
+  it("can require a term", () => {
     for (const empty of [{}, { matchLabels: {} }, { matchExpressions: [] }]) {
       expect(problems(empty, nonEmptySelector())).toEqual(["must have at least one term: an empty selector matches everything"]);
     }
@@ -76,7 +76,7 @@ describe("label selector", () => {
     expect(problems(undefined, nonEmptySelector())).toEqual(["required"]);
   });
 
-  it("counts terms, also those of a broken selector", () => {
+  it("counts terms, also of an invalid selector", () => {
     expect(countTerms({ matchLabels: { a: "b", c: "d" }, matchExpressions: [{}] })).toBe(3);
     expect(countTerms({ matchLabels: 5, matchExpressions: null })).toBe(0);
     expect(countTerms(undefined)).toBe(0);

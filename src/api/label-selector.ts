@@ -1,17 +1,17 @@
-// metav1.LabelSelector as a schema, with the checks that Kubernetes makes. Used for pods, namespaces and objects alike;
-// the inferred type is assignable to the one of src/kube/types.ts.
+// The schema of metav1.LabelSelector, with Kubernetes' own checks. Invariant: its type is assignable to the one in src/kube/types.ts.
+// Used for selectors of pods, namespaces and objects.
 import { z } from "zod";
 import { atomicMap, type CelRule, celRules } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 import { labelKeySchema, labelValueSchema } from "./names.ts";
 import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, withRules } from "./rule.ts";
 
-/** Most labels of a selector. */
+/** The maximum number of labels in a selector. */
 export const MAX_LABELS = 32;
 const MAX_EXPRESSIONS = 16;
 const MAX_VALUES = 128;
 
-/** Labels, or the part of a selector that asks for exact ones. */
+/** A map of labels, also the matchLabels of a selector. */
 export const labelsSchema = withRules(
   z.record(z.string(), labelValueSchema).meta({ maxProperties: MAX_LABELS }),
   labelCountRule,
@@ -22,12 +22,12 @@ const requirementSchema = withRules(
   z
     .strictObject({
       key: labelKeySchema.describe("Key of the label."),
-      operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("How the label relates to the values."),
+      operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("How the label must relate to the values."),
       values: z
         .array(labelValueSchema)
         .max(MAX_VALUES)
         .optional()
-        .describe("Values for In and NotIn, at least one; Exists and DoesNotExist take none."),
+        .describe("Values for In and NotIn: at least one. Exists and DoesNotExist take none."),
     })
     .meta(
       celRules({
@@ -38,22 +38,17 @@ const requirementSchema = withRules(
   valuesRule,
 );
 
-/** A label selector. All terms must hold; an empty one matches everything. */
+/** A label selector. All terms must hold. A selector without terms matches everything. */
 export const labelSelectorSchema = z
   .strictObject({
-    matchLabels: labelsSchema.optional().describe("Labels that must be present with exactly these values."),
-    matchExpressions: z
-      .array(requirementSchema)
-      .max(MAX_EXPRESSIONS)
-      .optional()
-      .describe("Further terms; all of them must hold."),
+    matchLabels: labelsSchema.optional().describe("Labels that must have exactly these values."),
+    matchExpressions: z.array(requirementSchema).max(MAX_EXPRESSIONS).optional().describe("Further terms. All terms must hold."),
   })
   .meta(atomicMap());
 
-/** What a selector that must have a term is told without one. */
 const EMPTY = "must have at least one term: an empty selector matches everything";
 
-/** A label selector that must have a term. `rules` are further CEL rules for it. */
+/** A label selector with at least one term. `rules` are further CEL rules for it. */
 export function nonEmptySelector(...rules: readonly CelRule[]): typeof labelSelectorSchema {
   const notEmpty = {
     rule: "has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0",
@@ -66,7 +61,7 @@ export type Labels = Immutable<z.output<typeof labelsSchema>>;
 export type LabelSelectorRequirement = Immutable<z.output<typeof requirementSchema>>;
 export type LabelSelector = Immutable<z.output<typeof labelSelectorSchema>>;
 
-/** The number of terms of a selector, whatever its shape; one without terms matches everything. */
+/** The number of terms of a selector. Takes any value. */
 export function countTerms(selector: unknown): number {
   const labels = fieldsOf(fieldAt(selector, "matchLabels"));
   return Object.keys(labels).length + itemsOf(fieldAt(selector, "matchExpressions")).length;
@@ -80,7 +75,7 @@ function* labelCountRule(labels: unknown): Iterable<Finding> {
   if (Object.keys(fieldsOf(labels)).length > MAX_LABELS) yield { path: [], message: `must have at most ${MAX_LABELS} entries` };
 }
 
-/** Not left to zod, which skips the key `__proto__` without a word: left out, it would widen a selector. */
+/** zod drops the key `__proto__` silently, which would widen a selector; so the keys are checked here. */
 function* labelKeysRule(labels: unknown): Iterable<Finding> {
   for (const key of Object.keys(fieldsOf(labels))) {
     for (const issue of labelKeySchema.safeParse(key).error?.issues ?? []) yield { path: [], value: key, message: issue.message };

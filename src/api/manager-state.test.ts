@@ -12,7 +12,7 @@ describe("ManagerState", () => {
     expectTypeOf<ManagerState>().toExtend<KubeObject>();
   });
 
-  it("takes the status that the manager writes", () => {
+  it("accepts the status that the manager writes", () => {
     const status = {
       namespace: "ctrlmesh-system",
       endpoints: [{ name: "ctrlmesh-manager-0", podIP: "10.0.0.1", leader: true }],
@@ -21,7 +21,7 @@ describe("ManagerState", () => {
     expect(validate(managerStateSchema, { ...head, status })).toEqual({ ok: true, value: { ...head, status } });
   });
 
-  it("reads a status of another shape as none", () => {
+  it("reads a status of another shape as absent", () => {
     expect(validate(managerStateSchema, { ...head, status: { endpoints: "old" } })).toMatchObject({
       ok: true,
       value: { status: undefined },

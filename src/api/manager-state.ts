@@ -1,5 +1,5 @@
-// ManagerState (cluster-scoped, one object): where the manager's replicas are and which of them leads. The manager writes
-// it; people and older proxies read it.
+// The kind ManagerState: one cluster-scoped object with the replicas of the manager and their leader. The manager writes it; users and
+// older proxies read it.
 import { z } from "zod";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
@@ -14,7 +14,7 @@ const portSchema = z.int().min(1).max(65_535);
 const endpointSchema = z.object({
   name: z.string().max(253).describe("Name of the pod."),
   podIP: z.string().max(45).describe("Address of the pod."),
-  leader: z.boolean().describe("True for the replica that decides."),
+  leader: z.boolean().describe("True for the leader."),
 });
 
 const statusSchema = z.object({
@@ -22,8 +22,8 @@ const statusSchema = z.object({
   endpoints: z.array(endpointSchema).max(64).optional().meta(listMap("name")).describe("The manager's replicas."),
   ports: z
     .object({
-      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port that only the leader answers on."),
-      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port that every replica answers on."),
+      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port on which only the leader answers."),
+      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port on which every replica answers."),
     })
     .optional()
     .describe("Ports of the manager's services."),
@@ -34,7 +34,7 @@ export const managerStateSchema = z
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("ManagerState"),
     metadata: objectMetaSchema,
-    status: statusSchema.optional().catch(undefined).describe("What the manager last reported of itself."),
+    status: statusSchema.optional().catch(undefined).describe("The state that the manager last reported."),
   })
   .meta(
     celRules({
@@ -42,7 +42,7 @@ export const managerStateSchema = z
       message: `there is one ManagerState, named ${MANAGER_STATE_NAME}`,
     }),
   )
-  .describe("ManagerState shows where the replicas of ctrlmesh-manager are and which of them leads. The manager writes it.");
+  .describe("ManagerState lists the replicas of ctrlmesh-manager and names their leader. The manager writes it.");
 
 export type ManagerState = Immutable<z.output<typeof managerStateSchema>>;
 export type ManagerStateStatus = Immutable<z.output<typeof statusSchema>>;
@@ -60,7 +60,7 @@ export const managerStateKind: KindDefinition = {
     {
       name: "Leader",
       type: "string",
-      description: "Replica that decides.",
+      description: "Pod of the leader.",
       jsonPath: ".status.endpoints[?(@.leader==true)].name",
     },
     AGE_COLUMN,

@@ -10,31 +10,31 @@ const resources = [{ apiGroups: ["apps"], resources: ["deployments"] }];
 const ONE_OF = "exactly one of namespaceSelector, objectSelector and namespaceRegex must be set";
 
 describe("match limit selector", () => {
-  it("takes each of the three selectors alone", () => {
+  it("accepts each of the three selectors alone", () => {
     expect(problems({ namespaceSelector: {} })).toEqual([]);
     expect(problems({ namespaceRegex: "canary" })).toEqual([]);
     expect(problems({ objectSelector: { matchLabels: { a: "b" } }, resources })).toEqual([]);
   });
 
-  it("refuses none and two, and says which", () => {
+  it("refuses none and two selectors, and names them", () => {
     expect(problems({ resources })).toEqual([`${ONE_OF}; none is set`]);
     expect(problems({ namespaceSelector: {}, namespaceRegex: "a" })).toEqual([
       `${ONE_OF}; namespaceSelector and namespaceRegex are set`,
     ]);
   });
 
-  it("says so even where a field is unknown or of the wrong type", () => {
+  it("reports this even if a field is unknown or has the wrong type", () => {
     expect(problems({ namespaceRegexp: "a", namespaceSelector: 5, objectSelector: {} })).toEqual([
       "namespaceSelector: 5: must be an object, not a number",
       'namespaceRegexp: unknown field; did you mean "namespaceRegex"?',
       `${ONE_OF}; namespaceSelector and objectSelector are set`,
-      "resources: required: objectSelector needs resources, to say which objects it selects",
+      "resources: required: objectSelector needs resources, which name the kinds of the objects",
     ]);
   });
 
-  it("asks for resources beside an objectSelector", () => {
+  it("requires resources with an objectSelector", () => {
     expect(problems({ objectSelector: {}, resources: [] })).toEqual([
-      "resources: required: objectSelector needs resources, to say which objects it selects",
+      "resources: required: objectSelector needs resources, which name the kinds of the objects",
     ]);
   });
 
@@ -45,7 +45,7 @@ describe("match limit selector", () => {
     },
   );
 
-  it.each(["^canary.*", "(?i)eu", "(?P<x>a)", "\\pL", "[[:alpha:]]"])("takes the expression %s, which RE2 has", (pattern) => {
+  it.each(["^canary.*", "(?i)eu", "(?P<x>a)", "\\pL", "[[:alpha:]]"])("accepts the expression %s, which is RE2", (pattern) => {
     expect(problems({ namespaceRegex: pattern })).toEqual([]);
   });
 

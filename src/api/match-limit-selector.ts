@@ -1,5 +1,5 @@
-// MatchLimitSelector, the one kind of term in VirtualApp rules: namespaces by labels or by name, or objects by labels.
-// Invariant: exactly one of the three; both the CEL rules and the check here hold it.
+// MatchLimitSelector, a term in the rules of a VirtualApp: namespaces by labels, namespaces by name, or objects by labels. Invariant:
+// exactly one of the three is set; the CEL rules and the check here both enforce it. Used by virtual-app.ts.
 import { RE2JS } from "re2js";
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
@@ -10,16 +10,16 @@ import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
 const MAX_REGEX_LENGTH = 512;
-/** With its repetitions written out; compiling takes time in proportion, and whoever sends it need not be trusted. */
+/** With repetitions expanded. The time to compile is proportional, and the sender may be anybody. */
 const MAX_REGEX_SIZE = 10_000;
 
-/** A regular expression in RE2 syntax; found anywhere in the text unless anchored. */
+/** A regular expression in RE2 syntax. It matches anywhere in the text unless it is anchored. */
 const regexSchema = withRules(
   z
     .string()
     .min(1)
     .max(MAX_REGEX_LENGTH)
-    // Evaluating it makes the API server compile it, and refuse the object where that fails.
+    // To evaluate this rule the API server compiles the expression, and refuses the object if that fails.
     .meta(celRules({ rule: "''.matches(self) in [true, false]", message: "must be a regular expression in RE2 syntax" })),
   regexRule,
 );
@@ -29,22 +29,22 @@ export const matchLimitSelectorSchema = withRules(
     .strictObject({
       namespaceSelector: labelSelectorSchema
         .optional()
-        .describe("Namespaces by their labels. An empty selector matches every namespace."),
+        .describe("Matches namespaces by their labels. An empty selector matches every namespace."),
       objectSelector: labelSelectorSchema
         .optional()
         .describe(
-          "Objects of the listed resources by their own labels, in every namespace. Becomes part of the label selector of lists and watches. Where a subset uses it: one term, and no other term may divide these resources by namespaces.",
+          "Matches objects of the listed resources by their own labels, in every namespace. It becomes a part of the label selector of lists and watches. In a rule of a subset it must have one term, and no other rule of a subset may match these resources by namespace.",
         ),
       namespaceRegex: regexSchema
         .optional()
         .describe(
-          "Namespaces by name: a regular expression in RE2 syntax that may match anywhere in the name, so anchor it with ^ and $.",
+          "Matches namespaces by name: a regular expression in RE2 syntax. It may match anywhere in the name, so anchor it with ^ and $.",
         ),
       resources: z
         .array(resourceMatchSchema)
         .max(32)
         .optional()
-        .describe("Resources that this term is about; none means all. An objectSelector needs them."),
+        .describe("Resources that this term applies to; default all. Required with objectSelector."),
     })
     .meta(
       celRules(
@@ -54,7 +54,7 @@ export const matchLimitSelectorSchema = withRules(
         },
         {
           rule: "!has(self.objectSelector) || has(self.resources) && self.resources.size() > 0",
-          message: "objectSelector needs resources: say which objects it selects",
+          message: "objectSelector needs resources, which name the kinds of the objects",
         },
       ),
     ),
@@ -70,7 +70,7 @@ function* oneSelectorRule(value: unknown): Iterable<Finding> {
   const fields = fieldsOf(value);
   const set = SELECTORS.filter((name) => fields[name] !== undefined);
   if (set.length === 1) return;
-  // A misspelt selector is refused as an unknown field; that none is set would be noise beside it.
+  // A misspelt selector is already refused as an unknown field.
   if (set.length === 0 && Object.keys(fields).some((name) => name !== "resources")) return;
   const found = set.length === 0 ? "none is set" : `${set.join(" and ")} are set`;
   yield { path: [], message: `exactly one of namespaceSelector, objectSelector and namespaceRegex must be set; ${found}` };
@@ -79,16 +79,16 @@ function* oneSelectorRule(value: unknown): Iterable<Finding> {
 function* objectResourcesRule(value: unknown): Iterable<Finding> {
   const { objectSelector, resources } = fieldsOf(value);
   if (objectSelector !== undefined && itemsOf(resources).length === 0) {
-    yield { path: ["resources"], message: "required: objectSelector needs resources, to say which objects it selects" };
+    yield { path: ["resources"], message: "required: objectSelector needs resources, which name the kinds of the objects" };
   }
 }
 
 function* regexRule(pattern: unknown): Iterable<Finding> {
-  // Too long is another rule's refusal; compiling it would only cost.
+  // The schema refuses a longer text.
   if (typeof pattern !== "string" || pattern.length > MAX_REGEX_LENGTH) return;
   const size = regexSize(pattern);
   if (size > MAX_REGEX_SIZE) {
-    const message = `too large: with its repetitions written out it is as large as ${size} characters, of ${MAX_REGEX_SIZE} allowed`;
+    const message = `too large: with repetitions expanded it has ${size} characters, of ${MAX_REGEX_SIZE} allowed`;
     return yield { path: [], value: pattern, message };
   }
   try {

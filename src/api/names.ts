@@ -1,5 +1,5 @@
-// The strings that Kubernetes gives a grammar: object names and labels. Each schema refuses with one message that says what
-// is allowed. The expressions are RE2 (they become the CRD's `pattern`) and are read in one way only, so no input is slow.
+// The schemas of object names and labels, by Kubernetes' rules. Invariant: each refuses with one message that names the allowed form; the
+// expressions are RE2, since they become patterns in the CRD, and match in linear time. Used by every kind.
 import { z } from "zod";
 import { celRules } from "./extensions.ts";
 
@@ -31,7 +31,7 @@ export const subsetNameSchema = z
   .refine((name) => name !== DEFAULT_DISPLAY_NAME, { error: RESERVED_NAME })
   .meta(celRules({ rule: `self != "${DEFAULT_DISPLAY_NAME}"`, message: RESERVED_NAME }));
 
-/** Longest DNS subdomain, hence longest name of most objects. */
+/** The maximum length of a DNS subdomain, and so of most object names. */
 export const MAX_NAME_LENGTH = 253;
 
 const SUBDOMAIN = /^[a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*$/;
@@ -52,7 +52,7 @@ export const labelValueSchema = z
 const LABEL_KEY = /^([a-z0-9]+(-+[a-z0-9]+)*(\.[a-z0-9]+(-+[a-z0-9]+)*)*\/)?[A-Za-z0-9]+([-_.]+[A-Za-z0-9]+)*$/;
 const MAX_LABEL_NAME = 63;
 
-/** The key of a label: a name of at most 63, with or without a DNS subdomain and "/" in front. */
+/** The key of a label: a name of at most 63, with an optional prefix of a DNS subdomain and "/". */
 export const labelKeySchema = z
   .string()
   .max(MAX_NAME_LENGTH + 1 + MAX_LABEL_NAME)

@@ -13,17 +13,17 @@ describe("nearest", () => {
     expect(nearest("notin", ["In", "NotIn"])).toBe("NotIn");
   });
 
-  it("finds nothing when nothing is near", () => {
+  it("returns undefined if no word is near", () => {
     expect(nearest("canary", ["pilot", "blue"])).toBeUndefined();
     expect(nearest("", ["a"])).toBe("a");
     expect(nearest("x", [])).toBeUndefined();
   });
 
-  it("takes the first of equally near words", () => {
+  it("returns the first of equally near words", () => {
     expect(nearest("rule-c", ["rule-a", "rule-b"])).toBe("rule-a");
   });
 
-  it("says it as a question, or says nothing", () => {
+  it("makes a question of the nearest word", () => {
     expect(didYouMean("pilto", ["pilot"])).toBe('; did you mean "pilot"?');
     expect(didYouMean("other", ["pilot"])).toBe("");
   });

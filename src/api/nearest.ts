@@ -1,9 +1,9 @@
-// The "did you mean" of refusals: the known word nearest to what was written, by Levenshtein distance.
+// Finds the known word nearest to a misspelt one, by Levenshtein distance, for "did you mean" in messages. Pure.
 
-/** No name that is known here is longer; comparing costs the product of the lengths, and what is compared may come from anybody. */
+/** No known name is longer. The cost of a comparison is the product of the lengths, and the sender may be anybody. */
 const MAX_LETTERS = 64;
 
-/** The nearest of `known` if it is near enough for a slip of the pen (a third of the letters, at least one), else undefined. */
+/** The nearest known word, if at most a third of the letters differ (at least one may); else undefined. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   if (word.length > MAX_LETTERS) return undefined;
   const limit = Math.max(1, Math.ceil(word.length / 3));
@@ -20,13 +20,13 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** `; did you mean "x"?`, or "" if nothing is near. */
+/** `; did you mean "x"?`, or "" if no word is near. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const candidate = nearest(word, known);
   return candidate === undefined ? "" : `; did you mean ${JSON.stringify(candidate)}?`;
 }
 
-/** Levenshtein distance with one row of memory; or anything from `enough` on, once it is certain not to be less. */
+/** Levenshtein distance; `enough` if it is at least that. */
 function editDistance(a: string, b: string, enough: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

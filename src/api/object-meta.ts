@@ -1,5 +1,5 @@
-// metav1.ObjectMeta as far as the project reads it. Everything else in it is passed on as it is; the API server has
-// checked it already, so only what would mislead us is checked here. Assignable to ObjectMeta of src/kube/types.ts.
+// The schema of metav1.ObjectMeta, for the fields that the project reads. Invariant: other fields are kept unchanged, since the API server
+// has checked them; the type is assignable to ObjectMeta in src/kube/types.ts. Used by every kind.
 import { z } from "zod";
 
 const ownerReferenceSchema = z.looseObject({
@@ -12,7 +12,7 @@ const ownerReferenceSchema = z.looseObject({
 
 const stringMapSchema = z.record(z.string(), z.string());
 
-/** Exactly optional, as in src/kube/types.ts, so that the two types fit each other. */
+/** Optional fields cannot be undefined, as in src/kube/types.ts. */
 export const objectMetaSchema = z.looseObject({
   name: z.string().exactOptional(),
   generateName: z.string().exactOptional(),

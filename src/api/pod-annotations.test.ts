@@ -8,35 +8,35 @@ const problems = (annotations: Readonly<Record<string, string>>, ...reserved: re
   podAnnotationProblems(ours(annotations), (name) => reserved.includes(name)).map(formatProblem);
 
 describe("the annotations of a pod", () => {
-  it("leave everything to others where there are none", () => {
+  it("set no option if there are none", () => {
     expect(podOptions(undefined)).toMatchObject({ inject: true, intercept: undefined, hostAliases: undefined, env: [] });
     expect(podAnnotationProblems()).toEqual([]);
   });
-  it("set the proxy's variables in the order of their names, whatever order they come in", () => {
+  it("set the proxy's variables in the order of their names", () => {
     expect(podOptions(ours({ "proxy-env.B": "2", "proxy-env.A": "" })).env).toEqual([
       { name: "A", value: "" },
       { name: "B", value: "2" },
     ]);
   });
-  it("are refused under their own names, with what is allowed", () => {
+  it("are refused by name, with the allowed values", () => {
     expect(problems({ intercept: "iptable", "proxy-memory-limit": "64Mi" })).toEqual([
       'metadata.annotations[ctrlmesh.kruise.io/intercept]: "iptable": must be one of "env", "kubeconfig", "iptables"; did you mean "iptables"?',
       'metadata.annotations[ctrlmesh.kruise.io/proxy-memory-limit]: "64Mi": must be at least 128Mi',
     ]);
   });
-  it("may not set what the mesh sets, and thereby take the proxy's identity away", () => {
+  it("may not set the variables that the mesh sets for the proxy's identity", () => {
     expect(problems({ "proxy-env.CTRLMESH_IDENTITY": "none", "proxy-env.OTHER": "x" }, "CTRLMESH_IDENTITY")).toEqual([
-      'metadata.annotations[ctrlmesh.kruise.io/proxy-env.CTRLMESH_IDENTITY]: "none": must not be set: the proxy\'s place and identity in the mesh depend on it',
+      'metadata.annotations[ctrlmesh.kruise.io/proxy-env.CTRLMESH_IDENTITY]: "none": must not be set: the mesh sets it for the proxy\'s identity and configuration',
     ]);
   });
-  it("may not ask for more than their own limit", () => {
+  it("may not request more than their limit", () => {
     expect(
       problems({ "proxy-memory": "2Gi", "proxy-memory-limit": "1Gi", "proxy-cpu": "1", "proxy-cpu-limit": "1000m" }),
     ).toEqual([
       'metadata.annotations[ctrlmesh.kruise.io/proxy-memory]: "2Gi": must be at most the 1Gi of ctrlmesh.kruise.io/proxy-memory-limit',
     ]);
   });
-  it("of other programs, and those that the mesh writes itself, are passed over", () => {
+  it("of other programs, and those that the mesh writes itself, are ignored", () => {
     const foreign = { "ctrlmesh.kruise.io/something-else-entirely": "x", "example.com/intercept": "y", toString: "z" };
     expect(podAnnotationProblems(foreign)).toEqual([]);
     expect(podAnnotationSlips(foreign)).toEqual([]);

@@ -1,5 +1,5 @@
-// The annotations of a pod by which its author sets how it is injected. One table says which there are; every bad value is told, and a
-// name that is none of them is pointed out. Called by the manager's injection.
+// The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so is a name that is
+// nearly a known one. Called by the manager's injection.
 import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Problem } from "./problems.ts";
@@ -7,9 +7,9 @@ import { parseQuantity } from "./quantity.ts";
 
 const PREFIX = "ctrlmesh.kruise.io/";
 
-/** "false" asks for a pod without sidecar, which an app's pod cannot be: it is refused. */
+/** "false" asks for a pod without a sidecar. A pod of an app needs one, so it is refused. */
 export const INJECT = `${PREFIX}inject`;
-/** "false": a plain container in place of a native sidecar; "true": a native sidecar whatever the server's version is. */
+/** "false": an ordinary container instead of a native sidecar. "true": a native sidecar, for any version of the API server. */
 export const NATIVE_SIDECAR = `${PREFIX}native-sidecar`;
 export const PROXY_IMAGE = `${PREFIX}proxy-image`;
 export const PROXY_LOG_LEVEL = `${PREFIX}proxy-log-level`;
@@ -17,17 +17,17 @@ export const PROXY_CPU = `${PREFIX}proxy-cpu`;
 export const PROXY_MEMORY = `${PREFIX}proxy-memory`;
 export const PROXY_CPU_LIMIT = `${PREFIX}proxy-cpu-limit`;
 export const PROXY_MEMORY_LIMIT = `${PREFIX}proxy-memory-limit`;
-/** In front of the name of an environment variable of the proxy. */
+/** The prefix of annotations that set an environment variable of the proxy. */
 export const PROXY_ENV = `${PREFIX}proxy-env.`;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const IMAGE = /^[^\s"'\\]{1,512}$/;
 const MIN_MEMORY_REQUEST = "32Mi";
-/** An idle proxy takes about 100 MB. */
+/** An idle proxy uses about 100 MB. */
 const MIN_MEMORY_LIMIT = "128Mi";
 
-/** What a pod's annotations ask for; what is not set is undefined. */
+/** The settings in the annotations of a pod; undefined if absent. */
 export interface PodOptions {
   readonly inject: boolean;
   readonly intercept: InterceptMode | undefined;
@@ -59,7 +59,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   [PROXY_MEMORY_LIMIT]: (value) => wrongQuantity(value, MIN_MEMORY_LIMIT),
 };
 
-/** The options of a pod. Meaningful only if `podAnnotationProblems` finds none. */
+/** The options of a pod. They are meaningful only if `podAnnotationProblems` finds no problem. */
 export function podOptions(annotations: Annotations = {}): PodOptions {
   const boolean = (name: string) => (annotations[name] === undefined ? undefined : annotations[name] === "true");
   return {
@@ -80,12 +80,12 @@ export function podOptions(annotations: Annotations = {}): PodOptions {
   };
 }
 
-/** The mode that the annotations of a pod or a VirtualApp name. */
+/** The mode in the annotations of a pod or a VirtualApp. */
 export function interceptMode(annotations: Annotations = {}): InterceptMode | undefined {
   return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
 }
 
-/** Every annotation with a value that cannot be taken. `isReserved` says which of the proxy's variables may not be set. */
+/** Every annotation with an invalid value. `isReserved` tells which variables of the proxy may not be set. */
 export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,
@@ -107,7 +107,7 @@ function aboveLimit(annotations: Annotations, request: string, limit: string): P
   return [{ path: annotationPath(request), value, message: `must be at most the ${most} of ${limit}` }];
 }
 
-/** Names that are nearly one of ours, with the one that was meant. */
+/** A warning for each name that is nearly a known one. */
 export function podAnnotationSlips(annotations: Annotations = {}): string[] {
   const known = Object.keys(CHECKS);
   return Object.keys(annotations)
@@ -121,7 +121,7 @@ export function podAnnotationSlips(annotations: Annotations = {}): string[] {
     });
 }
 
-/** Where an annotation stands, as problems write it. */
+/** The path of an annotation, as in problems. */
 export function annotationPath(name: string): string {
   return formatPath(["metadata", "annotations", name]);
 }
@@ -134,5 +134,5 @@ function wrongQuantity(value: string, least: string): string | undefined {
 
 function wrongEnv(name: string, isReserved: (variable: string) => boolean): string | undefined {
   if (!ENV_NAME.test(name)) return "must end with the name of an environment variable";
-  return isReserved(name) ? "must not be set: the proxy's place and identity in the mesh depend on it" : undefined;
+  return isReserved(name) ? "must not be set: the mesh sets it for the proxy's identity and configuration" : undefined;
 }

@@ -15,12 +15,12 @@ describe("problems", () => {
     expect(formatPath([])).toBe("");
   });
 
-  it("shows scalars only, and shortens long ones", () => {
+  it("shows scalar values only, and shortens long ones", () => {
     expect(formatProblem({ path: "a", value: "x".repeat(500), message: "m" }).length).toBeLessThan(150);
     expect(lines(z.object({ a: z.string() }), { a: { secret: 1 } })).toEqual(["a: must be a string, not an object"]);
   });
 
-  it("says required for what is missing and names types in plain words", () => {
+  it("reports missing fields as required, and names types in plain words", () => {
     const schema = z.object({ a: z.string(), b: z.array(z.int()), c: z.boolean() });
     expect(lines(schema, { b: [1.5, null], c: "yes" })).toEqual([
       "a: required",
@@ -30,7 +30,7 @@ describe("problems", () => {
     ]);
   });
 
-  it("says which bound is broken", () => {
+  it("names the bound that is exceeded", () => {
     const schema = z.object({ port: z.int().min(1).max(65_535), name: z.string().min(3).max(5), list: z.array(z.int()).max(1) });
     expect(lines(schema, { port: 0, name: "abcdef", list: [1, 2] })).toEqual([
       "port: 0: must be at least 1",
@@ -47,7 +47,7 @@ describe("problems", () => {
     ]);
   });
 
-  it("runs the rules of nested schemas whatever else is wrong, on the value as it came", () => {
+  it("runs the rules of nested schemas on the unchanged value, whatever other problems there are", () => {
     const seen: unknown[] = [];
     const inner = withRules(z.strictObject({ n: z.int() }), function* (value) {
       seen.push(value);
@@ -74,7 +74,7 @@ describe("problems", () => {
     expect(lines(second, "x")).toEqual(["first", "second"]);
   });
 
-  it("does not look below a fallback", () => {
+  it("does not check below a fallback", () => {
     const status = withRules(z.object({ n: z.int() }), function* () {
       yield { path: [], message: "never said" };
     });

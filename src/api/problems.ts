@@ -1,17 +1,16 @@
-// Validation of what comes from outside: a zod schema in, a value or all problems out, with paths as Kubernetes writes
-// them. Invariant: never throws, never stops at the first problem, and goes on after a hundred for nobody. Called by the validateX of the kinds, hence by the
-// admission webhook, the manager and the command line.
+// Validates input with a zod schema: returns the value, or all problems with paths as Kubernetes writes them. Invariant: it never throws
+// and does not stop at the first problem, but after a hundred. Called by the validateX of each kind.
 import { z } from "zod";
 import { didYouMean } from "./nearest.ts";
 import { fieldsOf, itemsOf, rulesOf } from "./rule.ts";
 
 /** One reason to refuse an object. */
 export interface Problem {
-  /** Where, for example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
+  /** The place, for example `spec.subsets[1].routeRules[0]`; "" is the whole object. */
   readonly path: string;
-  /** What stands there, if it is a string, a number or a boolean. */
+  /** The value at this place, if it is a string, a number or a boolean. */
   readonly value?: string | number | boolean;
-  /** What is wrong, what is allowed, and the nearest match. */
+  /** The problem, the allowed values, and the nearest match. */
   readonly message: string;
 }
 
@@ -19,19 +18,19 @@ export type ValidationResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** More help nobody, and some take long to find. */
+/** More problems help no user, and some take long to find. */
 const MAX_PROBLEMS = 100;
-/** Of what is unknown: comparing words takes longer than anything else here. */
+/** For unknown names: to compare words is the slowest part. */
 const MAX_SUGGESTIONS = 100;
 
-/** Checks `input` against the schema and reports every problem, a hundred at most. */
+/** Checks `input` against the schema and reports every problem, at most a hundred. */
 export function validate<T extends z.ZodType>(schema: T, input: unknown): ValidationResult<z.output<T>> {
   let suggestions = 0;
   const suggest: Suggest = (word, known) => (suggestions++ < MAX_SUGGESTIONS ? didYouMean(word, known) : "");
   const result = schema.safeParse(input, { error: (issue) => messageOf(issue, suggest), reportInput: true });
   const issues = result.error?.issues ?? [];
   const rules = issues.some(isOverlong) ? [] : broken(schema, input, []);
-  // The rules come lazily: what is beyond the bound is never looked for.
+  // The rules run lazily: after the bound they are not run.
   const found = [...Iterator.from(issues).flatMap(problemsOf).take(MAX_PROBLEMS), ...Iterator.from(rules).take(MAX_PROBLEMS)];
   if (result.success && found.length === 0) return { ok: true, value: result.data };
   const problems = unique(found);
@@ -59,7 +58,7 @@ function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
 
-/** Rules compare items of lists with each other: beyond the schema's bounds that takes minutes, and whoever sends it need not be trusted. */
+/** Rules compare the items of lists with each other: beyond the bounds of the schema that takes minutes, and the sender may be anybody. */
 function isOverlong(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && issue.origin === "array";
 }
@@ -75,7 +74,7 @@ function problem(path: readonly PropertyKey[], message: string, value?: unknown)
   return { path: formatPath(path), ...(scalar ? { value } : {}), message };
 }
 
-/** Runs the rules of the schema, then those of every schema in it. Not below `.catch()`: what is there is never refused. */
+/** Runs the rules of the schema, then of every schema in it. Not below `.catch()`, where no value is refused. */
 function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
   if (!(schema instanceof z.ZodType) || value === undefined) return;
   for (const rule of rulesOf(schema)) {

@@ -15,7 +15,7 @@ describe("a quantity", () => {
   ])("%s is read as Kubernetes reads it", (text, value) => {
     expect(parseQuantity(text)).toBeCloseTo(value, 9);
   });
-  it.each(["", "x", "1 Gi", "-1", "1K", "1mi", "1e", "0x10", ".", "1Gi2"])("%j is none", (text) => {
+  it.each(["", "x", "1 Gi", "-1", "1K", "1mi", "1e", "0x10", ".", "1Gi2"])("%j is not a quantity", (text) => {
     expect(parseQuantity(text)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
-// Quantities of Kubernetes ("50m", "128Mi", "1.5", "2e3") as numbers. Pure. A number of JavaScript holds those of CPU and memory
-// exactly enough to compare them, which is all that is done with it.
+// Kubernetes quantities ("50m", "128Mi", "1.5", "2e3") as numbers. Pure. Invariant: the numbers are exact enough to compare CPU and
+// memory, and are used only for that. Called by pod-annotations.ts.
 
 const SUFFIXES: Readonly<Record<string, number>> = {
   "": 1,
@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d+(?:\.\d*)?|\.\d+)(?:([mkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/** The number that a quantity stands for, in cores or bytes; undefined if it is none. Negative ones are none here. */
+/** The number of a quantity, in cores or bytes; undefined for any other text, also for a negative quantity. */
 export function parseQuantity(text: string): number | undefined {
   const match = QUANTITY.exec(text);
   if (match === null) return undefined;

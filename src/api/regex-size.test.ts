@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { regexSize } from "./regex-size.ts";
 
 describe("the size of a regular expression", () => {
-  it("is about its length where nothing is repeated", () => {
+  it("is about its length without repetitions", () => {
     for (const pattern of ["^canary-", "^(a|b|c)-[0-9]+$", String.raw`^\d+\.x$`, "a*b+c?"]) {
       expect(regexSize(pattern)).toBeLessThan(2 * pattern.length + 2);
     }
@@ -25,15 +25,15 @@ describe("the size of a regular expression", () => {
     expect(regexSize(pattern)).toBeGreaterThanOrEqual(least);
     expect(regexSize(pattern)).toBeLessThan(6 * least + 200);
   });
-  it.each(["[", "[[:a", "[[:a:]", "\\p{", "\\x{1", "\\Qa", "{1,", "((?i)", "[^]"])("looks at a megabyte of %s once", (text) => {
+  it.each(["[", "[[:a", "[[:a:]", "\\p{", "\\x{1", "\\Qa", "{1,", "((?i)", "[^]"])("reads a megabyte of %s once", (text) => {
     const startedMs = performance.now();
     for (const end of ["", "\\", ")"]) regexSize(text.repeat(1_000_000 / text.length) + end);
     expect(performance.now() - startedMs).toBeLessThan(5_000); // each character against all others would take a quarter of an hour
   });
-  it("takes what is not closed for what RE2 refuses", () => {
+  it("treats unclosed parts as RE2 does, which refuses them", () => {
     for (const pattern of ["a{500}[b", String.raw`a{500}\p{L`, "a{500}[b\\"]) expect(regexSize(pattern)).toBeGreaterThan(500);
   });
-  it("takes braces that repeat nothing for what they are", () => {
+  it("treats braces that are no repetition as plain characters", () => {
     for (const pattern of [String.raw`\x{1000}`, String.raw`\Qa{1000}\E`, "[a{1000}]", "a{,1000}"]) {
       expect(regexSize(pattern)).toBeLessThan(100);
     }

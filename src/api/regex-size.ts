@@ -1,18 +1,18 @@
-// How large a regular expression in RE2 syntax becomes once its repetitions are written out: about what compiling it costs, and cheap to
-// know. Pure. Invariant: never far below the truth, whatever the text; for odd texts it may be far above. Called before any compilation.
+// Estimates the cost of compiling an RE2 expression: its size with repetitions expanded. Pure. Invariant: the time is linear in the text;
+// the estimate is never far too low, but for unusual texts it can be far too high. Called before any compilation.
 
 /**
- * Quoted text, what has braces of its own, escapes, classes of characters, repetitions; then each other character. What is not closed is
- * taken to the end, which RE2 refuses: else each of many open brackets would be followed to the end in vain.
+ * Quoted text, escapes with braces, other escapes, character classes, repetitions; then any other character. A part that is not closed
+ * extends to the end (RE2 refuses it): otherwise the search would go to the end for each of many open brackets.
  */
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
 const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
-/** What a class that is looked up in Unicode's tables costs, in plain characters; and one in which cases have to be folded. */
+/** The cost of a character from Unicode tables, in plain characters; and with case folding. */
 const TABLE_SIZE = 50;
 const FOLDED_SIZE = 1_000;
 
-/** About how many plain characters compile as slowly. */
+/** About the number of plain characters that compile as slowly. */
 export function regexSize(pattern: string): number {
   const perOdd = FOLDS_CASE.test(pattern) ? FOLDED_SIZE : TABLE_SIZE;
   const outer: { sum: number; last: number }[] = [];
@@ -30,7 +30,7 @@ export function regexSize(pattern: string): number {
       const around = outer.pop() ?? { sum: 0, last: 0 };
       group = { sum: around.sum + last, last };
     } else if (token === "*" || token === "+" || token === "?") {
-      group.sum++; // and the last stays the last: (a*){1000}
+      group.sum++; // the last part stays: (a*){1000}
     } else {
       group.last = sizeOf(token, perOdd);
       group.sum += group.last;
@@ -41,7 +41,7 @@ export function regexSize(pattern: string): number {
 
 function sizeOf(token: string, perOdd: number): number {
   if (token.length === 1 || token.startsWith("\\Q")) return token.length;
-  // Beyond ASCII a range may hold thousands of characters; so does what an escape stands for.
+  // Beyond ASCII a range or an escape can stand for thousands of characters.
   const odd = token.match(/[^\0-\x7f]|\\[pPx]/gu)?.length ?? 0;
   return token.length + odd * perOdd;
 }

@@ -1,15 +1,15 @@
-// Which of many lists of resources have one in common, without comparing each with each. Pure. Invariant: what it costs grows with the
-// pairs of API groups and resources that were put in. Used by the rules over a whole VirtualApp; reads whatever shape it is given.
+// Finds overlaps between many lists of resources without comparing every two of them. Pure. Invariant: the cost is linear in the pairs of
+// API groups and resources; any shape of value is read. Called by virtual-app-rules.ts.
 import { WILDCARD } from "./resource-match.ts";
 import { fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 export interface ResourceIndex<T> {
   add(resources: readonly unknown[], item: T): void;
-  /** The item that was added first of those with a resource that these could match too. */
+  /** Of the items that have a resource in common with these, the one that was added first. */
   firstOverlap(resources: readonly unknown[]): T | undefined;
 }
 
-/** Stands for "some group" or "some resource", which no name is. */
+/** Stands for "some group" or "some resource". It is not a valid name. */
 const SOME = "?";
 
 export function createResourceIndex<T>(): ResourceIndex<T> {
@@ -33,7 +33,7 @@ export function createResourceIndex<T>(): ResourceIndex<T> {
   };
 }
 
-/** How many pairs of an API group and a resource these are. */
+/** The number of pairs of an API group and a resource. */
 export function pairCount(resources: unknown): number {
   return itemsOf(resources).reduce<number>((sum, each) => {
     return sum + stringsOf(fieldAt(each, "apiGroups")).length * stringsOf(fieldAt(each, "resources")).length;

@@ -9,11 +9,11 @@ const problems = (match: unknown) => {
 const match = (apiGroups: string[], resources: string[]) => ({ apiGroups, resources });
 
 describe("resource match", () => {
-  it("takes groups, the core group and wildcards", () => {
+  it("accepts groups, the core group and wildcards", () => {
     expect(problems(match(["", "apps", "example.com", "*"], ["pods", "*"]))).toEqual([]);
   });
 
-  it("refuses a kind in place of a resource, and a subresource with what to write", () => {
+  it("refuses a kind instead of a resource, and a subresource with the name to write instead", () => {
     expect(problems(match([""], ["Pods"]))).toEqual([
       expect.stringContaining('resources[0]: "Pods": must be a plural resource name'),
     ]);

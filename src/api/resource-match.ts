@@ -1,4 +1,4 @@
-// Which resources a rule speaks of: API groups and plural resource names, "*" for all. Shared by every kind with rules.
+// The schema of a rule's resources: API groups and plural resource names. Used by every kind with rules.
 import { z } from "zod";
 import type { Immutable } from "./immutable.ts";
 
@@ -12,7 +12,7 @@ const apiGroupSchema = z
     error: 'must be an API group such as "apps", "" for the core group, or "*" for all',
   });
 
-// No slash: a subresource has the owner of its object.
+// No slash: a subresource belongs to its object.
 const resourceSchema = z
   .string()
   .max(63)
@@ -25,14 +25,13 @@ export const resourceMatchSchema = z.strictObject({
     .array(resourceSchema)
     .min(1)
     .max(64)
-    .describe('Plural resource names, for example "pods"; "*" stands for all. Subresources go with their resource.'),
+    .describe('Plural resource names, for example "pods"; "*" stands for all. Subresources are included.'),
 });
 
 export type ResourceMatch = Immutable<z.output<typeof resourceMatchSchema>>;
 
 function resourceMessage(name: string): string {
   const parent = name.split("/")[0] ?? "";
-  if (name.includes("/"))
-    return `must not name a subresource, which has the owner of its object: write ${JSON.stringify(parent)}`;
+  if (name.includes("/")) return `must not name a subresource, which belongs to its object: write ${JSON.stringify(parent)}`;
   return 'must be a plural resource name in lower case such as "pods", or "*" for all';
 }

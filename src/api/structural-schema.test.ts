@@ -4,7 +4,7 @@ import { celRules, listMap } from "./extensions.ts";
 import { toStructuralSchema } from "./structural-schema.ts";
 
 describe("structural schema", () => {
-  it("carries descriptions and drops what only zod knows", () => {
+  it("keeps descriptions and drops keywords that only zod has", () => {
     const schema = z.strictObject({ a: z.string().max(3).optional().describe("The a."), b: z.looseObject({}) });
     expect(toStructuralSchema(schema)).toEqual({
       type: "object",
@@ -13,7 +13,7 @@ describe("structural schema", () => {
     });
   });
 
-  it("names the format of integers and leaves their natural bounds out", () => {
+  it("names the format of integers and drops the bounds of the type", () => {
     const schema = z.object({ big: z.int(), count: z.int().min(0).max(2_147_483_647), port: z.int().min(1).max(65_535) });
     expect(toStructuralSchema(schema).properties).toEqual({
       big: { type: "integer", format: "int64" },
@@ -22,7 +22,7 @@ describe("structural schema", () => {
     });
   });
 
-  it("makes maps, enums, dates and lists", () => {
+  it("converts maps, enums, dates and lists", () => {
     const schema = z.object({
       labels: z.record(z.string().max(3), z.string().max(9)),
       kind: z.enum(["A", "B"]),
@@ -62,7 +62,7 @@ describe("structural schema", () => {
     });
   });
 
-  it("makes what has a default or a fallback optional", () => {
+  it("makes fields with a default or a fallback optional", () => {
     const schema = z.object({ a: z.string().default("x"), b: z.string().optional().catch(undefined) });
     expect(toStructuralSchema(schema)).toEqual({
       type: "object",
@@ -70,7 +70,7 @@ describe("structural schema", () => {
     });
   });
 
-  it("refuses what a CRD cannot say, with the place", () => {
+  it("refuses a schema that a CRD cannot express, and names the place", () => {
     const union = z.object({ list: z.array(z.object({ a: z.union([z.string(), z.int()]) })) });
     expect(() => toStructuralSchema(union)).toThrow("converting the schema at $.list[].a");
     expect(() => toStructuralSchema(z.object({ a: z.string().nullable() }))).toThrow("converting the schema at $.a");

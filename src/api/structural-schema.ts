@@ -1,9 +1,9 @@
-// zod schema -> the OpenAPI v3 dialect of CustomResourceDefinitions ("structural schema"): a type everywhere, no $ref, and
-// no additionalProperties beside properties, since the API server itself prunes what is unknown. Pure; called by crd.ts.
+// Converts a zod schema to the structural schema of a CustomResourceDefinition. Pure. Invariant: every node has a type, there is no $ref,
+// and no additionalProperties beside properties, since the API server prunes unknown fields. Called by crd.ts.
 import { z } from "zod";
 import { MeshError } from "../base/errors.ts";
 
-/** The part of apiextensions/v1 JSONSchemaProps that is written here. */
+/** The part of apiextensions/v1 JSONSchemaProps that is in use. */
 export interface StructuralSchema {
   readonly type: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly description?: string;
@@ -16,10 +16,10 @@ export interface StructuralSchema {
 
 /**
  * Converts a zod schema. Descriptions and x-kubernetes-* keywords come from `.describe()` and `.meta()`.
- * @throws MeshError `SCHEMA_NOT_STRUCTURAL` for what a CRD cannot say, for example a union
+ * @throws MeshError `SCHEMA_NOT_STRUCTURAL` for a schema that a CRD cannot express, for example a union
  */
 export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
-  // The input form: a field with a default or a fallback is optional for who writes the object.
+  // The input form: a field with a default or a fallback is optional for the writer of the object.
   const json = z.toJSONSchema(schema, {
     target: "openapi-3.0",
     io: "input",
@@ -29,21 +29,21 @@ export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
   return structural(json, "$");
 }
 
-/** Takes out what zod writes and a CRD must not carry. */
+/** Removes keywords that zod writes and a CRD must not have. */
 function simplify(json: z.core.JSONSchema.BaseSchema): void {
-  // false from strict objects, {} from loose ones: pruning and the API server do the first, the second says nothing.
+  // false for strict objects, {} for loose ones: the API server does the first by pruning, and the second has no effect.
   if (typeof json.additionalProperties !== "object" || Object.keys(json.additionalProperties).length === 0) {
     delete json.additionalProperties;
   }
-  // zod's own expression for dates is long; the format is what Kubernetes checks.
+  // zod's own pattern for dates is long, and Kubernetes checks the format.
   if (json.format === "date-time") delete json.pattern;
   if (json.type === "integer") nameIntegerFormat(json);
 }
 
-/** Largest int32, the bound of Kubernetes' counts and ports. */
+/** The largest int32, the bound of counts and ports in Kubernetes. */
 export const MAX_INT32 = 2_147_483_647;
 
-/** The format says what the two natural bounds would say. */
+/** Replaces the bounds of an integer type by its format. */
 function nameIntegerFormat(json: z.core.JSONSchema.BaseSchema): void {
   json.format ??= json.maximum !== undefined && json.maximum <= MAX_INT32 ? "int32" : "int64";
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
@@ -57,7 +57,7 @@ const KEYWORDS = new Set(
 );
 const TYPES = new Set<unknown>(["object", "array", "string", "integer", "number", "boolean"]);
 
-/** Copies what a CRD may carry, in a stable order, and refuses the rest. */
+/** Copies the keywords that a CRD may have, in a stable order, and refuses any other. */
 function structural(json: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string): StructuralSchema {
   if (typeof json !== "object" || !isType(json.type)) throw notStructural(path, "has no single type");
   for (const keyword of Object.keys(json)) {

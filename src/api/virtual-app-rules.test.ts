@@ -15,8 +15,8 @@ describe("names", () => {
   it("of subsets and of rules must be unique", () => {
     const route = { subRules: [regexRule("a"), regexRule("b"), regexRule("a")] };
     expect(problems({ route, subsets: [subset("v2", "a"), subset("v2", "b")] })).toEqual([
-      'spec.route.subRules[2].name: "a": is the name of spec.route.subRules[0] already',
-      'spec.subsets[1].name: "v2": is the name of spec.subsets[0] already',
+      'spec.route.subRules[2].name: "a": is already the name of spec.route.subRules[0]',
+      'spec.subsets[1].name: "v2": is already the name of spec.subsets[0]',
     ]);
   });
 });
@@ -29,10 +29,10 @@ describe("routeRules", () => {
     ]);
   });
 
-  it("that are near to nothing are answered with what there is", () => {
+  it("without a near rule are answered with a list of the rules", () => {
     const route = { subRules: ["a1", "b1", "c1", "d1", "e1", "f1"].map(regexRule) };
     expect(problems({ route, subsets: [subset("v2", "something")] })).toEqual([
-      'spec.subsets[0].routeRules[0]: "something": no such subRule; known are "a1", "b1", "c1", "d1", "e1" and others',
+      'spec.subsets[0].routeRules[0]: "something": no such subRule; the names are "a1", "b1", "c1", "d1", "e1" and others',
     ]);
     expect(problems({ route: {} })).toEqual([
       'spec.subsets[0].routeRules[0]: "canary-eu": no such subRule; spec.route.subRules is empty',
@@ -42,19 +42,19 @@ describe("routeRules", () => {
   it("belong to one subset, once", () => {
     const route = { subRules: [regexRule("a")] };
     expect(problems({ route, subsets: [subset("v1", "a", "a"), subset("v2", "a")] })).toEqual([
-      'spec.subsets[0].routeRules[1]: "a": is listed in this subset already, at spec.subsets[0].routeRules[0]',
-      'spec.subsets[1].routeRules[0]: "a": belongs to another subset already, at spec.subsets[0].routeRules[0]; a subRule belongs to one subset only',
+      'spec.subsets[0].routeRules[1]: "a": is already listed in this subset, at spec.subsets[0].routeRules[0]',
+      'spec.subsets[1].routeRules[0]: "a": already belongs to another subset, at spec.subsets[0].routeRules[0]; a subRule belongs to one subset only',
     ]);
   });
 });
 
 describe("lock names", () => {
-  it("may stand in both forms when they agree", () => {
+  it("may be set in both fields if they are equal", () => {
     const controller = { leaderElectionName: "shop", leaderElection: { lockName: "shop" } };
     expect(problems({ configuration: { controller } })).toEqual([]);
   });
 
-  it("must not differ", () => {
+  it("must not differ between the two fields between the two fields between the two fields", () => {
     const controller = { leaderElectionName: "shop", leaderElection: { lockName: "stall" } };
     expect(problems({ configuration: { controller } })).toEqual([
       'spec.configuration.controller.leaderElection.lockName: "stall": differs from spec.configuration.controller.leaderElectionName "shop"; both name the same lock, so set one of them',
@@ -79,7 +79,7 @@ describe("lock names", () => {
 describe("object selectors of a subset", () => {
   const withMatches = (...match: unknown[]) => problems({ route: { subRules: [{ name: "canary-eu", match }] } });
 
-  it("may have one term, of any operator", () => {
+  it("may have one term with any operator", () => {
     expect(withMatches(objects({ tier: "gold" }, deployments))).toEqual([]);
     const objectSelector = { matchExpressions: [{ key: "tier", operator: "NotIn", values: ["a", "b"] }] };
     expect(withMatches({ objectSelector, resources: deployments })).toEqual([]);
@@ -99,14 +99,14 @@ describe("object selectors of a subset", () => {
     expect(withMatches(objects({ tier: "gold" }, deployments), objects({ region: "eu" }, pods))).toEqual([]);
   });
 
-  it("are free in rules that no subset uses and in global limits", () => {
+  it("have no such limits in rules without a subset and in globalLimits", () => {
     const several = objects({ tier: "gold", region: "eu" }, deployments);
     const route = { globalLimits: [several], subRules: [regexRule("canary-eu"), { name: "spare", match: [several] }] };
     expect(problems({ route })).toEqual([]);
   });
 });
 
-describe("a resource that labels divide", () => {
+describe("a resource that is partitioned by label", () => {
   const subRules = (...matches: Record<string, unknown>[]) => ({
     route: {
       subRules: [
@@ -117,29 +117,29 @@ describe("a resource that labels divide", () => {
     subsets: [subset("gold", "canary-eu"), subset("v2", "by-name")],
   });
 
-  it("must not be divided by namespaces too, by a term that lists it or one that lists none", () => {
+  it("must not be assigned by namespace too, by a term that lists it or a term without resources", () => {
     expect(problems(subRules({ namespaceRegex: "a", resources: workloads }))).toEqual([
-      "spec.route.subRules[0].match[0].objectSelector: divides by labels what spec.route.subRules[1].match[0] divides by namespaces, which lists some of the same resources: take them out there, or here; a resource is divided by one of both",
+      "spec.route.subRules[0].match[0].objectSelector: partitions by label a resource that spec.route.subRules[1].match[0] assigns by namespace; remove the common resources from one of the terms",
     ]);
     expect(problems(subRules({ namespaceSelector: {} }))).toEqual([
-      "spec.route.subRules[0].match[0].objectSelector: divides by labels what spec.route.subRules[1].match[0] divides by namespaces, which lists no resources and so is about all: list the resources that it is about there, or here; a resource is divided by one of both",
+      "spec.route.subRules[0].match[0].objectSelector: partitions by label a resource that spec.route.subRules[1].match[0] assigns by namespace; that term lists no resources, so it applies to all: list its resources",
     ]);
     expect(problems(subRules({ namespaceRegex: "a", resources: [{ apiGroups: ["*"], resources: ["*"] }] }))).toHaveLength(1);
   });
 
-  it("may be so beside others that namespaces divide, and inside of any limit", () => {
+  it("may exist beside resources that are assigned by namespace, and within any limit", () => {
     const spec = subRules({ namespaceRegex: "a", resources: pods });
     const globalLimits = [{ namespaceRegex: "b" }, objects({ region: "eu", zone: "a" }, deployments)];
     expect(problems({ ...spec, route: { ...spec.route, globalLimits } })).toEqual([]);
   });
 
-  it("is divided by the rules that a subset uses, no other", () => {
+  it("is partitioned only by rules that a subset uses", () => {
     const spec = subRules({ namespaceRegex: "a" });
     expect(problems({ ...spec, subsets: [subset("gold", "canary-eu")] })).toEqual([]);
   });
 });
 
-describe("what validation costs", () => {
+describe("the cost of validation", () => {
   let reads = 0;
   /** A list of resources that counts how often it is looked at. */
   const counted = (name: string) => [
@@ -165,14 +165,14 @@ describe("what validation costs", () => {
     expect(problems({ route, subsets: [subset("a", ...names(0, 32)), subset("b", ...names(32, 32))] })).toEqual([]);
     expect(reads).toBeLessThan(20 * 2_048);
   });
-  it("ends where more pairs of groups and resources are listed than anybody lists", () => {
+  it("is bounded for a large number of pairs of groups and resources", () => {
     const many = { apiGroups: ["a", "b", "c", "d"], resources: Array.from({ length: 64 }, (_, index) => `r${index}`) };
     const route = { subRules: rules(8, () => ({ namespaceRegex: "(", resources: [many] })) };
     expect(problems({ route, subsets: [subset("a", "none")] })).toEqual([
-      'spec.route.subRules: lists 65536 pairs of an API group and a resource in all, of 32768 allowed; "*" stands for all',
+      'spec.route.subRules: lists 65536 pairs of an API group and a resource in total, of 32768 allowed; use "*" for all',
     ]);
   });
-  it("compiles no regular expression that becomes large, nor any if they do together", () => {
+  it("compiles no large regular expression, and none if all together are large", () => {
     const compile = vi.spyOn(RE2JS, "compile");
     const large = { namespaceRegex: "(?:abcdefghijkl){1000}" };
     expect(problems({ route: { globalLimits: [large], subRules: [regexRule("canary-eu")] } })).toEqual([
@@ -184,12 +184,12 @@ describe("what validation costs", () => {
     compile.mockClear();
     const route = { subRules: rules(128, () => ({ namespaceRegex: "((a{1,10}){1,10}){1,10}" })) };
     expect(problems({ route, subsets: [subset("a", "r0")] })).toEqual([
-      expect.stringMatching(/^spec\.route: every namespaceRegex together, .* of 65536 allowed$/),
+      expect.stringMatching(/^spec\.route: all namespaceRegex together, .* of 65536 allowed$/),
     ]);
     expect(compile).not.toHaveBeenCalled();
     compile.mockRestore();
   });
-  it("ends after a hundred problems, and looks for no further ones", () => {
+  it("is bounded by a hundred problems", () => {
     const bad = Array.from({ length: 64 }, (_, index) => subset(`s${index}`, ...names(index * 32, 32)));
     const known = Array.from({ length: 128 }, (_, index) => regexRule(`x${index}${"y".repeat(55)}`));
     const found = problems({ route: { subRules: known }, subsets: bad });

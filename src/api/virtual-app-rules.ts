@@ -1,6 +1,6 @@
-// What must hold between the fields of a VirtualApp's spec: unique names, rules that exist and belong to one subset, lock
-// names that agree and fit, and object selectors that can be negated. Runs on specs with other faults too (see rule.ts). Invariant: what
-// they cost grows with the size of the spec and no faster; what would cost more is refused first.
+// The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each, valid lock names, object
+// selectors that can be negated. Invariant: the cost is linear in the spec, and a larger spec is refused first; the rules also run on
+// specs with other problems (see rule.ts). Called by virtual-app.ts.
 import type { CelRule } from "./extensions.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
@@ -10,16 +10,16 @@ import { createResourceIndex } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 import { boundedWork } from "./virtual-app-bounds.ts";
 
-/** What to do about a field that cannot be changed. */
+/** The advice for a field that cannot be changed. */
 export const MAKE_ANEW = "delete this VirtualApp, wait until it is gone, create it again";
 
 type Path = readonly (string | number)[];
 
-// The lock's name in either of its forms, in CEL; "" if it has none.
+// The lock's name in CEL, from either field; "" if there is none.
 const lockIn = (spec: string) =>
   `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
 
-/** What of it the API server checks itself, so that it holds without a webhook too; without the nearest match, though. */
+/** The rules that the API server checks itself, so that they hold without the webhook too. Their messages name no nearest match. */
 export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
     rule: "!has(self.subsets) || self.subsets.all(s, s.routeRules.all(r, has(self.route) && has(self.route.subRules) && self.route.subRules.exists(x, x.name == r)))",
@@ -37,13 +37,13 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
     fieldPath: ".configuration",
   },
   {
-    // Pods would go on under the old name while others begin under the new one. The form may change, and the first name may come.
+    // Running pods would keep the old name while new pods use the new one. The field may change, and a first name may be set.
     rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
     message: `the name of the operator's lock cannot be changed once it is set: ${MAKE_ANEW}`,
   },
 ];
 
-/** Every rule over several fields of a spec. */
+/** Checks all rules over several fields of a spec. */
 export function* specRules(spec: unknown): Iterable<Finding> {
   yield* boundedWork(spec);
   yield* uniqueNames(spec, ["route", "subRules"]);
@@ -52,7 +52,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   yield* lockForms(spec);
   yield* lockLengths(spec);
   yield* negatableSelectors(spec);
-  yield* mixedDivisions(spec);
+  yield* mixedPartitions(spec);
 }
 
 function* uniqueNames(spec: unknown, at: readonly string[]): Iterable<Finding> {
@@ -62,7 +62,7 @@ function* uniqueNames(spec: unknown, at: readonly string[]): Iterable<Finding> {
     if (typeof name !== "string") continue;
     const earlier = first.get(name);
     if (earlier === undefined) first.set(name, [...at, index]);
-    else yield { path: [...at, index, "name"], value: name, message: `is the name of ${specPath(earlier)} already` };
+    else yield { path: [...at, index, "name"], value: name, message: `is already the name of ${specPath(earlier)}` };
   }
 }
 
@@ -86,12 +86,12 @@ const MAX_LISTED = 5;
 function suggestion(name: string, known: readonly string[]): string {
   if (known.length === 0) return "; spec.route.subRules is empty";
   const listed = known.slice(0, MAX_LISTED).map(quote);
-  return didYouMean(name, known) || `; known are ${listed.join(", ")}${known.length > MAX_LISTED ? " and others" : ""}`;
+  return didYouMean(name, known) || `; the names are ${listed.join(", ")}${known.length > MAX_LISTED ? " and others" : ""}`;
 }
 
 function usedTwice(earlier: Path, subset: number): string {
-  if (earlier[1] === subset) return `is listed in this subset already, at ${specPath(earlier)}`;
-  return `belongs to another subset already, at ${specPath(earlier)}; a subRule belongs to one subset only`;
+  if (earlier[1] === subset) return `is already listed in this subset, at ${specPath(earlier)}`;
+  return `already belongs to another subset, at ${specPath(earlier)}; a subRule belongs to one subset only`;
 }
 
 const LOCK_FORMS = [["leaderElectionName"], ["leaderElection", "lockName"]] as const;
@@ -129,14 +129,14 @@ function* lockLengths(spec: unknown): Iterable<Finding> {
   };
 }
 
-/** An objectSelector of a subset, with the resources that it is about. */
+/** An objectSelector of a subset, with the resources that it applies to. */
 interface ObjectRule {
   readonly path: Path;
   readonly terms: number;
   readonly resources: readonly unknown[];
 }
 
-/** The default subset sees what no other subset selects: the negation of each selector, which must be one term to have one. */
+/** The default subset sees the objects that no other subset selects: each selector is negated, and only a single term has a negation. */
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
   for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
@@ -157,10 +157,10 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
 }
 
 /**
- * A resource is divided by namespaces or by labels: with both, a subset would own what one label selector cannot say, and an object
- * that leaves it could not be told from one that never was in it.
+ * A resource is assigned by namespace or partitioned by label. With both, no single label selector could express what a subset owns, and
+ * an object that leaves the subset would look like one that was never in it.
  */
-function* mixedDivisions(spec: unknown): Iterable<Finding> {
+function* mixedPartitions(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
   const used = itemsOf(fieldAt(spec, "subsets")).flatMap((subset) => takeMatches(matches, subset));
   const byNamespaces = createResourceIndex<Match & { readonly isForAll: boolean }>();
@@ -174,11 +174,11 @@ function* mixedDivisions(spec: unknown): Iterable<Finding> {
     const other = byNamespaces.firstOverlap(resources);
     if (other === undefined) continue;
     const advice = other.isForAll
-      ? "which lists no resources and so is about all: list the resources that it is about there"
-      : "which lists some of the same resources: take them out there";
+      ? "that term lists no resources, so it applies to all: list its resources"
+      : "remove the common resources from one of the terms";
     yield {
       path,
-      message: `divides by labels what ${specPath(other.path)} divides by namespaces, ${advice}, or here; a resource is divided by one of both`,
+      message: `partitions by label a resource that ${specPath(other.path)} assigns by namespace; ${advice}`,
     };
   }
 }
@@ -216,7 +216,7 @@ function matchesByRule(spec: unknown): Map<string, Match[]> {
   return matches;
 }
 
-/** Those of a subset's rules, taken out: a rule belongs to one subset, and what another one says of it is refused elsewhere. */
+/** The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and another use is refused elsewhere. */
 function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
   return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
     const own = matches.get(name) ?? [];

@@ -15,7 +15,7 @@ import {
 const selector = { matchLabels: { component: "shop" } };
 
 describe("the type VirtualApp", () => {
-  it("is the one that the schema infers, readonly to the bottom", () => {
+  it("is the inferred type of the schema, deeply readonly", () => {
     expectTypeOf<z.output<typeof virtualAppSchema>>().toExtend<VirtualApp>();
     expectTypeOf<VirtualApp["spec"]>().toEqualTypeOf<VirtualAppSpec>();
     expectTypeOf<NonNullable<VirtualAppSpec["subsets"]>>().toEqualTypeOf<readonly Subset[]>();
@@ -26,19 +26,19 @@ describe("the type VirtualApp", () => {
     }>();
   });
 
-  it("is a Kubernetes object with Kubernetes' selectors", () => {
+  it("is a Kubernetes object with Kubernetes selectors", () => {
     expectTypeOf<VirtualApp>().toExtend<KubeObject>();
     expectTypeOf<VirtualAppSpec["selector"]>().toExtend<LabelSelector>();
   });
 });
 
 describe("validateVirtualApp", () => {
-  it("returns a good object as it came, with metadata that the schema does not list", () => {
+  it("returns a valid object unchanged, with metadata that the schema does not list", () => {
     const object = { ...sampleVirtualApp(), metadata: { name: "shop", managedFields: [{ manager: "kubectl" }] } };
     expect(validateVirtualApp(object)).toEqual({ ok: true, value: object });
   });
 
-  it("takes the smallest object, without route and subsets", () => {
+  it("accepts the smallest object, without route and subsets", () => {
     expect(problemsOf({ ...sampleVirtualApp(), spec: { selector } })).toEqual([]);
   });
 
@@ -79,7 +79,7 @@ describe("validateVirtualApp", () => {
     ]);
   });
 
-  it("refuses a lock name that is no object name, and a user agent that is no header", () => {
+  it("refuses an invalid lock name, and a user agent that cannot be a header", () => {
     const configuration = {
       controller: { leaderElectionName: "Shop_Lock" },
       restConfigOverrides: { userAgentOrPrefix: "a\r\nb" },
@@ -90,13 +90,13 @@ describe("validateVirtualApp", () => {
     ]);
   });
 
-  it("refuses a name that does not fit into the label of injected pods", () => {
+  it("refuses a name that is too long for the label of injected pods", () => {
     expect(problemsOf({ ...sampleVirtualApp(), metadata: { name: "n".repeat(64) } })).toEqual([
       expect.stringContaining("must have at most 63 characters"),
     ]);
   });
 
-  it("says what is missing of an object that is none of ours", () => {
+  it("lists the missing fields of any other object", () => {
     expect(problemsOf({})).toEqual([
       'apiVersion: required: must be "ctrlmesh.kruise.io/v1alpha1"',
       'kind: required: must be "VirtualApp"',
@@ -106,7 +106,7 @@ describe("validateVirtualApp", () => {
     expect(problemsOf(null)).toEqual(["must be an object, not null"]);
   });
 
-  it("keeps a status of an older version, whatever it holds", () => {
+  it("keeps a status of an older version, with any content", () => {
     const old = { routeVersion: 3, conditions: [], podsOfThePast: [1, 2] };
     expect(validateVirtualApp({ ...sampleVirtualApp(), status: old })).toMatchObject({
       ok: true,
@@ -118,7 +118,7 @@ describe("validateVirtualApp", () => {
     });
   });
 
-  it("never throws, whatever it is given", () => {
+  it("never throws, for any input", () => {
     const json = fc.jsonValue({ maxDepth: 6 }).filter((value) => value !== undefined);
     const anywhere = fc.constantFrom("selector", "configuration", "route", "subsets");
     fc.assert(
@@ -130,7 +130,7 @@ describe("validateVirtualApp", () => {
     );
   });
 
-  it("never throws on a good object with one part replaced", () => {
+  it("never throws on a valid object with one part replaced", () => {
     const whole = JSON.stringify(sampleVirtualApp());
     const leaves = whole.match(/"[^"]*"(?=[,\]}])/g) ?? [];
     fc.assert(
@@ -141,14 +141,14 @@ describe("validateVirtualApp", () => {
     );
   });
 
-  it("answers at once for an object that is nested without end", () => {
+  it("answers without delay for a deeply nested object", () => {
     const deep = JSON.parse(`${'{"spec":'.repeat(5_000)}1${"}".repeat(5_000)}`);
     expect(problemsOf(deep).length).toBeGreaterThan(0);
   });
 });
 
 describe("lockNameOf", () => {
-  it("reads either form, the newer first", () => {
+  it("reads either field, leaderElectionName first", () => {
     expect(lockNameOf({ selector, configuration: { controller: { leaderElectionName: "a" } } })).toBe("a");
     expect(lockNameOf({ selector, configuration: { controller: { leaderElection: { lockName: "b" } } } })).toBe("b");
     expect(

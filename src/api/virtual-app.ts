@@ -1,5 +1,5 @@
-// VirtualApp: one operator, its subsets, and the rules that say which subset owns what. Read by the manager (which compiles
-// it into route tables), the admission webhook and the command line. Rules over several fields: virtual-app-rules.ts.
+// The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into route tables; admission
+// validates it. Rules over several fields are in virtual-app-rules.ts.
 import { z } from "zod";
 import { virtualAppAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
@@ -15,32 +15,32 @@ import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 import { MAKE_ANEW, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
 
-// Bounds: generous for people, small enough for the API server's estimate of what the CEL rules cost (it multiplies the
-// first three; twice the product is refused by Kubernetes 1.36).
+// Bounds: generous for users, small enough for the API server's estimate of the cost of the CEL rules (the product of the first three;
+// Kubernetes 1.36 refuses twice that).
 const MAX_SUBSETS = 64;
 const MAX_ROUTE_RULES = 32;
 const MAX_SUB_RULES = 128;
 const MAX_MATCHES = 32;
 
 const subRuleSchema = z.strictObject({
-  name: dnsLabelSchema.describe("Name of the rule, by which one subset refers to it."),
+  name: dnsLabelSchema.describe("Name of the rule, for routeRules."),
   match: z
     .array(matchLimitSelectorSchema)
     .min(1)
     .max(MAX_MATCHES)
-    .describe("Terms; a namespace that one of them matches is in the rule."),
+    .describe("Terms. The rule contains the namespaces that at least one term matches."),
 });
 
 const subsetSchema = z.strictObject({
-  name: subsetNameSchema.describe("Name of the subset; it is the suffix of the subset's lock."),
+  name: subsetNameSchema.describe("Name of the subset, and suffix of its lock. `default` is reserved."),
   labels: withRules(labelsSchema.meta({ minProperties: 1, maxProperties: MAX_LABELS }), labelsRequired).describe(
-    "Labels of the subset's pods. A pod belongs to the first subset whose labels it has all of, else to the default subset.",
+    "Labels of the subset's pods. A pod belongs to the first subset with labels that the pod all has, else to the default subset.",
   ),
   routeRules: z
     .array(z.string().min(1).max(63))
     .min(1)
     .max(MAX_ROUTE_RULES)
-    .describe("Names of the rules whose namespaces the subset owns. A rule belongs to one subset only."),
+    .describe("Names of subRules. The subset owns the namespaces of these rules. A rule belongs to one subset only."),
 });
 
 const controllerSchema = z
@@ -48,12 +48,12 @@ const controllerSchema = z
     leaderElectionName: dnsSubdomainSchema
       .optional()
       .describe(
-        "Name of the operator's leader-election lock. Each subset gets a lock NAME---SUBSET of its own. Cannot be changed once it is set.",
+        "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. It cannot be changed once it is set.",
       ),
     leaderElection: z
       .strictObject({ lockName: dnsSubdomainSchema.optional().describe("Name of the operator's leader-election lock.") })
       .optional()
-      .describe("Older form of leaderElectionName."),
+      .describe("Old name of leaderElectionName."),
   })
   .meta(
     celRules({
@@ -70,8 +70,8 @@ const configurationSchema = z.strictObject({
         .string()
         .max(1024)
         .regex(/^\//, { error: "must be an absolute path" })
-        .describe("Directory in the operator's container with tls.crt and tls.key of its webhook server."),
-      port: z.int().min(1).max(65_535).describe("Port that the operator's webhook server listens on."),
+        .describe("Directory in the operator's container that has tls.crt and tls.key of its webhook server."),
+      port: z.int().min(1).max(65_535).describe("Port of the operator's webhook server."),
     })
     .optional()
     .describe("The operator's own admission webhook server."),
@@ -80,14 +80,14 @@ const configurationSchema = z.strictObject({
       userAgentOrPrefix: z
         .string()
         .max(256)
-        .regex(/^[ -~]*$/, { error: "must be printable ASCII, since it goes into a header" })
+        .regex(/^[ -~]*$/, { error: "must be printable ASCII, since it is sent in a header" })
         .optional()
         .describe(
-          "Replaces the User-Agent of the operator's requests; one that ends with \"/\" is put in front of it. The API server's audit log shows it.",
+          "Replaces the User-Agent of the operator's requests, or precedes it if it ends with \"/\". It is in the API server's audit log.",
         ),
     })
     .optional()
-    .describe("What the proxy changes in the operator's requests."),
+    .describe("Changes that the proxy makes to the operator's requests."),
 });
 
 const routeSchema = z.strictObject({
@@ -95,13 +95,13 @@ const routeSchema = z.strictObject({
     .array(matchLimitSelectorSchema)
     .max(MAX_MATCHES)
     .optional()
-    .describe("Limits for all pods of the app: what is outside of one of them belongs to no subset."),
+    .describe("Limits for all pods of the app: an object outside any of the limits belongs to no subset."),
   subRules: z
     .array(subRuleSchema)
     .max(MAX_SUB_RULES)
     .optional()
     .meta(listMap("name"))
-    .describe("Named rules for subsets to refer to."),
+    .describe("Named rules. Subsets refer to them in routeRules."),
   onLoss: z
     .enum(["Restart", "InPlace", "Resync"])
     .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
@@ -113,15 +113,19 @@ const routeSchema = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "True keeps every namespace with its present owner, whatever the rules say, and restarts no pod; only new namespaces go by the rules. What has begun to move is finished.",
+      "True keeps every namespace with its present owner and restarts no pod; the rules apply to new namespaces only. A handover that has begun is completed.",
     ),
-  subsetPublicResources: z.array(resourceMatchSchema).max(32).optional().describe("Resources that every subset sees whole."),
+  subsetPublicResources: z
+    .array(resourceMatchSchema)
+    .max(32)
+    .optional()
+    .describe("Shared resources: every subset sees all of their objects and may write them."),
   subsetDefaultOnlyUserAgents: z
     .array(z.string().min(1).max(256))
     .max(64)
     .optional()
     .describe(
-      "User agents that are served in the default subset only. In every other subset such a caller owns nothing: its lists are empty, its watches idle, everything else is forbidden, but for the leader-election lock. An entry is the whole User-Agent as the operator sends it; `*` stands for any characters, as in `foo-operator/*` or `*/gc-controller`.",
+      "User agents that only the default subset serves. In every other subset their lists are empty, their watches get no events, and all other requests for objects are forbidden, except for the leader-election lock. An entry is the whole User-Agent that the operator sends; `*` stands for any characters, as in `foo-operator/*` or `*/gc-controller`.",
     ),
 });
 
@@ -129,22 +133,24 @@ const virtualAppSpecSchema = withRules(
   z
     .strictObject({
       selector: nonEmptySelector({ rule: "self == oldSelf", message: `cannot be changed: ${MAKE_ANEW}` }).describe(
-        "The operator's pods, in the namespace of this object. Must not be empty, and cannot be changed.",
+        "Selects the operator's pods, in the namespace of this object. It must not be empty, and cannot be changed.",
       ),
-      configuration: configurationSchema.optional().describe("What the mesh must know of the operator."),
-      route: routeSchema.optional().describe("The rules by which namespaces and objects are given to subsets."),
+      configuration: configurationSchema.optional().describe("Properties of the operator."),
+      route: routeSchema.optional().describe("Rules that assign namespaces and objects to subsets."),
       subsets: z
         .array(subsetSchema)
         .max(MAX_SUBSETS)
         .optional()
         .meta(listMap("name"))
-        .describe("Groups of the operator's pods, in order: the first that fits wins. All other pods are the default subset."),
+        .describe(
+          "Groups of the operator's pods, in order: a pod belongs to the first one that matches. Pods that match none form the default subset.",
+        ),
     })
     .meta(celRules(...SPEC_CEL_RULES)),
   specRules,
 );
 
-/** The name is also the value of the label that injected pods carry. */
+/** The name is also the value of a label on injected pods, so it has at most 63 characters. */
 const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), virtualAppAnnotations);
 
 export const virtualAppSchema = z
@@ -152,22 +158,25 @@ export const virtualAppSchema = z
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("VirtualApp"),
     metadata: metadataSchema,
-    spec: virtualAppSpecSchema.describe("What the app is and how it is divided."),
-    // A status that this version cannot read is no status; the manager writes it anew.
-    status: appStatusSchema.optional().catch(undefined).describe("What the manager last saw. Written by the manager only."),
+    spec: virtualAppSpecSchema.describe("The operator, its subsets, and what they own."),
+    // A status that this version cannot read counts as none; the manager writes it again.
+    status: appStatusSchema
+      .optional()
+      .catch(undefined)
+      .describe("The state that the manager last saw. Only the manager writes it."),
   })
-  .describe("VirtualApp divides one operator into subsets of pods and says which subset owns which namespaces.");
+  .describe("VirtualApp divides the pods of one operator into subsets, and assigns namespaces to them.");
 
 export type VirtualApp = Immutable<z.output<typeof virtualAppSchema>>;
 export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
 export type Subset = Immutable<z.output<typeof subsetSchema>>;
 
-/** The object if it is a good VirtualApp, else every problem it has. Takes anything and never throws. */
+/** The object if it is a valid VirtualApp, else all its problems. Takes anything and never throws. */
 export function validateVirtualApp(object: unknown): ValidationResult<VirtualApp> {
   return validate(virtualAppSchema, object);
 }
 
-/** The name of the operator's lock in either form, or "" if it has none. */
+/** The name of the operator's lock, from either field; "" if there is none. */
 export function lockNameOf(spec: VirtualAppSpec): string {
   const controller = spec.configuration?.controller;
   return controller?.leaderElectionName ?? controller?.leaderElection?.lockName ?? "";
@@ -190,37 +199,42 @@ export const virtualAppKind: KindDefinition = {
     {
       name: "Ready",
       type: "string",
-      description: "Whether the app is accepted, in sync and complete.",
+      description: "Status of the condition Ready.",
       jsonPath: conditionPath("Ready", "status"),
     },
-    { name: "Reason", type: "string", description: "Why, in one word.", jsonPath: conditionPath("Ready", "reason") },
-    { name: "Proxies", type: "integer", description: "Pods of the app that carry a proxy.", jsonPath: ".status.proxies.total" },
+    { name: "Reason", type: "string", description: "Reason, as one word.", jsonPath: conditionPath("Ready", "reason") },
+    { name: "Proxies", type: "integer", description: "Pods of the app with a proxy.", jsonPath: ".status.proxies.total" },
     {
       name: "Synced",
       type: "integer",
       description: "Proxies that enforce the newest route.",
       jsonPath: ".status.proxies.synced",
     },
-    { name: "Namespaces", type: "integer", description: "Namespaces that the app sees.", jsonPath: ".status.namespaces.total" },
+    {
+      name: "Namespaces",
+      type: "integer",
+      description: "Namespaces within the limits of the app.",
+      jsonPath: ".status.namespaces.total",
+    },
     {
       name: "Moving",
       type: "integer",
-      description: "Namespaces that change their owner at the moment.",
+      description: "Namespaces that change their owner.",
       jsonPath: ".status.namespaces.moving",
     },
     {
       name: "Waiting-For",
       type: "string",
-      description: "Pod that has been waited for longest.",
+      description: "Pod with the longest wait of the handover.",
       jsonPath: ".status.handover.waitingOn[0].pod",
     },
-    { name: "Why", type: "string", description: "What it waits for.", jsonPath: ".status.handover.waitingOn[0].reason" },
+    { name: "Why", type: "string", description: "Reason of that wait.", jsonPath: ".status.handover.waitingOn[0].reason" },
     AGE_COLUMN,
     { name: "Route", type: "integer", description: "Version of the route.", jsonPath: ".status.routeVersion", priority: 1 },
     {
       name: "Message",
       type: "string",
-      description: "Why, in a sentence.",
+      description: "Reason, as a sentence.",
       jsonPath: conditionPath("Ready", "message"),
       priority: 1,
     },

@@ -14,8 +14,6 @@ import {
   subjectOf,
 } from "./x509.ts";
 
-export { canSign } from "./x509.ts";
-
 /** A certificate with its private key, both as PEM (the key in PKCS #8). */
 export interface KeyCertificate {
   readonly certPem: string;

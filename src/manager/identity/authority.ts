@@ -1,9 +1,10 @@
 // The CA that signs in this replica and the CAs that are trusted, wherever they are kept. managed-ca.ts and provided-ca.ts are the
 // sources; mesh-identity.ts and certifier.ts sign with it. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { canSign, type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
+import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
 import { MeshError } from "../../base/errors.ts";
 import { readCertificates, splitPem } from "../../base/pem.ts";
+import { canSign } from "../../base/x509.ts";
 
 export interface Authority {
   readonly signer: KeyCertificate;

@@ -38,14 +38,14 @@ export interface NackMessage extends AckMessage {
 
 export interface ReportMessage {
   readonly leader: boolean;
-  readonly lock: LockReviewMessage | null;
+  readonly lock: LockAccessMessage | null;
   /** Namespaces whose requests wait for their owner. */
   readonly held?: number;
   /** Writes that delay an ACK. */
   readonly drainingWrites?: number;
 }
 
-export interface LockReviewMessage {
+export interface LockAccessMessage {
   readonly lockName: string;
   readonly resource: string;
   readonly deniedVerbs: readonly string[];

@@ -7,7 +7,7 @@ import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/layers/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/layers/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import type { GateKeeper, LockReview } from "../../src/proxy/session/session.ts";
+import type { GateKeeper, LockAccess } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
@@ -46,7 +46,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
   enforcer.enforce(routes(1, {}, more));
   const clock = createFakeClock();
   const leader: boolean[] = [];
-  const reviews: (LockReview | null)[] = [];
+  const reports: (LockAccess | null)[] = [];
   const session = {
     get current() {
       return enforcer.current;
@@ -55,7 +55,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     beginWrite: enforcer.beginWrite,
     beginHold: enforcer.beginHold,
     setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
-    setLockReview: (review: LockReview | null) => void reviews.push(review),
+    setLockAccess: (access: LockAccess | null) => void reports.push(access),
   };
   const upstream = fakeUpstream(answer);
   const gate = createLockGate(clock, NO_KEEPER);
@@ -69,5 +69,5 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
   const sent = () => upstream.calls.at(-1);
   const sentText = () => Buffer.from(sent()?.body as Uint8Array).toString("utf8");
   const sentBody = () => JSON.parse(sentText());
-  return { enforcer, clock, leader, reviews, upstream, handler, send, refusal, sent, sentText, sentBody };
+  return { enforcer, clock, leader, reports, upstream, handler, send, refusal, sent, sentText, sentBody };
 }

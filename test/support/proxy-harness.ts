@@ -88,7 +88,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
     setLeader: () => undefined,
-    setLockReview: () => undefined,
+    setLockAccess: () => undefined,
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,

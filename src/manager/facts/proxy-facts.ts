@@ -1,6 +1,6 @@
 // What the manager knows about one proxy. The registry of proxies makes it; plan, status and restart read it.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { LockReviewMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { PodKey } from "./pod-key.ts";
 
 /** What is known about one proxy. */
@@ -25,7 +25,7 @@ export interface ProxyFacts {
   /** Writes under way there that delay its acknowledgement. */
   readonly drainingWrites: number;
   /** What the API server said about the operator's use of its renamed lock; null while the proxy has not told. */
-  readonly lock: LockReviewMessage | null;
+  readonly lock: LockAccessMessage | null;
 }
 
 /** What is known about the proxy of a pod; undefined if it has not registered to this manager. */

@@ -1,10 +1,10 @@
 // What is known about one proxy, and how a registration and an acknowledgement change it. Pure. Invariant: facts only get narrower by what
 // the proxy itself has said. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { LockReviewMessage, RegistrationMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage, RegistrationMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
 import type { SnapshotDelta } from "../../wire/snapshot-delta.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { acceptedReview } from "./lock-report.ts";
+import { acceptedLockAccess } from "./lock-report.ts";
 import type { TableInterner } from "./table-interner.ts";
 
 /** The sending side of one proxy's stream. */
@@ -40,7 +40,7 @@ export interface ProxyState {
   leader: boolean;
   held: number;
   drainingWrites: number;
-  lock: LockReviewMessage | null;
+  lock: LockAccessMessage | null;
 }
 
 export interface Outstanding {
@@ -114,7 +114,7 @@ export function takeReport(state: ProxyState, { leader, lock, held = 0, draining
   state.leader = leader;
   state.held = held;
   state.drainingWrites = drainingWrites;
-  state.lock = acceptedReview(lock);
+  state.lock = acceptedLockAccess(lock);
 }
 
 /** The proxy has been sent something else meanwhile, and is to have again what it acknowledged last. */

@@ -1,25 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
-import type { LockReviewMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
-const review = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockReviewMessage> = {}): LockReviewMessage => ({
+const access = (lockName: string, deniedVerbs: string[] = [], more: Partial<LockAccessMessage> = {}): LockAccessMessage => ({
   lockName,
   resource: "leases.coordination.k8s.io",
   deniedVerbs,
   reason: "",
   ...more,
 });
-const proxy = (lock: LockReviewMessage | null, leader = false) => proxyFacts({ lock, leader });
+const proxy = (lock: LockAccessMessage | null, leader = false) => proxyFacts({ lock, leader });
 const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>
   lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
 
 describe("LockPermitted is False", () => {
   it("when a subset's pods are denied, with the rules that their Role lacks", () => {
     expect(
-      verdict([pod("a", ""), pod("c", "v2")], { "shop/c": proxy(review("lock---v2", ["get", "create", "update"])) }),
+      verdict([pod("a", ""), pod("c", "v2")], { "shop/c": proxy(access("lock---v2", ["get", "create", "update"])) }),
     ).toEqual({
       status: "False",
       reason: "LockDenied",
@@ -33,8 +33,8 @@ describe("LockPermitted is False", () => {
 
   it("of the core group with an empty group, with the API server's reason, and with the number of further subsets", () => {
     const { message } = verdict([pod("c", "v2"), pod("d", "v3")], {
-      "shop/c": proxy(review("lock---v2", ["update"], { resource: "configmaps", reason: "no rule" })),
-      "shop/d": proxy(review("lock---v3", ["get"])),
+      "shop/c": proxy(access("lock---v2", ["update"], { resource: "configmaps", reason: "no rule" })),
+      "shop/d": proxy(access("lock---v3", ["get"])),
     });
     expect(message).toContain('{"apiGroups":[""],"resources":["configmaps"],"resourceNames":["lock---v2"],"verbs":["update"]}');
     expect(message).toContain('in namespace "shop" (no rule);');
@@ -42,7 +42,7 @@ describe("LockPermitted is False", () => {
   });
 
   it("though another pod of the subset leads: the next renewal may be the last", () => {
-    const proxies = { "shop/c": proxy(review("lock---v2", ["update"])), "shop/d": proxy(review("lock---v2"), true) };
+    const proxies = { "shop/c": proxy(access("lock---v2", ["update"])), "shop/d": proxy(access("lock---v2"), true) };
     expect(verdict([pod("c", "v2"), pod("d", "v2")], proxies).status).toBe("False");
   });
 });
@@ -58,7 +58,7 @@ describe("LockPermitted is Unknown", () => {
   });
 
   it("while what was said is about the lock of the subset before", () => {
-    expect(verdict([pod("c", "v2")], { "shop/c": proxy(review("lock---v1", ["get"])) }).status).toBe("Unknown");
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v1", ["get"])) }).status).toBe("Unknown");
   });
 });
 
@@ -71,7 +71,7 @@ it("what was said before stands while a manager that has just begun has not hear
 
 describe("LockPermitted is True", () => {
   it("when the API server allows it, or a pod leads already", () => {
-    expect(verdict([pod("c", "v2")], { "shop/c": proxy(review("lock---v2")) })).toEqual({
+    expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v2")) })).toEqual({
       status: "True",
       reason: "Permitted",
       message: 'the operator may use "lock---v2"',

@@ -3,7 +3,7 @@
 // knows NAME only: without this, users would find that out by a canary that never leads.
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
-import type { LockReviewMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
@@ -26,7 +26,7 @@ interface SubsetLock {
   readonly lock: string;
   readonly namespace: string;
   /** What a pod was denied. */
-  readonly denied: LockReviewMessage | undefined;
+  readonly denied: LockAccessMessage | undefined;
   readonly permitted: boolean;
   /** A proxy of it has registered. */
   readonly heard: boolean;
@@ -67,19 +67,19 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
     const before = bySubset.get(subset) ?? { subset, lock, namespace, denied: undefined, permitted: false, heard: false };
     const known = factsOf(podKey(pod));
     // What was said of the lock of a subset that the pod was in before says nothing about this one.
-    const review = known?.lock?.lockName === lock ? known.lock : undefined;
-    const isDenied = review !== undefined && review.deniedVerbs.length > 0;
+    const access = known?.lock?.lockName === lock ? known.lock : undefined;
+    const isDenied = access !== undefined && access.deniedVerbs.length > 0;
     bySubset.set(subset, {
       ...before,
-      denied: before.denied ?? (isDenied ? review : undefined),
-      permitted: before.permitted || (review !== undefined && !isDenied) || known?.leader === true,
+      denied: before.denied ?? (isDenied ? access : undefined),
+      permitted: before.permitted || (access !== undefined && !isDenied) || known?.leader === true,
       heard: before.heard || known !== undefined,
     });
   }
   return [...bySubset.values()];
 }
 
-function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedVerbs, reason }: LockReviewMessage): string {
+function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedVerbs, reason }: LockAccessMessage): string {
   const [name = "", ...group] = resource.split(".");
   const place = { apiGroups: [group.join(".")], resources: [name] };
   const named = deniedVerbs.filter((verb) => verb !== "create");

@@ -16,7 +16,7 @@ function layerNames(): string[] {
   metrics.stop();
   const session = Object.assign(createEnforcer(), {
     setLeader: () => undefined,
-    setLockReview: () => undefined,
+    setLockAccess: () => undefined,
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,

@@ -115,7 +115,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       metrics.leader.set(value ? 1 : 0);
       reporter.tell({ leader: value });
     },
-    setLockReview: (review) => reporter.tell({ lock: review }),
+    setLockAccess: (lock) => reporter.tell({ lock }),
     get lockBefore() {
       return lock.before;
     },

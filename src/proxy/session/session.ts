@@ -3,7 +3,7 @@
 // no longer allows has finished.
 import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
-import type { LockReviewMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage } from "../../wire/messages.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -49,8 +49,8 @@ export interface Backlog {
   onBacklogChange(listener: () => void): () => void;
 }
 
-/** What the API server says about the operator's use of its lock under the name upstream. */
-export type LockReview = LockReviewMessage;
+/** Whether the operator may use its lock under the name upstream, as the API server's answers show. */
+export type LockAccess = LockAccessMessage;
 
 /** The writes of a pod whose lock has another name upstream than before are held up. */
 export interface ClosedGate {
@@ -89,6 +89,6 @@ export interface ManagerContact {
 export interface LeaderSink {
   /** Whether this pod holds its subset's lock. Equal values are ignored. */
   setLeader(leader: boolean): void;
-  /** Whether its operator may use that lock; null while nobody knows. */
-  setLockReview(review: LockReview | null): void;
+  /** Whether the operator may use that lock; null while that is not known. */
+  setLockAccess(access: LockAccess | null): void;
 }

@@ -32,7 +32,7 @@ async function setup(script: Script) {
     beginWrite: session.beginWrite,
     beginHold: session.beginHold,
     setLeader: (value: boolean) => void leader.push(value),
-    setLockReview: () => undefined,
+    setLockAccess: () => undefined,
   };
   const api = await startFakeApi(script);
   stops.push(() => api.close());

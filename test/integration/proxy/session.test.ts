@@ -264,7 +264,7 @@ describe("a proxy's session", () => {
     await eventually(() => manager.streams.length === 1);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
     const locks = () => manager.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
-    session.setLockReview(lock);
+    session.setLockAccess(lock);
     session.setLeader(true);
     await eventually(() => locks().length === 2);
     expect(locks()).toMatchObject([
@@ -273,7 +273,7 @@ describe("a proxy's session", () => {
     ]);
     manager.streams.at(-1)?.end();
     await eventually(() => locks().length === 3);
-    session.setLockReview(null);
+    session.setLockAccess(null);
     await eventually(() => locks().length === 4);
     expect(locks().slice(2)).toMatchObject([
       { leader: true, lock },

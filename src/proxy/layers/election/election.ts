@@ -11,8 +11,8 @@ import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { asSource } from "../../http/byte-source.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { LeaderSink, Session } from "../../session/session.ts";
+import { type AccessTracker, createAccessTracker } from "./access-tracker.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
-import { createLockAccess, type LockAccess } from "./lock-access.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
 import type { LockGate } from "./lock-gate.ts";
 import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-names.ts";
@@ -30,7 +30,7 @@ interface LockInForce {
   readonly name: string;
   readonly leader: LeaderTracker;
   /** Undefined where the lock keeps the operator's name. */
-  readonly access: LockAccess | undefined;
+  readonly access: AccessTracker | undefined;
 }
 
 /** Makes the layer. */
@@ -46,7 +46,7 @@ export function election({ session, gate, clock, log }: ElectionDeps): Layer {
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
-    const access = name === snapshot.lockName ? undefined : createLockAccess({ lockName: name, sink: session, log });
+    const access = name === snapshot.lockName ? undefined : createAccessTracker({ lockName: name, sink: session, log });
     inForce = { name, leader: createLeaderTracker(leading, clock), access };
     return inForce;
   };

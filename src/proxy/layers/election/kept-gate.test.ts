@@ -31,7 +31,7 @@ function startProcess(lockBefore?: StoredLock) {
     keepLease: (leaseMs: number | undefined) => void leases.push(leaseMs),
   };
   const gate = createLockGate(clock, keeper);
-  const session = Object.assign(enforcer, { setLeader: () => undefined, setLockReview: () => undefined });
+  const session = Object.assign(enforcer, { setLeader: () => undefined, setLockAccess: () => undefined });
   const upstream = fakeUpstream(async ({ body, info }) =>
     info.verb === "get" && info.kind === "resource" && info.resource === "namespaces"
       ? jsonReply({ kind: "Namespace" })
@@ -192,7 +192,7 @@ describe("a write whose object is looked at first", () => {
   ] as const)("%s %s is judged by the gate again before it is sent", async (method, target, options, slow) => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
-    const session = Object.assign(enforcer, { setLeader: () => undefined, setLockReview: () => undefined });
+    const session = Object.assign(enforcer, { setLeader: () => undefined, setLockAccess: () => undefined });
     const gate = createLockGate(clock, NO_KEEPER);
     const looked = Promise.withResolvers<void>();
     const upstream = fakeUpstream(async (call) => {

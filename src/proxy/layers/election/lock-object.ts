@@ -9,8 +9,8 @@ import { withTarget } from "../../call/query.ts";
 import { askReadable, askUncompressed, readableEncoding } from "../../call/readable.ts";
 import type { ResourceCall } from "../../call/resource-call.ts";
 import type { Reply } from "../../http/handler.ts";
+import type { AccessTracker } from "./access-tracker.ts";
 import type { LeaderTracker } from "./leader-tracker.ts";
-import type { LockAccess } from "./lock-access.ts";
 import { type LockBody, requestBody, translatedObject, wholeReply } from "./lock-body.ts";
 import { isOnlySubset, renamePath, touchByName } from "./lock-names.ts";
 import { type LockRecord, NO_RECORD, readLockRecord } from "./lock-record.ts";
@@ -24,7 +24,7 @@ export interface LockCall {
   readonly rename: Rename | undefined;
   readonly leader: LeaderTracker;
   /** Undefined where nothing is renamed. */
-  readonly access: LockAccess | undefined;
+  readonly access: AccessTracker | undefined;
 }
 
 export async function createObject(lock: LockCall): Promise<Reply> {

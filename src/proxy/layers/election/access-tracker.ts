@@ -4,9 +4,9 @@
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
-import type { LeaderSink, LockReview } from "../../session/session.ts";
+import type { LeaderSink, LockAccess } from "../../session/session.ts";
 
-export interface LockAccess {
+export interface AccessTracker {
   /**
    * Takes the API server's answer to a request for the renamed lock.
    * @param message the message of its Status; "" if it has none
@@ -16,15 +16,15 @@ export interface LockAccess {
   end(): void;
 }
 
-export interface LockAccessOptions {
+export interface AccessTrackerOptions {
   /** NAME---SUBSET. */
   readonly lockName: string;
-  readonly sink: Pick<LeaderSink, "setLockReview">;
+  readonly sink: Pick<LeaderSink, "setLockAccess">;
   readonly log: Logger;
 }
 
 /** What is known of one kind of lock object. */
-type Access =
+type Sight =
   | { readonly kind: "unknown" }
   | { readonly kind: "allowed" }
   /** At least one verb is denied, with the authorizer's reason. */
@@ -36,7 +36,7 @@ interface Answer {
   readonly message: string;
 }
 
-const UNKNOWN: Access = { kind: "unknown" };
+const UNKNOWN: Sight = { kind: "unknown" };
 /** The order in which verbs are reported. */
 const VERBS = ["get", "create", "update", "patch", "list", "watch", "delete"] as const;
 /** The authorizer's own words (apiserver, responsewriters.Forbidden). Quotas and ending namespaces also answer 403, with others. */
@@ -44,16 +44,16 @@ const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 /** The reason goes into a condition. */
 const MAX_REASON_CHARS = 256;
 
-export function createLockAccess({ lockName, sink, log }: LockAccessOptions): LockAccess {
-  const known = new Map<string, Access>();
-  let reported: LockReview | null = null;
+export function createAccessTracker({ lockName, sink, log }: AccessTrackerOptions): AccessTracker {
+  const known = new Map<string, Sight>();
+  let reported: LockAccess | null = null;
   let isOver = false;
 
-  const report = (review: LockReview | null) => {
-    if (isSame(reported, review)) return;
-    logChange(log, reported, review);
-    reported = review;
-    sink.setLockReview(review);
+  const report = (access: LockAccess | null) => {
+    if (isSame(reported, access)) return;
+    logChange(log, reported, access);
+    reported = access;
+    sink.setLockAccess(access);
   };
   return {
     answered(info, status, message) {
@@ -61,7 +61,7 @@ export function createLockAccess({ lockName, sink, log }: LockAccessOptions): Lo
       if (isOver || info.verb === "deletecollection") return;
       const resource = resourceOf(info);
       known.set(resource, step(known.get(resource) ?? UNKNOWN, { verb: info.verb, status, message }));
-      report(worstOf([...known].map(([resource, access]) => reviewOf(lockName, resource, access))));
+      report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },
     end() {
       isOver = true;
@@ -70,7 +70,7 @@ export function createLockAccess({ lockName, sink, log }: LockAccessOptions): Lo
   };
 }
 
-function step(before: Access, { verb, status, message }: Answer): Access {
+function step(before: Sight, { verb, status, message }: Answer): Sight {
   // These come before, or instead of, the authorizer's decision.
   if (status === 401 || status === 429 || status >= 500) return before;
   const denied = new Map(before.kind === "denied" ? before.reasons : []);
@@ -92,33 +92,33 @@ function step(before: Access, { verb, status, message }: Answer): Access {
   return UNKNOWN;
 }
 
-function reviewOf(lockName: string, resource: string, access: Access): LockReview | null {
-  if (access.kind === "unknown") return null;
-  if (access.kind === "allowed") return { lockName, resource, deniedVerbs: [], reason: "" };
-  const denied = new Set(access.reasons.keys());
+function accessOf(lockName: string, resource: string, sight: Sight): LockAccess | null {
+  if (sight.kind === "unknown") return null;
+  if (sight.kind === "allowed") return { lockName, resource, deniedVerbs: [], reason: "" };
+  const denied = new Set(sight.reasons.keys());
   // An elector that may not get the lock tries nothing else, and a Role that lacks the name for get lacks it for update.
   if (denied.has("get") && !denied.has("patch")) denied.add("update");
   const deniedVerbs = VERBS.filter((verb) => denied.has(verb));
-  const [reason = ""] = deniedVerbs.flatMap((verb) => access.reasons.get(verb) ?? []);
+  const [reason = ""] = deniedVerbs.flatMap((verb) => sight.reasons.get(verb) ?? []);
   return { lockName, resource, deniedVerbs, reason };
 }
 
 // An operator may use two locks at once: a denied one counts more.
-function worstOf(reviews: readonly (LockReview | null)[]): LockReview | null {
-  const known = reviews.filter((review) => review !== null);
+function worstOf(accesses: readonly (LockAccess | null)[]): LockAccess | null {
+  const known = accesses.filter((access) => access !== null);
   return known.find(isDenied) ?? known[0] ?? null;
 }
 
-function isDenied(review: LockReview): boolean {
-  return review.deniedVerbs.length > 0;
+function isDenied(access: LockAccess): boolean {
+  return access.deniedVerbs.length > 0;
 }
 
-function isSame(a: LockReview | null, b: LockReview | null): boolean {
+function isSame(a: LockAccess | null, b: LockAccess | null): boolean {
   if (a === null || b === null) return a === b;
   return a.resource === b.resource && a.reason === b.reason && a.deniedVerbs.join() === b.deniedVerbs.join();
 }
 
-function logChange(log: Logger, before: LockReview | null, now: LockReview | null): void {
+function logChange(log: Logger, before: LockAccess | null, now: LockAccess | null): void {
   if (now === null) return;
   const { lockName, resource, deniedVerbs, reason } = now;
   if (isDenied(now)) {

@@ -27,23 +27,23 @@ function setup(allows: Rbac = () => true, more: Parameters<typeof setupElection>
   const create = () => election.send("POST", LEASES, jsonBody(lease("shop-lock")));
   const put = () => election.send("PUT", `${LEASES}/shop-lock`, jsonBody(lease("shop-lock")));
   const patch = () => election.send("PATCH", `${LEASES}/shop-lock`, jsonBody({ spec: {} }));
-  const reported = () => election.reviews.map((review) => review?.deniedVerbs.join() ?? "unknown");
+  const reported = () => election.reports.map((access) => access?.deniedVerbs.join() ?? "unknown");
   return { ...election, state, get, create, put, patch, reported };
 }
 
 describe("the report about a renamed lock", () => {
   it("is that the operator may use the lock, once, as soon as the API server answers with the lock", async () => {
-    const { get, put, reviews } = setup();
+    const { get, put, reports } = setup();
     await get();
     await put();
-    expect(reviews).toEqual([{ lockName: "shop-lock---blue", resource: RULE, deniedVerbs: [], reason: "" }]);
+    expect(reports).toEqual([{ lockName: "shop-lock---blue", resource: RULE, deniedVerbs: [], reason: "" }]);
   });
 
   it("has the denied verb and the authorizer's reason, once", async () => {
-    const { put, reviews } = setup(({ verb }) => verb !== "update");
+    const { put, reports } = setup(({ verb }) => verb !== "update");
     await put();
     await put();
-    expect(reviews).toEqual([{ lockName: "shop-lock---blue", resource: RULE, deniedVerbs: ["update"], reason: USER }]);
+    expect(reports).toEqual([{ lockName: "shop-lock---blue", resource: RULE, deniedVerbs: ["update"], reason: USER }]);
   });
 
   it("names update together with get: an elector that may not get the lock never comes to update it", async () => {
@@ -64,17 +64,17 @@ describe("the report about a renamed lock", () => {
 
   it("is read from protobuf too", async () => {
     const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
-    const { send, reviews } = setupElection({}, () => ({ status: 403, headers, body: encodeStatus("protobuf", forbidden()) }));
+    const { send, reports } = setupElection({}, () => ({ status: 403, headers, body: encodeStatus("protobuf", forbidden()) }));
     await send("GET", `${LEASES}/shop-lock`);
-    expect(reviews).toMatchObject([{ deniedVerbs: ["get", "update"], reason: USER }]);
+    expect(reports).toMatchObject([{ deniedVerbs: ["get", "update"], reason: USER }]);
   });
 
   it("has a reason that is short and in one line, since it goes into a condition", async () => {
-    const { get, reviews, state } = setup(() => false);
+    const { get, reports, state } = setup(() => false);
     state.why = `User "x"\n\u001b[31m\u2028${"r".repeat(60_000)}`;
     await get();
-    expect(reviews.at(-1)?.reason).toMatch(/^User "x" +\[31m +r+$/);
-    expect(reviews.at(-1)?.reason).toHaveLength(256);
+    expect(reports.at(-1)?.reason).toMatch(/^User "x" +\[31m +r+$/);
+    expect(reports.at(-1)?.reason).toHaveLength(256);
   });
 
   it("leaves a denied create out once the lock is there", async () => {
@@ -89,18 +89,18 @@ describe("the report about a renamed lock", () => {
   });
 
   it("says nothing while the lock is not there and no verb is denied", async () => {
-    const { get, reviews, state } = setup();
+    const { get, reports, state } = setup();
     state.exists = false;
     await get();
-    expect(reviews).toEqual([]);
+    expect(reports).toEqual([]);
   });
 
   it("is about the denied one of two locks that the operator uses at once", async () => {
-    const { get, reviews } = setup(({ resource }) => resource !== "endpoints");
+    const { get, reports } = setup(({ resource }) => resource !== "endpoints");
     await get(CONFIGMAPS);
     await get(ENDPOINTS);
     await get(CONFIGMAPS);
-    expect(reviews.map((review) => [review?.resource, review?.deniedVerbs.join()])).toEqual([
+    expect(reports.map((access) => [access?.resource, access?.deniedVerbs.join()])).toEqual([
       ["configmaps", ""],
       ["endpoints", "get,update"],
     ]);
@@ -122,24 +122,24 @@ describe("the report about a renamed lock", () => {
   });
 
   it("is not made of a deletecollection, which no elector needs", async () => {
-    const { send, reviews } = setup(() => false);
+    const { send, reports } = setup(() => false);
     await send("DELETE", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock`);
-    expect(reviews).toEqual([]);
+    expect(reports).toEqual([]);
   });
 
   it("is never made in the default subset, whose lock keeps its name", async () => {
-    const { get, reviews } = setup(() => false, { subset: "" });
+    const { get, reports } = setup(() => false, { subset: "" });
     await get();
-    expect(reviews).toEqual([]);
+    expect(reports).toEqual([]);
   });
 
   it("ends when the pod comes into another subset, and begins anew", async () => {
-    const { get, reviews, enforcer } = setup(pinned);
+    const { get, reports, enforcer } = setup(pinned);
     await get();
     enforcer.enforce(routes(2, {}, { subset: "green" }));
-    expect(reviews.at(-1)).toBeNull();
+    expect(reports.at(-1)).toBeNull();
     await get();
-    expect(reviews.at(-1)).toMatchObject({ lockName: "shop-lock---green" });
+    expect(reports.at(-1)).toMatchObject({ lockName: "shop-lock---green" });
   });
 });
 

@@ -1,5 +1,5 @@
-// `npm run build`: compiles src into dist/, without the tests, as the images carry it. `--out DIR` compiles elsewhere; the
-// folder `proto` must lie beside it, as it lies beside dist/.
+// `npm run build`: compiles src into dist/ without the tests, as the images contain it. `--out DIR` compiles to another folder,
+// beside which the folder `proto` must be, as it is beside dist/.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -11,7 +11,7 @@ const TSC = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.m
 
 const { values } = parseArgs({ options: { out: { type: "string", default: resolve(ROOT, "dist") } } });
 const out = resolve(values.out);
-rmSync(out, { recursive: true, force: true }); // files of sources that are gone must not be shipped
+rmSync(out, { recursive: true, force: true }); // files of deleted sources must not ship
 const { status } = spawnSync(process.execPath, [TSC, "-p", resolve(ROOT, "tsconfig.build.json"), "--outDir", out], {
   stdio: "inherit",
 });

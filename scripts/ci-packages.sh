@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Debian packages that the tests need and that a plain image may lack: network namespaces and the test node (test/support/node), the
-# processes of the demo, the environment of the Python clients. kubectl and Go are the machine's. Installs what is missing, as root on Debian or Ubuntu; elsewhere it does nothing, and the tests say what they miss.
+# Installs the Debian packages that the tests need and a plain image may lack: network namespaces, the test node
+# (test/support/node), the processes of the demo, and the environment of the Python clients. Needs root on Debian or Ubuntu;
+# elsewhere it does nothing, and the tests report what is missing. kubectl and Go are not installed.
 set -euo pipefail
 
 declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux [mount]=mount [ps]=procps [python3]=python3)
@@ -8,12 +9,12 @@ missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
-# Debian's python3 makes no virtual environment without this.
+# Debian's python3 needs this package for virtual environments.
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 if [ "${#missing[@]}" -eq 0 ]; then
   echo "nothing is missing"
 elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-  echo "missing, and cannot be installed here: ${missing[*]}"
+  echo "missing and not installable here: ${missing[*]}"
 else
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -q

@@ -1,5 +1,5 @@
-// Writes what is derived from the schemas: deploy/crds/<plural>.<group>.yaml, and the same as templates of the Helm chart.
-// `npm run generate` writes; with `--check` it only compares and exits 1 when a file is stale, missing or left over. The output
+// Writes the files that are derived from the schemas: deploy/crds/<plural>.<group>.yaml, and the same as templates of the Helm
+// chart. `npm run generate` writes; `--check` only compares and exits 1 if a file is stale, missing or left over. The output
 // depends on src/api alone.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const CHART_CRD_FOLDER = "charts/ctrlmesh/templates/crds/";
 const FOLDERS = [CRD_FOLDER, CHART_CRD_FOLDER];
 const HEADER = "# Written by scripts/generate.ts from the schemas in src/api; change those and run `npm run generate`.\n";
 
-/** All generated files as they must be, by their paths in the repository. */
+/** The right content of all generated files, by their paths in the repository. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const name of KIND_NAMES) {
@@ -24,8 +24,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return files;
 }
 
-// Templates and not Helm's folder crds/, which `helm upgrade` never touches. Deleted with the release only if that is asked for:
-// with a CRD all of its objects go.
+// Templates, not Helm's folder crds/, which `helm upgrade` never touches. The release deletes a CRD only if a value asks for it,
+// since all of its objects go with it.
 function chartTemplate(crd: string): string {
   const literal = crd.replaceAll("{{", '{{ "{{" }}');
   const annotations = "  annotations:\n    helm.sh/resource-policy: keep\n";
@@ -40,7 +40,7 @@ function splitAfter(text: string, pattern: RegExp): readonly [string, string] {
   return [text.slice(0, end), text.slice(end)];
 }
 
-/** Paths of the generated files that differ from what the schemas say, are missing, or should not be there. */
+/** The paths of generated files that are stale, missing or left over. */
 export async function staleFiles(): Promise<string[]> {
   const wanted = generatedFiles();
   const present = new Set<string>();

@@ -1,9 +1,9 @@
-// Performs a Dockerfile's steps into a folder, since no image engine or registry is at hand where this project is built: what an image
-// would hold beside its base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
+// Runs a Dockerfile's steps into a folder, for machines without an image engine or registry: the content of an image without its
+// base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
 //
-// Invariant: the same COPY and RUN, in the same order, from the same sources. Three things stand in. The base image is this machine
-// with the repository's Node. The first stage's `npm ci` has made this repository's own node_modules, which is linked. A RUN of the last
-// stage changes the base's system and is not performed, but reported (`notPerformed`).
+// It runs the same COPY and RUN, in the same order, from the same sources, with three replacements. The base image is this
+// machine with the repository's Node. The first stage's `npm ci` is this repository's own node_modules, which is linked. A RUN of
+// the last stage changes the base's system; it is only reported (`notPerformed`).
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
@@ -20,7 +20,7 @@ const RUN_TIMEOUT_MS = 5 * 60_000;
 export type ImageName = "proxy" | "manager";
 
 export interface ImageRoot {
-  /** Holds the image's paths, such as app/dist. */
+  /** The folder with the image's paths, such as app/dist. */
   readonly dir: string;
   readonly last: Stage;
   readonly notPerformed: readonly string[];
@@ -30,7 +30,7 @@ export function readImage(name: ImageName): Dockerfile {
   return readDockerfile(readFileSync(join(ROOT, `Dockerfile.${name}`), "utf8"));
 }
 
-/** The image's files; built once for each state of its sources. @throws Error with the output of the step that failed */
+/** The image's files, built once for each state of their sources. @throws Error with the output of the failed step */
 export async function buildImageRoot(name: ImageName): Promise<ImageRoot> {
   const { stages } = readImage(name);
   const last = stages.at(-1);
@@ -73,7 +73,7 @@ async function performStage(stage: Stage, root: string, roots: ReadonlyMap<strin
 function copy({ copy: what }: Step, cwd: string, roots: ReadonlyMap<string, string>): void {
   const { from, sources = [], destination = "" } = what ?? {};
   const origin = from === undefined ? ROOT : roots.get(from);
-  if (origin === undefined) throw new Error(`COPY --from=${from}: there is no such stage`);
+  if (origin === undefined) throw new Error(`COPY --from=${from}: the stage does not exist`);
   for (const source of sources) {
     const to = destination.endsWith("/") ? join(cwd, destination, source.split("/").at(-1) ?? "") : join(cwd, destination);
     mkdirSync(dirname(to), { recursive: true });
@@ -91,7 +91,7 @@ async function perform(command: string, cwd: string): Promise<void> {
   }
 }
 
-// An installation takes seconds and depends on the lock file and the command alone.
+// An installation takes seconds and depends only on the lock file and the command.
 async function installed(command: string, cwd: string): Promise<string> {
   const files = ["package.json", "package-lock.json"];
   const hash = createHash("sha256").update(command);
@@ -126,7 +126,7 @@ async function shell(command: string, cwd: string): Promise<void> {
   });
 }
 
-/** Moves what is complete to its place, if nobody has been faster. */
+/** Moves the complete folder to its place, unless another process was faster. */
 function publish(work: string, dir: string): void {
   try {
     renameSync(work, dir);

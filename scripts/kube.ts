@@ -1,5 +1,5 @@
 // `npm run kube`: starts a real control plane on free loopback ports, prints how to use it, and stops it at Ctrl-C.
-// Options: --dir DIR keeps the state; --controller-manager, --scheduler; --feature-gates A=true.
+// Options: --dir DIR keeps the state; --controller-manager; --scheduler; --feature-gates A=true.
 import { parseArgs } from "node:util";
 import { startKube } from "../test/support/kube.ts";
 
@@ -17,7 +17,7 @@ const starting = startKube({
   ...(values.dir === undefined ? {} : { dir: values.dir }),
   ...(values["feature-gates"] === undefined ? {} : { featureGates: values["feature-gates"] }),
 });
-// Ctrl-C while it starts: the control plane ends with its parent.
+// After Ctrl-C during the start the control plane ends with its parent.
 const kube = await Promise.race([starting, interrupted.promise]);
 if (kube === undefined) process.exit(130);
 process.stdout.write(`export KUBECONFIG=${kube.kubeconfig}\n`);

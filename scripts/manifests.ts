@@ -1,6 +1,6 @@
-// Writes deploy/ctrlmesh.yaml, for those who install without Helm: the namespace, and what the chart makes of its default values.
-// `--check` only compares. It needs Go, with which Helm is built (test/tools/helm), so it is no part of `npm run generate`;
-// test/e2e/chart.test.ts checks the file.
+// Writes deploy/ctrlmesh.yaml for installations without Helm: the namespace, and the chart with its default values. `--check`
+// only compares. It needs Go to build Helm (test/tools/helm), so `npm run generate` does not run it; test/e2e/chart.test.ts
+// checks the file.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
@@ -15,11 +15,11 @@ const HEADER = `# Controller Mesh without Helm: kubectl apply --server-side -f d
 const NAMESPACE = {
   apiVersion: "v1",
   kind: "Namespace",
-  // The manager needs no right that this does not give.
+  // The manager needs no right beyond these.
   metadata: { name: MESH_NAMESPACE, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
 };
 
-/** The file as it must be. */
+/** The right content of the file. */
 export async function plainManifests(): Promise<string> {
   return `${HEADER}---\n${stringify(NAMESPACE)}${await helmTemplate()}`;
 }

@@ -1,18 +1,18 @@
-// What the test runners say in their reports, added up. Pure. Invariant: a file or package that fails without any failed
-// test in it (it did not load, it crashed, its hook failed) counts as one failure, so that no failure can be lost.
+// Adds up the reports of the test runners. A file or package that fails without a failed test (it did not load, it crashed, its
+// hook failed) counts as one failure, so that no failure is lost. Pure; called by test.ts.
 import { stripVTControlCharacters } from "node:util";
 
 const MAX_WHY_CHARS = 600;
 
 export interface Results {
   readonly passed: number;
-  /** One line for each failure: where, and what. */
+  /** One line for each failure: its place and its reason. */
   readonly failures: readonly string[];
   /** Full names. */
   readonly skipped: readonly string[];
 }
 
-/** The JSON report of vitest (which has Jest's form), as far as it is read here. */
+/** The JSON report of vitest (in Jest's form), as far as it is read here. */
 export interface VitestReport {
   readonly testResults: readonly {
     readonly name: string;
@@ -69,18 +69,18 @@ export function goTestResults(events: Iterable<GoTestEvent>): Results {
   return { passed, failures, skipped };
 }
 
-/** A run that gave no results but failed. */
+/** A run that failed without results. */
 export function failure(why: string): Results {
   return { passed: 0, failures: [why], skipped: [] };
 }
 
 export interface SumOptions {
-  /** A skipped test is a failure, unless its full name is among `allowedSkips`. */
+  /** True to count a skipped test as a failure, unless `allowedSkips` has its full name. */
   readonly strict: boolean;
   readonly allowedSkips?: ReadonlySet<string>;
 }
 
-/** All results together; no test at all is a failure. */
+/** All results together. A run without any test is a failure. */
 export function sum(parts: readonly Results[], { strict, allowedSkips = new Set() }: SumOptions): Results {
   const passed = parts.reduce((total, part) => total + part.passed, 0);
   const failures = parts.flatMap((part) => part.failures);
@@ -100,12 +100,12 @@ export function summaryLine({ passed, failures, skipped }: Results): string {
   return `${passed} passed, ${failures.length} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`;
 }
 
-// "example.org/a [example.org/a.test]" is how a test variant of a package is called.
+// go test calls a test variant of a package "example.org/a [example.org/a.test]".
 function packageOf(importPath: string): string {
   return importPath.split(" ")[0] ?? importPath;
 }
 
-/** What the first failed expectation said, without its stack: who has only the end of a log is to know why, too. */
+/** The first failed expectation without its stack, so that the end of a log also shows the reason. */
 function why(messages: readonly string[] | null = []): string {
   const [said = ""] = messages?.[0]?.split(/\n\s+at /) ?? [];
   return said === "" ? "" : `: ${stripVTControlCharacters(said).slice(0, MAX_WHY_CHARS).replaceAll("\n", "\n    ")}`;

@@ -1,7 +1,7 @@
-// `npm test`: builds what the tests need, runs vitest and the tests of the Go programs, and ends with one line
-// "N passed, N failed" (", N skipped" if any). Invariant: the numbers come from the runners' reports; a runner that
-// crashes, gives no report or runs nothing is a failure. Arguments go to vitest, and then vitest is all that runs. With
-// CI=true a missing Go is a failure and so is every skipped test.
+// `npm test`: builds what the tests need, runs vitest and the tests of the Go programs, and ends with one line "N passed, N
+// failed" (", N skipped" if any). The numbers come from the runners' reports; a runner that crashes, has no report or runs no
+// test is a failure. Arguments go to vitest, which then runs alone. With CI=true a missing Go and every skipped test are
+// failures.
 import { GO_PROGRAMS, whyNoGo } from "../test/support/go-build.ts";
 import { hasKubeAssets } from "../test/support/kube-assets/folder.ts";
 import { ROOT } from "./run-command.ts";

@@ -1,4 +1,4 @@
-// The chart's alerts and dashboard ask for metrics by name: each must be one that the docs tell of, and the chart's version ours.
+// The chart's alerts and dashboard use metrics by name: the docs must describe each of them. The chart has the project's version.
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -17,18 +17,18 @@ const documented = readdirSync(new URL("docs/", ROOT))
 describe.each(["charts/ctrlmesh/files/alerts.yaml", "charts/ctrlmesh/files/dashboard.json"])("%s", (path) => {
   const names = read(path).match(/\b(?:ctrlmesh|workqueue|controller_runtime)_\w+/g) ?? [];
 
-  it("asks only for metrics that exist", () => {
+  it("uses only metrics that exist", () => {
     expect(names.length).toBeGreaterThan(5);
     const unknown = [...new Set(names)].filter((name) => {
       const base = name.replace(/_bucket$/, "");
-      // The proxy's names stand in a table without their prefix.
+      // A table has the proxy's names without their prefix.
       return ![base, `\`${base.replace(/^ctrlmesh_proxy_/, "")}\``].some((each) => documented.includes(each));
     });
     expect(unknown).toEqual([]);
   });
 });
 
-it("the alert about certificates goes by their lifetime: what the chart replaces stands in it", () => {
+it("the alert about certificates contains the lifetime that the chart replaces", () => {
   const [, limit = ""] = /replace "([^"]+)"/.exec(read("charts/ctrlmesh/templates/monitoring.yaml")) ?? [];
   const { groups } = parse(read("charts/ctrlmesh/files/alerts.yaml")) as {
     readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
@@ -55,7 +55,7 @@ it("chart, application and package have one version", () => {
   expect(parse(read("charts/ctrlmesh/Chart.yaml"))).toMatchObject({ version, appVersion: version });
 });
 
-it("the PodMonitor asks for a port that the sidecar has", () => {
+it("the PodMonitor uses a port that the sidecar has", () => {
   const [, name] =
     /- \{ port: ([a-z-]+), path: \/metrics, interval: \{\{ \.podMonitor/.exec(
       read("charts/ctrlmesh/templates/monitoring.yaml"),

@@ -1,4 +1,4 @@
-// Documents that lie are worse than none: the README's map names what is there and nothing else, and links lead somewhere.
+// The README's map lists exactly the existing folders, and links lead to existing targets.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,12 +7,12 @@ import { describe, expect, it } from "vitest";
 import { anchorsOf, linksOf, readTreeMap } from "../support/tree-map.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Paths of all files that are or will be committed, so without what is built. */
+/** The paths of all files that are or will be committed, without build results. */
 const FILES = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
   .split("\n")
   .filter((path) => path !== "" && existsSync(join(ROOT, path)));
 
-/** The folders of that depth that hold files. */
+/** The folders of that depth with files. */
 const foldersOf = (depth: number) => [
   ...new Set(
     FILES.map((path) => path.split("/")).flatMap((parts) => (parts.length > depth ? [parts.slice(0, depth).join("/")] : [])),
@@ -27,18 +27,18 @@ describe("the map of the tree in README.md", () => {
     expect(entries, "a fenced block with lines such as `src/base/    errors, clock, log`").toBeDefined();
   });
 
-  it("names every top-level folder, itself or one in it, and every folder of src", () => {
+  it("has every top-level folder, or a folder in it, and every folder of src", () => {
     const isNamed = (folder: string) => paths.some((path) => path === folder || path.startsWith(`${folder}/`));
     expect(foldersOf(1).filter((folder) => !isNamed(folder))).toEqual([]);
     const inSrc = foldersOf(2).filter((folder) => folder.startsWith("src/"));
     expect(inSrc.filter((folder) => !paths.includes(folder))).toEqual([]);
   });
 
-  it("names nothing that does not exist", () => {
+  it("has only paths that exist", () => {
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it("says of each what it is, and says folders with a slash", () => {
+  it("describes each path and ends folders with a slash", () => {
     expect((entries ?? []).filter(({ description }) => description === "")).toEqual([]);
     const folders = (entries ?? []).filter(
       ({ path }) => existsSync(join(ROOT, path)) && statSync(join(ROOT, path)).isDirectory(),

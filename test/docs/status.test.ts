@@ -1,5 +1,5 @@
-// docs/status.md says what every word of a status means and what to do: each has a heading there, so that the command line and
-// alerts can link to it.
+// docs/status.md explains every word of a status and what to do. Each word has a heading, so that the command line and alerts can
+// link to it.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { virtualAppKind } from "../../src/api/virtual-app.ts";
@@ -14,7 +14,7 @@ const anchors = anchorsOf(TEXT);
 const missing = (words: readonly string[]) => words.filter((word) => !anchors.has(word.toLowerCase()));
 
 describe("docs/status.md", () => {
-  it("has a heading for every condition and every reason that one may give", () => {
+  it("has a heading for every condition and every reason", () => {
     expect(missing(Object.keys(CONDITION_REASONS))).toEqual([]);
     expect(missing(Object.values(CONDITION_REASONS).flat())).toEqual([]);
   });
@@ -23,19 +23,19 @@ describe("docs/status.md", () => {
     expect(missing([...PHASES, ...WAIT_REASONS, ...EVENT_REASONS])).toEqual([]);
   });
 
-  it("has no heading of a word that nothing says", () => {
+  it("has no heading for a word that no status has", () => {
     const said = [...Object.keys(CONDITION_REASONS), ...Object.values(CONDITION_REASONS).flat(), ...PHASES, ...WAIT_REASONS];
     const known = new Set([...said, ...EVENT_REASONS].map((word) => word.toLowerCase()));
     const headings = [...TEXT.matchAll(/^### (.*)$/gm)].map(([, heading = ""]) => heading);
     expect(headings.filter((heading) => !known.has(heading.toLowerCase()))).toEqual([]);
   });
 
-  it("names every column", () => {
+  it("has every column", () => {
     const columns = virtualAppKind.columns.map(({ name }) => name.toUpperCase()).filter((name) => name !== "AGE");
     expect(columns.filter((name) => !TEXT.includes(`\n| ${name} `))).toEqual([]);
   });
 
-  it("names every metric of the manager", async () => {
+  it("has every metric of the manager", async () => {
     const metricsRegistry = createRegistry("manager", "0");
     createManagerMetrics({ metricsRegistry }).readFrom({
       registry: { pods: [], facts: () => undefined },

@@ -1,4 +1,4 @@
-// The VirtualApps in examples/ are valid, and each one in examples/invalid is refused with the words of its first line.
+// The VirtualApps in examples/ are valid, and each one in examples/invalid is refused with the message of its first line.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
@@ -27,7 +27,7 @@ describe("examples", () => {
     expect(shown).toContain(`\`\`\`yaml\n${read("install/virtualapp.yaml").replace(/^#.*\n/, "")}\`\`\`\n`);
   });
 
-  it("names the same lock in both forms", () => {
+  it("the two forms of the example name the same lock", () => {
     const locks = ["virtualapp-test-operator.yaml", "virtualapp-test-operator-lockname.yaml"].map((path) => {
       const result = validateVirtualApp(documents(read(path))[0]);
       return result.ok ? lockNameOf(result.value.spec) : undefined;
@@ -35,12 +35,12 @@ describe("examples", () => {
     expect(locks).toEqual(["test-operator", "test-operator"]);
   });
 
-  it("has the namespaces of the demo", () => {
+  it("the demo's files have its namespaces", () => {
     const names = documents(read("demo/namespaces.yaml")).map((each) => (each as { metadata: { name: string } }).metadata.name);
     expect(names).toEqual(["foo-system", "team-a", "team-b", "canary-eu", "team-c"]);
   });
 
-  it.each(invalid)("invalid/%s is refused for that one reason", (name) => {
+  it.each(invalid)("invalid/%s is refused only for the reason in its first line", (name) => {
     const text = read(`invalid/${name}`);
     const expected = /^# expect: (.+)\n/.exec(text)?.[1];
     expect(expected, "the first line says what is expected").toBeDefined();
@@ -48,7 +48,7 @@ describe("examples", () => {
     expect(problems).toEqual([expect.stringContaining(expected ?? "")]);
   });
 
-  it("shows at least the six faults that people make most", () => {
+  it("examples/invalid has at least six common mistakes", () => {
     expect(invalid).toEqual(
       expect.arrayContaining(
         ["empty-selector", "unknown-rule", "rule-used-twice", "bad-regex", "two-selector-kinds", "unknown-field"].map(

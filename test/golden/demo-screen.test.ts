@@ -1,4 +1,4 @@
-// How the demo's screen treats a terminal and everything else.
+// The demo's screen on a terminal and elsewhere.
 import { expect, it } from "vitest";
 import { createScreen } from "../../examples/demo/screen.ts";
 import type { Facts } from "../../examples/demo/view.ts";
@@ -27,7 +27,7 @@ function screenOf(isTTY: boolean, env: NodeJS.ProcessEnv = { TERM: "xterm" }) {
   return { screen, text: () => text, rows: () => text.match(/team-a .*/g) ?? [] };
 }
 
-it("elsewhere than on a terminal lines are only appended, and the table once, when it is settled", () => {
+it("without a terminal the screen appends lines, and the table once, when it is complete", () => {
   const { screen, text, rows } = screenOf(false);
   screen.show(facts(1));
   screen.say(["first"]);
@@ -40,7 +40,7 @@ it("elsewhere than on a terminal lines are only appended, and the table once, wh
   expect(text().endsWith("second\n")).toBe(true);
 });
 
-it("on a terminal the table is redrawn where it stands, and only when it differs", () => {
+it("on a terminal the screen redraws the table in its place, and only when it differs", () => {
   const { screen, text, rows } = screenOf(true);
   screen.show(facts(1));
   screen.show(facts(1));
@@ -51,7 +51,7 @@ it("on a terminal the table is redrawn where it stands, and only when it differs
   expect(text()).toContain(`${ESCAPE}[${height}A${ESCAPE}[J`);
 });
 
-it("on a terminal the story goes on above the table, and a settled table stays", () => {
+it("on a terminal new lines come above the table, and a complete table stays", () => {
   const { screen, text, rows } = screenOf(true);
   screen.show(facts(1));
   screen.say(["a sentence"]);
@@ -62,7 +62,7 @@ it("on a terminal the story goes on above the table, and a settled table stays",
   expect(text()).toBe(`${before}the next step\n`);
 });
 
-it("colours only on a terminal without NO_COLOR, and a dumb one is none", () => {
+it("the screen uses colours only on a terminal without NO_COLOR that is not dumb", () => {
   expect(screenOf(true).screen.paint("cyan", "x")).toContain(ESCAPE);
   expect(screenOf(true, { TERM: "xterm", NO_COLOR: "1" }).screen.paint("cyan", "x")).toBe("x");
   expect(screenOf(false).screen.paint("cyan", "x")).toBe("x");

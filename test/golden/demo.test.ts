@@ -1,4 +1,4 @@
-// The pure parts of the demo: what it shows (golden: demo/NAME.txt) and how it judges the audit log.
+// The pure parts of the demo: its output (golden: demo/NAME.txt) and its check of the audit log.
 // After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { describe, expect, it } from "vitest";
 import { type AuditEvent, type Expectation, judge, parseAudit } from "../../examples/demo/judge.ts";
@@ -28,7 +28,7 @@ describe("the view", () => {
 
   it("shows namespaces, locks and the VirtualApp", () => golden("facts", factLines(FACTS, plain, 104)));
 
-  it("shows a world in which there is nothing yet", () => {
+  it("shows an empty cluster", () => {
     const app = { name: "foo-operator", ready: "Unknown", converged: false, message: "" };
     return golden("nothing-yet", factLines({ app, namespaces: [], locks: [] }, plain, 104));
   });
@@ -38,12 +38,12 @@ describe("the view", () => {
     return golden("coloured", factLines({ ...FACTS, app }, marked, 104));
   });
 
-  it("cuts what does not fit a narrow terminal, so that a table keeps its number of lines", () => {
+  it("cuts lines for a narrow terminal, so that a table keeps its number of lines", () => {
     const app = { ...FACTS.app, message: "1 namespaces move: team-b waits for pod foo-operator-0" };
     return golden("narrow", factLines({ ...FACTS, app }, plain, 60));
   });
 
-  it("tells a step and wraps long sentences", () =>
+  it("shows a step and wraps long sentences", () =>
     golden("step", [
       ...stepLines(4, 5, "Namespace team-b moves", plain),
       ...noteLines(
@@ -66,7 +66,7 @@ describe("the view", () => {
     return golden("summary", summaryLines({ writes: 7, lockWrites: 9, bySubset, outside: [] }, plain, 104));
   });
 
-  it("names every write outside of the slice", () =>
+  it("lists every write outside the subset's namespaces", () =>
     golden(
       "summary-outside",
       summaryLines({ writes: 1, lockWrites: 0, bySubset: [], outside: ["p: update foos a/f"] }, plain, 104),
@@ -120,25 +120,25 @@ describe("the judge", () => {
     });
   });
 
-  it("finds a write in a namespace of another subset, or of nobody", () => {
+  it("finds a write in a namespace of another subset, or of none", () => {
     expect(outside(write("new", "a"))).toEqual(["new: update configmaps a/x"]);
     expect(outside(write("old", "unheard-of"))).toHaveLength(1);
   });
 
-  it("lets the next owner write from the relabelling on, and the one before it no more once it has", () => {
+  it("allows writes of the next owner from the relabelling on, and of the previous owner until then", () => {
     expect(outside(write("old", "b"), relabel, write("old", "b"), write("new", "b"))).toEqual([]);
     expect(outside(relabel, write("new", "b"), write("old", "b"))).toHaveLength(1);
     expect(outside(write("new", "b"), relabel)).toHaveLength(1);
   });
 
-  it("counts a subset's own lock apart; another's is outside", () => {
+  it("counts a subset's own lock separately; another subset's lock is outside", () => {
     const lease = (pod: string, name: string) => write(pod, "sys", { resource: "leases", name });
     expect(judge([lease("old", "lock"), lease("new", "lock---v2")], expectation)).toMatchObject({ lockWrites: 2, outside: [] });
     expect(outside(lease("new", "lock"))).toHaveLength(1);
     expect(outside(lease("old", "lock---v2"))).toHaveLength(1);
   });
 
-  it("leaves out reads, refused writes and everybody else", () => {
+  it("leaves out reads, refused writes and all other clients", () => {
     const others: AuditEvent = { ...relabel, objectRef: { resource: "foos", namespace: "a", name: "x" } };
     const events = [
       write("new", "a", { verb: "get" }),
@@ -154,7 +154,7 @@ describe("the judge", () => {
   });
 });
 
-it("the load of the machine is told where it may be the reason", () => {
+it("reports the load of the machine if it may be the reason", () => {
   expect(busyText(21.4, 2)).toBe(" (is this machine busy? load 21 on 2 cores)");
   expect(busyText(1.5, 2)).toBe("");
 });

@@ -1,6 +1,5 @@
-// Golden tests of the injection: name.in.yaml (a pod as admission sees it, VirtualApps, settings) -> name.out.yaml (what the webhook
-// answers). After a desired change: npx vitest run --project unit test/golden/injection.test.ts -u, and read the difference.
-
+// Golden tests of the injection: name.in.yaml (a pod as admission sees it, VirtualApps, settings) -> name.out.yaml (the webhook's
+// answer). After a desired change: npx vitest run --project unit test/golden/injection.test.ts -u, and read the difference.
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";

@@ -15,7 +15,7 @@ interface Input {
   readonly namespaces: readonly NamespaceFacts[];
   /** group/resource, "" for the core group */
   readonly resources: readonly string[];
-  /** Labels of objects, where rules are about them. */
+  /** Labels of objects, for rules on labels. */
   readonly objects?: readonly Labels[];
 }
 

@@ -6,7 +6,7 @@ export interface ProbeTarget {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
-  /** Keep every byte for `received`; default true. */
+  /** Keeps every byte for `received`; the default is true. */
   readonly keep?: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface ProbeAnswer {
   readonly body: Buffer;
 }
 
-/** A stream that stays open and keeps what it gets. */
+/** An open stream that records its bytes. */
 export interface ProbeStream {
   readonly status: number;
   readonly contentType: string;
@@ -26,7 +26,7 @@ export interface ProbeStream {
 
 export interface Probe {
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<ProbeAnswer>;
-  /** Bytes go as they are, anything else as JSON. */
+  /** Bytes are sent unchanged, other values as JSON. */
   send(
     method: "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
@@ -34,7 +34,7 @@ export interface Probe {
     headers?: Readonly<Record<string, string>>,
   ): Promise<ProbeAnswer>;
   stream(path: string, headers?: Readonly<Record<string, string>>): Promise<ProbeStream>;
-  /** Everything that was ever received, for searching. */
+  /** All received bytes, for searching. */
   received(): Buffer;
   close(): Promise<void>;
 }

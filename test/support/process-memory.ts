@@ -1,7 +1,7 @@
-// Memory and CPU time of another process, from Linux' /proc.
+// Memory and CPU time of another process, from Linux's /proc.
 import { readFileSync } from "node:fs";
 
-/** Resident set now and at its highest, in MB. */
+/** The resident set now and at its highest, in MB. */
 export function memoryOf(pid: number): { readonly rssMb: number; readonly peakMb: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const read = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? 0) / 1024;
@@ -10,7 +10,7 @@ export function memoryOf(pid: number): { readonly rssMb: number; readonly peakMb
 
 /** CPU time in user and system mode, in seconds. */
 export function cpuSecondsOf(pid: number): number {
-  // Fields 14 and 15 of proc(5) stat, in ticks of 10 ms; the name before them may hold spaces but ends with the last bracket.
+  // Fields 14 and 15 of proc(5) stat, in ticks of 10 ms. The name before them may contain spaces and ends with the last bracket.
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -1,5 +1,5 @@
-// The real proxy in this process, between a fake API server and a session that the test holds, with a plain HTTPS client.
-// `stop` fails if a socket is left anywhere: a leak in the proxy fails the test that made it.
+// The real proxy in this process, between a fake API server and a session that the test controls, with a plain HTTPS client.
+// `stop` fails if any socket is left, so a leak fails the test that caused it.
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -26,24 +26,24 @@ import { snapshot, table } from "./route-table.ts";
 const passThrough: Layer = (next) => next;
 
 export interface HarnessOptions {
-  /** The API server; `open` are the connections that it has. */
+  /** The API server. `open` are its connections. */
   readonly api: Pick<FakeApi, "url" | "open"> & { readonly ca: { readonly certPem: string } };
   readonly isolate?: Layer;
   readonly election?: Layer;
   readonly lockGate?: Layer;
-  /** False: the session has no snapshot. */
+  /** False if the session has no snapshot. */
   readonly hasSnapshot?: boolean;
   readonly drainMs?: number;
   readonly upstream?: ProxyDeps["upstream"];
   readonly traffic?: ProxyDeps["traffic"];
-  /** File with the CA that the proxy trusts; default the fake API's. */
+  /** The file with the CA that the proxy trusts; the default is the fake API's. */
   readonly apiCaFile?: string;
   readonly dataDir?: string;
   readonly log?: Logger;
   readonly accessLog?: boolean | string;
   /** Further flags, without their dashes. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** The clock of the certificate alone. */
+  /** The clock of the certificate only. */
   readonly identityClock?: Clock;
 }
 
@@ -60,20 +60,20 @@ export interface ProxyHarness {
   readonly apiCaFile: string;
   /** Keep-alive connections to the proxy. */
   readonly agent: Agent;
-  /** Fake session: `session.current` may be changed. */
+  /** The fake session. A test may change `session.current`. */
   readonly session: { current: Enforced | undefined };
-  /** Where `/debug/plans` reads the plans. */
+  /** The source of `/debug/plans`. */
   readonly plans: PlanLog;
-  /** Sends a request and reads the answer whole. Rejects if the answer breaks off. */
+  /** Sends a request and reads the whole answer. Rejects if the answer is truncated. */
   fetch(path: string, options?: RequestOptions & { readonly body?: Uint8Array }): Promise<Answer>;
-  /** Sends a request and resolves with the response, unread. */
+  /** Sends a request and resolves with the unread response. */
   open(path: string, options?: RequestOptions): Promise<IncomingMessage>;
-  /** Starts the drain and waits for its end. */
+  /** Starts the drain and waits until it ends. */
   drain(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** An app without rules: everything is this pod's. */
+/** An app without rules: this pod owns everything. */
 const UNDIVIDED = enforced(snapshot(table([], {})));
 
 /** Starts the proxy. */
@@ -187,7 +187,7 @@ function configFor(api: HarnessOptions["api"], dataDir: string, apiCaFile: strin
   return invocation.config;
 }
 
-/** The whole body; rejects if it breaks off. */
+/** The whole body. Rejects if it is truncated. */
 export async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk);

@@ -1,11 +1,11 @@
-// How the image runs the proxy: Node's flags and the environment, read from Dockerfile.proxy, so that tests and measurements run
-// it as it ships.
+// The image's way to run the proxy: Node's flags and the environment, read from Dockerfile.proxy, so that tests and measurements
+// run it as it ships.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readDockerfile, readPairs } from "./dockerfile.ts";
 
 export interface ProxyImage {
-  /** What stands between `node` and the program. */
+  /** The arguments between `node` and the program. */
   readonly nodeFlags: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }

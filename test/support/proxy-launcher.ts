@@ -1,5 +1,5 @@
-// Starts the proxy of one pod as a process, as its container would run it. Used by whoever plays the kubelet (mesh/pod.ts,
-// pod-processes.ts). Invariant: however often it is started, it has the ports and the data folder of the first time.
+// Starts the proxy of one pod as a process, like its container. Every start has the ports and the data folder of the first. Used
+// by the fixtures that replace the kubelet (mesh/pod.ts, pod-processes.ts).
 import { fileURLToPath } from "node:url";
 import { type Child, startChild } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
@@ -13,16 +13,16 @@ export interface ProxyLauncherOptions {
   readonly name: string;
   readonly uid: string;
   readonly dataDir: string;
-  /** Default: the sources. */
+  /** The default is the sources. */
   readonly proxyMain?: string;
   readonly verbose?: boolean;
 }
 
-/** What the proxy says of itself once it listens. */
+/** The proxy's ready line. */
 export interface ProxyReady {
   readonly url: string;
   readonly healthUrl: string;
-  /** File with the CA of its certificate. */
+  /** The file with the CA of its certificate. */
   readonly ca: string;
 }
 

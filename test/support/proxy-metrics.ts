@@ -1,7 +1,7 @@
-// The numbers that a proxy tells of itself, read from its /metrics.
+// The metrics of a proxy, read from its /metrics.
 
 export interface Metrics {
-  /** Sum of all samples of the metric that carry these labels; 0 if there is none. */
+  /** The sum of all samples of the metric with these labels; 0 without samples. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number;
 }
 

@@ -1,5 +1,5 @@
-// A Python with the packages of test/operators/python, in a virtual environment of its own: made once for each state of
-// requirements.txt (versions and hashes are pinned there), kept in the user's cache beside the built Go programs.
+// A Python with the packages of test/operators/python in a virtual environment. It is created once for each state of
+// requirements.txt, which pins versions and hashes, and kept in the user's cache beside the built Go programs.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ export type PythonEnvironment =
   /** `command` is the environment's python. */
   { readonly command: string } | { readonly missing: string };
 
-/** The environment, made first if need be, which takes half a minute and the network; or why there is none. */
+/** The environment, or the reason why there is none. The first call creates it, which takes half a minute and the network. */
 export async function pythonEnvironment(): Promise<PythonEnvironment> {
   let version: string;
   try {
@@ -38,7 +38,7 @@ export async function pythonEnvironment(): Promise<PythonEnvironment> {
     renameSync(partial, folder);
     return { command };
   } catch (error) {
-    if (existsSync(command)) return { command }; // another run was quicker
+    if (existsSync(command)) return { command }; // another run was faster
     return { missing: `the Python clients cannot be installed: ${lastLine(error)}` };
   } finally {
     rmSync(partial, { recursive: true, force: true });

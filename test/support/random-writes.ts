@@ -1,5 +1,5 @@
-// A seeded script of writes over namespaces: creates, updates and deletes of ConfigMaps whose contents try a reader of bytes
-// (escapes, decoy metadata, large values). For tests that compare what different readers have seen of it.
+// A seeded script of writes over namespaces: creates, updates and deletes of ConfigMaps whose contents are hard for a reader of
+// bytes (escapes, decoy metadata, large values). For tests that compare several readers.
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
@@ -10,9 +10,9 @@ export interface RandomWritesOptions {
   readonly namespaces: readonly string[];
   readonly seed: number;
   readonly forMs: number;
-  /** Goes on longer until so many have succeeded, on a busy machine. Default 0. */
+  /** Continues until this many writes have succeeded, for a busy machine. The default is 0. */
   readonly atLeast?: number;
-  /** Writers at a time; each has names of its own. Default 4. */
+  /** Concurrent writers, each with its own names. The default is 4. */
   readonly writers?: number;
 }
 
@@ -24,7 +24,7 @@ const CONTENTS = [
   "x".repeat(70_000),
 ];
 
-/** Writes until time is over and there are enough. @returns how many writes succeeded */
+/** Writes until the time is over and the minimum is reached. @returns how many writes succeeded */
 export async function randomWrites({
   client,
   namespaces,

@@ -1,4 +1,4 @@
-// Random numbers that depend on a seed alone, for tests that must be repeatable.
+// Random numbers from a seed, for repeatable tests.
 
 /** Numbers from 0 to 1 (the generator, mulberry32, is public domain). */
 export function seededRandom(seed: number): () => number {

@@ -1,49 +1,49 @@
-// HTTP/1.1 by hand over TLS: what is sent are exactly the given bytes (header case, repeated headers, chunks, odd targets),
-// and what comes back is taken apart without a library's opinion, so that a direct and a proxied answer can be compared.
+// Raw HTTP/1.1 over TLS: it sends exactly the given bytes (header case, repeated headers, chunks, odd targets) and parses the
+// answer without a library, so that a test can compare a direct and a proxied answer.
 import { connect, type TLSSocket } from "node:tls";
 
 export interface RawTarget {
   readonly url: string;
   readonly caPem: string;
-  /** Sent as Authorization unless the request brings its own. */
+  /** Sent as Authorization, unless the request has its own. */
   readonly token: string;
 }
 
 export interface RawRequest {
   readonly method?: string;
-  /** Request target exactly as in the request line. */
+  /** The request target, exactly as in the request line. */
   readonly target: string;
-  /** In this order and case. Host, Authorization and the body's length are added where they are missing. */
+  /** Sent in this order and case. Missing Host, Authorization and body length are added. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly body?: string | Uint8Array;
   /** Sends the body in chunks of this many bytes instead of with a length. */
   readonly chunkBytes?: number;
   /** Waits for `100 Continue` before the body. */
   readonly expectContinue?: boolean;
-  /** No Authorization at all. */
+  /** Sends no Authorization. */
   readonly anonymous?: boolean;
 }
 
 export interface RawAnswer {
   readonly status: number;
-  /** Names in lower case, in the order of their arrival. */
+  /** Names in lower case, in the order of arrival. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Without the chunks' framing. */
+  /** The body without chunk framing. */
   readonly body: Buffer;
-  /** False if the connection ended before the body was whole. */
+  /** False if the connection ended before the end of the body. */
   readonly whole: boolean;
-  /** Interim answers that came first, such as 100. */
+  /** Interim answers before it, such as 100. */
   readonly interim: readonly number[];
 }
 
-/** A connection whose bytes are kept. */
+/** A connection that records all bytes. */
 export interface RawConnection {
   readonly socket: TLSSocket;
-  /** Everything that has come so far. */
+  /** All bytes received so far. */
   received(): Buffer;
-  /** The end: FIN or an error, with which `reset` is true. */
+  /** Resolves at the end: FIN, or an error with `reset` true. */
   readonly ended: Promise<{ readonly reset: boolean }>;
-  /** Resolves once `check` says so of what has come. @throws Error if the connection ends before */
+  /** Resolves once `check` accepts the received bytes. @throws Error if the connection ends before */
   until<T>(check: (received: Buffer) => T | undefined): Promise<T>;
 }
 
@@ -98,7 +98,7 @@ export async function openRaw({ url, caPem }: Pick<RawTarget, "url" | "caPem">):
   };
 }
 
-/** One request on a connection of its own, read to its end. */
+/** Sends one request on a new connection and reads the answer to its end. */
 export async function sendRaw(target: RawTarget, request: RawRequest): Promise<RawAnswer> {
   const connection = await openRaw(target);
   try {
@@ -117,7 +117,7 @@ export async function sendRaw(target: RawTarget, request: RawRequest): Promise<R
   }
 }
 
-/** The answer that begins at byte `from` of what a connection has received, once it is whole or the connection ended. */
+/** The answer that begins at byte `from` of the received bytes, once it is complete or the connection has ended. */
 export async function readAnswer(connection: RawConnection, method = "GET", from = 0): Promise<RawAnswer> {
   let over = false;
   void connection.ended.then(() => {
@@ -161,9 +161,9 @@ function inChunks(bytes: Buffer, size: number): Buffer {
 }
 
 /**
- * Takes an answer apart.
- * @param over the connection has ended, with which a body without length is whole
- * @returns undefined while the head is not there
+ * Parses an answer.
+ * @param over true if the connection has ended, which completes a body without length
+ * @returns undefined until the head is complete
  */
 export function parseAnswer(bytes: Buffer, method = "GET", over = true): (RawAnswer & { readonly nextAt: number }) | undefined {
   const interim: number[] = [];

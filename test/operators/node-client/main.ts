@@ -1,5 +1,5 @@
-// An operator on @kubernetes/client-node: two informers, and a ConfigMap for each Foo. It knows nothing of a mesh. See
-// ../README.md for what it prints. The library has no leader election, so that it always writes.
+// An operator on @kubernetes/client-node: two informers, and a ConfigMap for each Foo. It knows nothing of a mesh. ../README.md
+// describes its output. The library has no leader election, so it always writes.
 import {
   ApiException,
   CoreV1Api,
@@ -35,7 +35,7 @@ function inform(
   informer.on("delete", tell("DELETED"));
   informer.on("add", onChange);
   informer.on("update", onChange);
-  // As the library's own example does it.
+  // As in the library's own example.
   informer.on("error", (error: unknown) => {
     process.stderr.write(`${resource}: ${error instanceof Error ? error.message : String(error)}\n`);
     setTimeout(() => void informer.start(), RETRY_MS);

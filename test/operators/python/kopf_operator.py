@@ -19,7 +19,7 @@ def say(**line):
 
 @kopf.on.login()
 def login(**kwargs):
-    # What kopf does by itself where no client library is installed.
+    # The default of kopf without an installed client library.
     return kopf.login_with_kubeconfig(**kwargs)
 
 
@@ -31,7 +31,7 @@ def configure(settings, **_):
 
 def saw(resource):
     def handler(event, namespace, name, **_):
-        # At the beginning kopf shows what it has listed with no type.
+        # At the start kopf passes listed objects without a type.
         say(resource=resource, type=event["type"] or "ADDED", key=f"{namespace}/{name}")
 
     return handler

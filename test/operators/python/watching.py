@@ -39,7 +39,7 @@ def key_of(meta):
 
 
 def follow(resource, listing, on_change):
-    """Lists and watches for ever. `listing` is the client's function with its arguments but for those of list and watch."""
+    """Lists and watches forever. `listing` is the client's function with all arguments but those of list and watch."""
     while True:
         try:
             state = api_dict(listing())
@@ -119,7 +119,7 @@ def stopped_leading():
 
 
 def compete():
-    # One object for the whole life: the library's ends when the lead is lost, and the tests restart what is beneath it.
+    # One object for the whole run: the library's loop ends when the lead is lost, and the tests restart its lower layers.
     while True:
         try:
             lock = ConfigMapLock(LOCK_NAME, NAMESPACE, POD_NAME)

@@ -1,5 +1,5 @@
-// A cluster of many pods without operators, for what the manager has to bear: localkube or the real control plane, namespaces, apps of
-// two subsets, pods as objects, managers as processes, and simulated proxies. Used by bench/proxies.ts and its small test.
+// A cluster of many pods without operators, to load the manager: localkube or the real control plane, namespaces, apps of two
+// subsets, pod objects, managers as processes, and simulated proxies. Used by bench/proxies.ts and its small test.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,11 +25,11 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export interface FleetWorldOptions {
   readonly proxies: number;
   readonly namespaces: number;
-  /** Default 1. */
+  /** The default is 1. */
   readonly apps?: number;
-  /** Processes of proxies; default 2. */
+  /** Processes of simulated proxies; the default is 2. */
   readonly processes?: number;
-  /** Run the real control plane; default localkube. */
+  /** Uses the real control plane instead of localkube. */
   readonly real?: boolean;
   /** "mesh" (default): TLS, and a token for each pod. "none": plain text, and removed pods count for 3 s instead of 12 s. */
   readonly identity?: "mesh" | "none";
@@ -49,7 +49,7 @@ export interface FleetWorld {
   readonly fleet: Fleet;
   readonly pods: readonly PodRef[];
   addManager(): Promise<Child>;
-  /** The manager that leads, of those that were added; undefined while none does. */
+  /** The added manager that leads; undefined while none does. */
   leader(): Promise<Child | undefined>;
   metric(manager: Child, name: string): Promise<number>;
   /** kill -9. */
@@ -58,7 +58,7 @@ export interface FleetWorld {
   stop(): Promise<void>;
 }
 
-/** With one manager, and all proxies served. */
+/** Starts with one manager and resolves when all proxies are served. */
 export async function startFleetWorld(options: FleetWorldOptions): Promise<FleetWorld> {
   const { proxies, namespaces, apps = 1, processes = 2, real = false, identity = "mesh", note = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-fleet-"));
@@ -70,7 +70,7 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
     userAgent: "ctrlmesh-fleet",
   });
   await defineKinds(client);
-  note(`making ${namespaces} namespaces, ${apps} apps and ${proxies} pods`);
+  note(`creating ${namespaces} namespaces, ${apps} apps and ${proxies} pods`);
   for (const name of ["ctrlmesh-system", ...appNames(apps)]) await client.create(NAMESPACES, { metadata: { name } });
   await inParallel(namespaces, (index) =>
     client.create(NAMESPACES, {
@@ -110,7 +110,7 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
     managers.push(child);
     void child.gone.then(() => {
       if (isStopping) return;
-      // A Service drops a replica when its container has ended: the kubelet sees that at once.
+      // A Service drops a replica as soon as its container ends, which the kubelet sees at once.
       fleet?.setEndpoints(endpointsOf(managers));
       note(`${child.name} has ended:\n${child.output().slice(-4_000)}`);
     });
@@ -219,7 +219,7 @@ function withoutTokens(pods: readonly PodRef[]): FleetPod[] {
   return pods.map((pod) => ({ ...pod, token: undefined }));
 }
 
-/** The mesh's CA, which the first manager has made, and the pods with tokens as the kubelet would mount them. */
+/** The CA of the mesh, which the first manager created, and the pods with tokens as the kubelet would mount them. */
 async function identitiesOf(client: KubeClient, pods: readonly PodRef[]): Promise<[string, FleetPod[]]> {
   const secret = await eventually(() => client.get(SECRETS, { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" }), 30_000);
   const withTokens = await inParallel(pods.length, async (index) => {

@@ -1,4 +1,4 @@
-// Many simulated proxies in a few processes. Each answers for its own: what all have is known when every process has said so.
+// Many simulated proxies in a few processes. Each process reports for its own proxies; the fleet is done when all have reported.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { FleetPod, FromWorker, ToWorker } from "./worker.ts";
@@ -9,17 +9,17 @@ export interface FleetCounts {
   wholes: number;
   deltas: number;
   registrations: number;
-  /** To the proxies, and from them. */
+  /** Messages to the proxies and from them. */
   bytes: number;
   bytesSaid: number;
-  /** The newest that a proxy has seen. */
+  /** The newest epoch that a proxy has seen. */
   epoch: number;
   /** Snapshots by the epoch of the leader that sent them. */
   snapshotsOf: Record<number, number>;
 }
 
 export interface Fleet {
-  /** The replicas that are reached as the service. */
+  /** The replicas of the service. */
   setEndpoints(endpoints: readonly string[]): void;
   /** Resolves with the wall time when the last proxy knew this owner of the namespace. */
   ownerKnown(namespace: string, owner: string): Promise<number>;

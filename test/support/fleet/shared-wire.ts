@@ -1,5 +1,5 @@
-// The contract's service for many simulated proxies in one process: what all of them are sent or say is decoded and encoded once, since
-// the manager is what is looked at. Invariant: on the wire are the very bytes that a real proxy reads and writes. Used by simulated-proxy.ts.
+// The contract's gRPC service for many simulated proxies in one process. Equal messages are decoded and encoded once, since the
+// manager is under test. The bytes on the wire are those of a real proxy. Used by simulated-proxy.ts.
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import { type Field, fieldsOf } from "../../../src/manager/proxies/protobuf-fields.ts";
 import { createTableBytes, type TableBytes } from "../../../src/proxy/session/table-bytes.ts";
@@ -11,7 +11,7 @@ import { applyDelta } from "../../../src/wire/snapshot-delta.ts";
 
 const SNAPSHOT = 1; // of ManagerMessage
 const [NONCE, VERSION, DIGEST] = [1, 2, 3]; // of Snapshot
-// What is shorter is decoded faster than it is looked up.
+// Shorter messages are decoded faster than looked up.
 const MIN_SHARED_BYTES = 1_024;
 
 export interface WireCounts {
@@ -22,7 +22,7 @@ export interface WireCounts {
 }
 
 export interface SharedWire {
-  /** For one proxy. */
+  /** One proxy's share. */
   service(counts: WireCounts): ServiceDefinition;
   /** Equal snapshots have one table. */
   snapshot(message: SnapshotMessage): Snapshot;
@@ -81,7 +81,7 @@ export function createSharedWire(): SharedWire {
   };
 }
 
-// Numbers on the wire are short here: nonces and versions.
+// Nonces and versions are short numbers.
 function lastNumber(fields: readonly Field[], number: number): number {
   const bytes = [...(fields.findLast((field) => field.number === number)?.whole.subarray(1) ?? [])];
   return bytes.reduce((sum, byte, index) => sum + (byte & 0x7f) * 128 ** index, 0);

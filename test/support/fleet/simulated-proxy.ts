@@ -1,5 +1,6 @@
-// A proxy without an operator, a disk and a view: the real one's client of the manager (connecting, registrations, promises, redirects and
-// backoff), which acknowledges at once whatever comes. A thousand of them share what they decode, since the manager is what is looked at.
+// A proxy without an operator, a disk or filters: the real client of the manager (connections, registrations, promises,
+// redirects, backoff), which acknowledges every snapshot at once. A thousand of them share decoded messages, since the manager is
+// under test.
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { Registry } from "../../../src/base/metrics.ts";
@@ -15,7 +16,7 @@ import type { PodRef } from "../../../src/wire/messages.ts";
 import type { SharedWire } from "./shared-wire.ts";
 import type { Slots } from "./slots.ts";
 
-/** Stands for the Service: whichever replica is there. */
+/** The Service: any live replica. */
 const SERVICE = "service";
 const log = silentLogger();
 
@@ -26,19 +27,19 @@ export interface SimulatedProxy {
   /** The epoch of the newest manager that served it. */
   readonly epoch: number;
   readonly counts: { wholes: number; deltas: number; registrations: number; bytes: number; bytesSaid: number };
-  /** How many snapshots came from the leader of each epoch. */
+  /** The number of snapshots from the leader of each epoch. */
   readonly snapshotsOf: ReadonlyMap<number, number>;
   stop(): void;
 }
 
 export interface SimulatedProxyOptions {
   readonly pod: PodRef;
-  /** Its token. The credentials are those of all proxies of a process: one context of TLS, and a handshake for each connection. */
+  /** Its token. All proxies of a process share credentials: one TLS context, and a handshake for each connection. */
   readonly pass: ManagerPass;
-  /** The service: any replica may answer. Read anew for each try. */
+  /** The service: any replica may answer. Called for each try. */
   readonly endpoints: () => readonly string[];
   readonly wire: SharedWire;
-  /** For handshakes: without them proxies give up on managers that have answered, since their own process has not looked. */
+  /** Limits handshakes: otherwise proxies give up managers whose answer their own busy process has not read yet. */
   readonly handshakes: Slots;
   readonly onChange: (proxy: SimulatedProxy) => void;
 }
@@ -153,7 +154,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
       },
     },
   });
-  // As pods do, they do not all begin in the same millisecond.
+  // Like pods, they do not all start in the same millisecond.
   systemClock.after(Math.random() * 200, () => void client.run(stop.signal));
   return proxy;
 }

@@ -1,7 +1,7 @@
-// So many at a time, the others in turn: simulated proxies have one processor for hundreds, and real ones one each.
+// Lets a limited number run at once and queues the others: simulated proxies share one processor, real ones have one each.
 
 export interface Slots {
-  /** Resolves with what gives the slot back; calling it again does nothing. */
+  /** Resolves with the function that returns the slot. Another call of it does nothing. */
   take(): Promise<() => void>;
 }
 

@@ -1,4 +1,4 @@
-// A process of simulated proxies, told by IPC what to do; see fleet.ts.
+// A process of simulated proxies, controlled by IPC; see fleet.ts.
 
 import { credentials, Metadata } from "@grpc/grpc-js";
 import { ownersOf } from "../../../src/route/table.ts";
@@ -8,7 +8,7 @@ import { type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
 import { createSlots } from "./slots.ts";
 
 export interface FleetPod extends PodRef {
-  /** For the manager; undefined where it asks for none. */
+  /** The token for the manager; undefined if it needs none. */
   readonly token: string | undefined;
 }
 
@@ -16,9 +16,9 @@ export type ToWorker =
   /** @param trustPem the mesh's CA; undefined: in plain text */
   | { readonly kind: "start"; readonly pods: readonly FleetPod[]; readonly trustPem: string | undefined }
   | { readonly kind: "endpoints"; readonly endpoints: readonly string[] }
-  /** Answer once all proxies know this owner of the namespace. */
+  /** Answers once all proxies know this owner of the namespace. */
   | { readonly kind: "await-owner"; readonly id: number; readonly namespace: string; readonly owner: string }
-  /** Answer once all proxies are served by a manager of at least this epoch, and enforce something. */
+  /** Answers once all proxies are served by a manager of at least this epoch and enforce a snapshot. */
   | { readonly kind: "await-served"; readonly id: number; readonly epoch: number }
   | { readonly kind: "counts"; readonly id: number };
 
@@ -33,7 +33,7 @@ export interface FromWorker {
   readonly snapshotsOf: Readonly<Record<number, number>>;
 }
 
-/** Under way at a time in one process. */
+/** The limit of concurrent handshakes in one process. */
 const HANDSHAKES = 32;
 const SERVER_NAME = "ctrlmesh-manager.ctrlmesh-system.svc";
 

@@ -1,5 +1,5 @@
-// An informer of all Foos that looks through one pod's proxy, as the operator's own does, so that it can be seen when a pod has got
-// everything that it was given, and lost everything that was taken.
+// An informer of all Foos behind one pod's proxy, like the operator's own. It shows when a pod has gained and lost all moved
+// namespaces.
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { createLogger } from "../../../src/base/log.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
@@ -7,12 +7,12 @@ import { createInformers } from "../../../src/runtime/informers.ts";
 import { FOOS, type MeshPod } from "../mesh.ts";
 
 export interface FooInformer {
-  /** Of how many of these namespaces' Foos it knows. */
+  /** The number of these namespaces whose Foos it knows. */
   count(isCounted: (namespace: string) => boolean): number;
   stop(): Promise<void>;
 }
 
-/** Resolves when it has listed. @param token whose rights it looks with */
+/** Resolves after its first list. @param token the token of its requests */
 export async function startFooInformer(pod: MeshPod, token: string): Promise<FooInformer> {
   const client = createKubeClient({
     server: pod.proxyUrl,

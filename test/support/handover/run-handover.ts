@@ -1,5 +1,5 @@
-// Hands many namespaces over in one edit of a VirtualApp (onLoss: InPlace), from the default subset's operator to v2's, and measures
-// how long what took, and what it cost the API server and the mesh. Called by bench/handover.ts and test/nightly/handover-scale.test.ts.
+// Moves many namespaces in one edit of a VirtualApp (onLoss: InPlace) from the default subset's operator to v2's, and measures
+// the times and the cost for the API server and the mesh. Called by bench/handover.ts and test/nightly/handover-scale.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../../src/api/resources.ts";
@@ -19,7 +19,7 @@ export interface HandoverOptions {
 
 /** Times are milliseconds since the edit was sent. */
 export interface HandoverReport {
-  /** The new owner's proxy serves the first of them: everything was acknowledged and granted. */
+  /** The new owner's proxy serves the first namespace: everything was acknowledged and granted. */
   readonly grantedMs: number;
   /** An informer behind the new owner's proxy has every Foo; one behind the old owner's has none. */
   readonly seenMs: number;
@@ -29,13 +29,13 @@ export interface HandoverReport {
   readonly reconciledMs: number;
   /** The VirtualApp's Converged is True for the edit. */
   readonly convergedMs: number;
-  /** As its status says; undefined if it does not. */
+  /** As the status says; undefined if it does not. */
   readonly noWriterSeconds: number | undefined;
-  /** Snapshots and deltas that proxies have acknowledged for it. */
+  /** The snapshots and deltas that proxies acknowledged for it. */
   readonly acknowledged: number;
   /** Requests that kube-apiserver answered until all was seen and left, but for the operators' own writes, by verb and resource. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Writes of both subsets in the namespaces, before and after: who wrote where after the other. */
+  /** Writes of a subset after the other one in the same namespace. */
   readonly strangers: readonly string[];
 }
 
@@ -51,13 +51,13 @@ export async function runHandover({ namespaces, foosEach, note = () => {} }: Han
     await mesh.apply(virtualApp("^nothing$"));
     const from = await mesh.addPod({ name: "foo-0", labels: { version: "v1" }, operator: true });
     const to = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
-    // The pods run already: the first owner works while there is more to come.
+    // The pods already run: the first owner works while more Foos are created.
     note(`creating ${namespaces} namespaces with ${foosEach} Foos each`);
     await populate(mesh, namespaces, foosEach);
     note("waiting until the first owner has reconciled them all");
     await untilReconciled(mesh, from, namespaces * foosEach);
     for (const pod of [from, to]) informers.push(await startFooInformer(pod, kube.token));
-    await sleep(2_000); // what still echoes of the creation is not the handover's
+    await sleep(2_000); // late work of the creation does not count
     note("handing over");
     return await measure(mesh, { from, to, informers, total: namespaces * foosEach }, note);
   } finally {
@@ -114,7 +114,7 @@ async function isConverged(mesh: Mesh, generation: number | undefined): Promise<
   return converged?.status === "True" && converged.observedGeneration === generation;
 }
 
-/** What the audit log says of the operators' work. */
+/** The operators' work in the audit log. */
 function workOf(mesh: Mesh, from: MeshPod, to: MeshPod, editedAtMs: number) {
   const writes = mesh.podWrites().filter(({ namespace }) => isMoved(namespace));
   const own = writes.filter(({ pod }) => pod === to.name);
@@ -130,7 +130,7 @@ function workOf(mesh: Mesh, from: MeshPod, to: MeshPod, editedAtMs: number) {
   };
 }
 
-// GETs are this program's own (it looks whether it is done); what operators write is their work, and not the handover's.
+// GETs are this program's own polls. The operators' writes are their own work, not the handover's.
 const OPERATORS_WORK = /^(POST|PUT|PATCH) (foos\/status|configmaps|leases|events)$/;
 
 function isOfHandover(key: string): boolean {

@@ -1,4 +1,4 @@
-// What kube-apiserver was asked, by its own count: requests that were answered, by verb and resource.
+// The requests that kube-apiserver answered, by its own count, by verb and resource.
 
 export type RequestCounts = ReadonlyMap<string, number>;
 
@@ -18,7 +18,7 @@ export function parseRequestCounts(metrics: string): RequestCounts {
   return counts;
 }
 
-/** How many more, where `isCounted`. */
+/** The increase of the counts that `isCounted` selects. */
 export function requestsBetween(before: RequestCounts, after: RequestCounts, isCounted: (key: string) => boolean) {
   const more: Record<string, number> = {};
   for (const [key, count] of [...after].sort(([a], [b]) => (a < b ? -1 : 1))) {

@@ -1,5 +1,5 @@
-// What a user of the mesh applies to a cluster: a namespace that enforces the strictest pod security, an operator as its authors ship
-// it, and a VirtualApp. Nothing in the operator's own objects knows of a mesh, unless a test asks for an annotation.
+// The objects that a user of the mesh applies: a namespace with the strictest pod security, an operator as its authors ship it,
+// and a VirtualApp. The operator's own objects know nothing of a mesh, unless a test asks for an annotation.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
@@ -16,7 +16,7 @@ const PROGRAMS = fileURLToPath(new URL("programs", import.meta.url));
 const RBAC = new URL("../../operators/go-foo/rbac.yaml", import.meta.url);
 const CRD = new URL("../../operators/go-foo/crd.yaml", import.meta.url);
 
-/** As uid nobody, which the machine whose files stand for the base image knows: Go looks its user up when it reads a kubeconfig. */
+/** The uid nobody exists on this machine, whose files replace the base image. Go looks up its user when it reads a kubeconfig. */
 export async function operatorImage(): Promise<TestImage> {
   return { entrypoint: ["/go-foo"], user: "65534:65534", binds: { "/go-foo": await goProgram("test/operators/go-foo") } };
 }
@@ -118,7 +118,7 @@ export function callerWorkload(): object {
   return workload;
 }
 
-/** What the client has said so far, a line a second, of its log. */
+/** The client's log so far, a line each second. */
 export function callerLines(log: string): { readonly at: number; readonly ok: number; readonly failed: readonly string[] }[] {
   return log
     .split("\n")

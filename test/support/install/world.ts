@@ -1,5 +1,5 @@
-// A cluster as a platform engineer has it after `helm install`: the real control plane, a node that runs pods, the chart installed from
-// the checkout, its own images. What tests ask of it goes through kubectl, as for a user.
+// A cluster after `helm install`: the real control plane, a node that runs pods, and the chart and images of this checkout. Tests
+// use it through kubectl, like a user.
 import { eventually } from "../eventually.ts";
 import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../helm.ts";
 import { imageOf } from "../images.ts";
@@ -14,16 +14,16 @@ export interface InstalledMesh {
   tryRun(...args: string[]): Promise<KubectlResult>;
   apply(...objects: object[]): Promise<string>;
   get<T>(...args: string[]): Promise<T>;
-  /** Waits for a workload's roll. @throws Error with what its pods say */
+  /** Waits for a workload's rollout. @throws Error with its pods' state */
   rolledOut(workload: string, namespace: string): Promise<void>;
-  /** Names of the pods with the label, without those that are ending: a rollout does not wait for them. */
+  /** The names of the pods with the label, without those that are ending, for which a rollout does not wait. */
   podNames(namespace: string, selector: string): Promise<string[]>;
   stop(): Promise<void>;
 }
 
 const VERSION = "0.1.0";
 
-/** Starts the cluster and, unless told otherwise, installs the chart and waits until it runs. */
+/** Starts the cluster and, by default, installs the chart and waits until it runs. */
 export async function startInstalledMesh({
   install = true,
   values = {},
@@ -99,7 +99,7 @@ async function unreadyPods(mesh: InstalledMesh, namespace: string): Promise<stri
     .join("\n---\n");
 }
 
-/** `helm install`, as docs/install.md has it, and until the manager serves. */
+/** Runs `helm install` as in docs/install.md and waits until the manager serves. */
 export async function installChart(mesh: InstalledMesh, values: object = {}): Promise<void> {
   const args = ["install", RELEASE, CHART, "--create-namespace", "--values", "-", "--wait", "--timeout", "90s"];
   try {
@@ -108,7 +108,9 @@ export async function installChart(mesh: InstalledMesh, values: object = {}): Pr
     const said = await Promise.all(
       (await mesh.podNames(MESH_NAMESPACE, "")).map((name) => mesh.cluster.logs(MESH_NAMESPACE, name, "manager")),
     );
-    throw new Error(`installing; the managers said\n${said.map((text) => text.slice(-2_000)).join("\n---\n")}`, { cause: error });
+    throw new Error(`installing; the managers printed\n${said.map((text) => text.slice(-2_000)).join("\n---\n")}`, {
+      cause: error,
+    });
   }
   await eventually(
     async () => (await mesh.tryRun("get", "mutatingwebhookconfiguration", "ctrlmesh-injection")).code === 0,

@@ -1,10 +1,10 @@
-// The flags of the control plane's own programs; the same choices, for the same reasons, as test/kube/args.go.
+// The flags of the control plane's own programs: the same choices as in test/kube/args.go.
 import { SERVICE_RANGE, type State } from "./state.ts";
 
 export interface PlaneOptions {
   readonly controllerManager: boolean;
   readonly featureGates: string;
-  /** Set after those set here. */
+  /** Flags that follow those here. */
   readonly apiServerFlags: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function etcdArgs({ ports, path }: State): string[] {
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
-    "--unsafe-no-fsync", // kill -9 loses nothing that the kernel has; only a crash of the machine would
+    "--unsafe-no-fsync", // kill -9 loses nothing, only a crash of the machine would
   ];
 }
 
@@ -45,7 +45,7 @@ export function apiServerArgs({ ports, path, auditLog }: State, options: PlaneOp
     "--allow-privileged=true",
     "--profiling=false",
   ];
-  // Without controllers nobody makes the ServiceAccounts that this plugin demands of every pod.
+  // Without controllers the ServiceAccounts that this plugin requires of every pod do not exist.
   if (!controllerManager) args.push("--disable-admission-plugins=ServiceAccount");
   if (auditLog !== "") {
     args.push(

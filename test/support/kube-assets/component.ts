@@ -1,10 +1,10 @@
-// One program of the control plane as a child that cannot outlive this process: a shell between the two holds a pipe of
-// ours, and kills the program once the pipe closes, which the kernel does also after kill -9.
+// One program of the control plane as a child that cannot outlive this process. A shell between them holds a pipe of this process
+// and kills the program when the pipe closes, which the kernel does also after kill -9.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 
-// A background command of sh has no stdin, so the pipe goes by another number.
+// A background command of sh has no stdin, so the pipe has another number.
 const LIFELINE = `
 exec 3<&0
 "$@" 3<&- </dev/null &
@@ -29,7 +29,7 @@ export interface Component {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Starts a program; both of its outputs are appended to `logFile`. */
+/** Starts a program. Both of its outputs go to `logFile`. */
 export function startComponent(name: string, command: string, args: readonly string[], logFile: string): Component {
   const log = openSync(logFile, "a");
   const child: ChildProcess = spawn("/bin/sh", ["-c", LIFELINE, name, command, ...args], { stdio: ["pipe", log, log] });

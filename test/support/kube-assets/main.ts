@@ -1,6 +1,6 @@
-// The control plane of KUBEBUILDER_ASSETS behind the command line and the JSON line of our own binary (test/kube), so that
-// test/support/kube.ts may start either. Invariants: one line on stdout, once the API server is ready; nothing outlives this
-// process; everything that a second run needs is in --dir.
+// Runs the control plane of KUBEBUILDER_ASSETS with the command line and the ready line of this project's binary (test/kube), so
+// that test/support/kube.ts may start either. It prints one line on stdout once the API server is ready, nothing outlives it, and
+// a second run finds all its state in --dir.
 
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   const assets = kubeAssetsFolder(more);
   if (assets === undefined) throw new Error(`KUBEBUILDER_ASSETS must hold etcd, kube-apiserver ${more.join(" ")}`);
   const stopped = untilStopped();
-  stopped.catch(() => {}); // it may come while nobody waits for it
+  stopped.catch(() => {}); // it may come before a wait
   const state = await openState(dir, { audit: values.audit, port: Number(values.port ?? 0), now: Date.now() });
   const options = { controllerManager, featureGates, apiServerFlags };
   const components: Component[] = [];
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
     components.push(startComponent(name, join(assets, name), args, state.path("kube.log")));
   };
   try {
-    // After kill -9 the last run's programs end a moment later than it did.
+    // After kill -9 the programs of the last run end a moment after it.
     await eventually(() => portsAreFree(state), 10_000);
     add("etcd", etcdArgs(state));
     add("kube-apiserver", apiServerArgs(state, options));
@@ -74,7 +74,7 @@ async function main(): Promise<void> {
 
 class Stopped extends Error {}
 
-/** `work`, unless a component ends before or somebody stops us. */
+/** Runs `work`, unless a component ends or a stop comes first. */
 async function orEnd(components: readonly Component[], stopped: Promise<never>, work: Promise<unknown>): Promise<void> {
   const ends = components.map(async ({ ended }) => {
     throw new Error(await ended);
@@ -149,4 +149,4 @@ try {
     process.exitCode = 1;
   }
 }
-process.exit(); // stdin and timers must not keep it
+process.exit(); // stdin and timers must not keep the process alive

@@ -1,6 +1,6 @@
-// What the folder of a control plane from KUBEBUILDER_ASSETS holds besides etcd's data: ports, certificates, tokens, and the
-// files made of them. Invariant: a second run on the same folder finds all of it, so that clients of a killed control plane
-// reconnect to the next one. The counterpart of test/kube/state.go, with tokens where that has client certificates.
+// The content of the folder of such a control plane besides etcd's data: ports, certificates, tokens and their files. A second
+// run finds all of it, so clients of a killed control plane reconnect to the next one. Like test/kube/state.go, with tokens
+// instead of client certificates.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -11,7 +11,7 @@ import { createKubeconfig } from "../../../src/localkube/kubeconfig.ts";
 export const SERVICE_RANGE = "10.96.0.0/16";
 const SERVICE_IP = "10.96.0.1";
 
-/** Users by file name; the names are those that RBAC's bootstrap policy grants rights to. */
+/** Users by file name, with the names to which RBAC's bootstrap policy grants rights. */
 const USERS = {
   admin: { name: "admin", group: "system:masters" },
   "controller-manager": { name: "system:kube-controller-manager", group: "system:authenticated" },
@@ -54,7 +54,7 @@ rules:
 
 export interface StateOptions {
   readonly audit: boolean;
-  /** Wish for the API server; 0: a free one. */
+  /** The requested port of the API server; 0: a free one. */
   readonly port: number;
   readonly now: number;
 }
@@ -98,13 +98,13 @@ async function makeCertificates(path: (name: string) => string, now: number): Pr
   replace(path("apiserver.crt"), leaf.certPem, 0o644);
 }
 
-/** The content of a file, made if it is missing. */
+/** The content of a file, which is created if it is missing. */
 async function keep(file: string, make: () => string | Promise<string>): Promise<string> {
   if (!existsSync(file)) replace(file, await make());
   return readFileSync(file, "utf8");
 }
 
-// In one step: a test that reads a kubeconfig during a restart never sees half of one.
+// Writes in one step, so that a test never reads half of a kubeconfig.
 function replace(file: string, content: string, mode = 0o600): void {
   writeFileSync(`${file}.new`, content, { mode });
   renameSync(`${file}.new`, file);

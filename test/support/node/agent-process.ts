@@ -1,4 +1,5 @@
-// The test process' end of the agent: starts it in its namespaces, calls it, and gives it listening sockets of this namespace.
+// The test process's end of the agent: starts the agent in its namespaces, calls it, and passes it listening sockets of this
+// namespace.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -8,7 +9,7 @@ import type { AgentCalls, AnswerMessage, CallName } from "./agent-protocol.ts";
 export interface Agent {
   readonly pid: number;
   call<N extends CallName>(name: N, takes: AgentCalls[N]["takes"]): Promise<AgentCalls[N]["gives"]>;
-  /** Forwards a port of 127.0.0.1 here to an address in the node's network. Resolves with the port. */
+  /** Forwards a port of 127.0.0.1 to an address in the node's network. Resolves with the port. */
   forward(target: (port: number) => { readonly host: string; readonly port: number }): Promise<number>;
   stop(): Promise<void>;
 }
@@ -16,7 +17,7 @@ export interface Agent {
 const PROGRAM = fileURLToPath(new URL("./agent.ts", import.meta.url));
 const STOP_MS = 20_000;
 
-/** @param dir an empty folder, on which the agent mounts what only it sees */
+/** @param dir an empty folder for the agent's private mounts */
 export async function startAgent(dir: string): Promise<Agent> {
   const child: ChildProcess = spawn("unshare", ["--mount", "--net", "--", process.execPath, PROGRAM, dir], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -53,7 +54,7 @@ export async function startAgent(dir: string): Promise<Agent> {
       const address = server.address();
       const port = typeof address === "object" ? (address?.port ?? 0) : 0;
       await send("listen", target(port), server);
-      server.close(); // ours; the agent's stays
+      server.close(); // only this process's copy; the agent keeps its own
       return port;
     },
     async stop() {

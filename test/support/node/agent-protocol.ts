@@ -1,5 +1,5 @@
-// What the test process and the node's agent say to each other over Node's IPC channel. Calls and answers are matched by id; a
-// call to `listen` carries the listening socket, which belongs to the network namespace of the test process for ever.
+// The messages between the test process and the node's agent over Node's IPC channel. Calls and answers match by id. A call to
+// `listen` carries the listening socket, which stays in the network namespace of the test process.
 import type { TestImages } from "./test-image.ts";
 
 export interface NodeSettings {
@@ -18,7 +18,7 @@ export interface NodeSettings {
 
 export interface ContainerInfo {
   readonly name: string;
-  /** Of the container's first process, as this machine sees it; 0 if none runs. */
+  /** The pid of the container's first process on this machine; 0 if none runs. */
   readonly pid: number;
   readonly restartCount: number;
   readonly logFile: string;
@@ -29,7 +29,7 @@ export interface ExecAnswer {
   readonly output: string;
 }
 
-/** Call -> what it takes and what it gives. */
+/** The parameters and results of each call. */
 export interface AgentCalls {
   /** Becomes the node. */
   readonly run: { readonly takes: NodeSettings; readonly gives: null };

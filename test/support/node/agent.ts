@@ -1,6 +1,6 @@
-// The agent of the test node: a process of its own, started by cluster.ts in new network and mount namespaces. It makes the node's
-// network, forwards connections of the test process into it, and, once the control plane is there, is the node. Invariant:
-// nothing outlives it, and it ends with the test process: namespaces and mounts are its own, containers die with it.
+// The agent of the test node: a process that cluster.ts starts in new network and mount namespaces. It creates the node's
+// network, forwards connections of the test process, and then runs the node. Nothing outlives it: the kernel ends its namespaces,
+// mounts and containers with it, and it ends with the test process.
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { connect, type Server, type Socket } from "node:net";
@@ -76,10 +76,10 @@ async function answer({ id, call, takes }: CallMessage, server: Server | undefin
 }
 
 process.on("message", (message, server) => void answer(message as CallMessage, server as Server | undefined));
-// The test process is gone, or has said that it is done. The kernel ends the containers with us.
+// The test process has ended or is done. The kernel ends the containers with this process.
 process.on("disconnect", () => process.exit(0));
 process.on("SIGTERM", () => process.exit(0));
-process.on("SIGINT", () => {}); // Ctrl-C is for the test process, which tells us
+process.on("SIGINT", () => {}); // Ctrl-C goes to the test process, which ends the agent
 
 mkdirSync(stateDir, { recursive: true });
 execFileSync("mount", ["-t", "tmpfs", "-o", "mode=755", "tmpfs", stateDir]);

@@ -19,7 +19,7 @@ const write = (files: Record<string, string>) =>
   );
 const names = () => readdirSync(dir).filter((name) => !name.startsWith(".."));
 
-it("shows new files and folders, and takes away what is gone", () => {
+it("shows new files and folders and removes old ones", () => {
   write({ a: "1", "deep/b": "1" });
   expect([names(), readFileSync(join(dir, "deep/b"), "utf8")]).toEqual([["a", "deep"], "1"]);
   write({ a: "2", c: "2" });

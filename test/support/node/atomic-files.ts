@@ -1,5 +1,5 @@
-// The files of a ConfigMap, Secret or projected volume, changed all at once: the names link through "..data" to a folder of one
-// version, and the change is one rename. Invariant: a reader that opens by name sees files of one version.
+// The files of a ConfigMap, Secret or projected volume, replaced in one step: the names link through "..data" to the folder of
+// one version, and one rename changes it. A reader that opens by name sees files of one version.
 import {
   chownSync,
   lstatSync,
@@ -23,14 +23,14 @@ export type VolumeFiles = ReadonlyMap<string, VolumeFile>;
 
 let versions = 0;
 
-/** Puts these files in place of those that are there. */
+/** Replaces all files by these. */
 export function writeVolume(dir: string, files: VolumeFiles, group: number | undefined): void {
   const version = `..${process.pid}_${++versions}`;
   mkdirSync(join(dir, version), { recursive: true });
   for (const [path, { data, mode }] of files) {
     const file = join(dir, version, path);
     mkdirSync(dirname(file), { recursive: true });
-    // A group of the pod may read what the owner may.
+    // The pod's group may read what the owner may read.
     writeFileSync(file, data, { mode: group === undefined ? mode : mode | ((mode & 0o400) >> 3) });
     if (group !== undefined) chownSync(file, 0, group);
   }

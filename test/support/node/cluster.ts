@@ -1,6 +1,6 @@
-// A cluster for tests: the real control plane (test/support/kube.ts) and one node of ours that really runs its pods. Both live in
-// network namespaces of their own; the test process, outside, reaches the API server and the pods by forwarded ports of
-// 127.0.0.1. Needs root, iproute2, iptables and util-linux. Leaves nothing behind, also after kill -9.
+// A cluster for tests: the real control plane (test/support/kube.ts) and nodes that really run their pods. Both are in network
+// namespaces of their own; the test process reaches the API server and the pods by forwarded ports of 127.0.0.1. Needs root,
+// iproute2, iptables and util-linux. Leaves nothing behind, also after kill -9.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import type { TestImages } from "./test-image.ts";
 
 export interface TestClusterOptions extends Pick<KubeOptions, "apiServerArgs" | "featureGates"> {
   readonly images?: TestImages;
-  /** How many nodes the cluster has: node-1 and so on; default 1. They share an address, and one agent. */
+  /** The number of nodes, node-1 and so on; the default is 1. They share an address and one agent. */
   readonly nodes?: number;
   /** Pause before a container's first restart, doubled each time; default 200 ms. */
   readonly backoffMs?: number;
@@ -25,22 +25,22 @@ export interface TestClusterOptions extends Pick<KubeOptions, "apiServerArgs" | 
 export interface TestCluster {
   readonly kube: Kube;
   readonly nodeNames: readonly string[];
-  /** Process of the node's agent. */
+  /** The process of the node's agent. */
   readonly nodePid: number;
-  /** Address of the node and the API server in the pods' network. */
+  /** The address of the node and the API server in the pods' network. */
   readonly nodeAddress: string;
-  /** More images, for pods from now on. */
+  /** Adds images for later pods. */
   addImages(images: TestImages): Promise<void>;
-  /** What a container has written so far, in all of its runs; of the newest pod of that name, also when it is gone. */
+  /** The output of a container in all its runs; of the newest pod of that name, also when it is gone. */
   logs(namespace: string, pod: string, container: string): string;
   /** 127.0.0.1:PORT here, forwarded to a port of the pod. */
   forward(namespace: string, pod: string, port: number): Promise<string>;
-  /** 127.0.0.1:PORT here, forwarded to an address that the node reaches: that of a Service, for example. */
+  /** 127.0.0.1:PORT here, forwarded to an address that the node can reach, such as a Service's. */
   forwardTo(host: string, port: number): Promise<string>;
   podIP(namespace: string, pod: string): Promise<string>;
   /** The containers of a pod, with the pid of their first process. */
   processesOf(namespace: string, pod: string): Promise<readonly ContainerInfo[]>;
-  /** kill -9, by default, of a container's first process. */
+  /** Kills a container's first process, by default with SIGKILL. */
   kill(namespace: string, pod: string, container: string, signal?: NodeJS.Signals): Promise<void>;
   /** Runs a program in a container, as its user. */
   exec(namespace: string, pod: string, container: string, argv: readonly string[]): Promise<ExecAnswer>;
@@ -65,7 +65,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     rmSync(dir, { recursive: true, force: true });
   };
   try {
-    // One port on both sides, so that the control plane's own kubeconfig is right for both.
+    // The same port on both sides, so that the control plane's kubeconfig is valid for both.
     const port = await agent.forward((same) => ({ host: "127.0.0.1", port: same }));
     kube = await startKube({
       controllerManager: true,

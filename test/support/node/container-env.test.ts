@@ -1,4 +1,4 @@
-// Environment and command line of a container, as the kubelet's documentation has them.
+// The environment and command line of a container follow the kubelet's documentation.
 import { expect, it } from "vitest";
 import { commandLine, containerEnv, type EnvSources, expand } from "./container-env.ts";
 import type { Container, NodePod } from "./pod-types.ts";
@@ -14,7 +14,7 @@ const sources: EnvSources = {
 const pod: NodePod = { metadata: { name: "p", namespace: "n", uid: "u", labels: { a: "b" } }, spec: { containers: [] } };
 const envOf = (container: Partial<Container>) => containerEnv(pod, { name: "main", image: "i", ...container }, image, sources);
 
-it("puts env over envFrom over the image's own, and names the API server's Service", () => {
+it("prefers env to envFrom to the image's variables and has the API server's Service", () => {
   const env = envOf({ envFrom: [{ configMapRef: { name: "settings" }, prefix: "" }], env: [{ name: "OTHER", value: "y" }] });
   expect(env).toMatchObject({ FROM_IMAGE: "1", LEVEL: "debug", OTHER: "y", KUBERNETES_SERVICE_HOST: "10.96.0.1", HOSTNAME: "p" });
 });
@@ -35,14 +35,14 @@ it("takes values from fields, resources, ConfigMaps and Secrets", () => {
   expect(env).not.toHaveProperty("NONE");
 });
 
-it("fails in the kubelet's words for what is missing", () => {
+it("fails with the kubelet's message for a missing object", () => {
   const configMapKeyRef = { name: "missing", key: "k" };
   expect(() => envOf({ env: [{ name: "A", valueFrom: { configMapKeyRef } }] })).toThrow('configmap "missing" not found');
   const secretKeyRef = { name: "keys", key: "none" };
   expect(() => envOf({ env: [{ name: "A", valueFrom: { secretKeyRef } }] })).toThrow("couldn't find key none in secret keys");
 });
 
-it("expands what was defined before, leaves the rest, and unescapes", () => {
+it("expands earlier variables, keeps unknown ones, and unescapes", () => {
   expect(expand("$(A)/$(B)/$$(A)/$A", { A: "1" })).toBe("1/$(B)/$(A)/$A");
 });
 

@@ -1,5 +1,5 @@
-// A container's environment and command line as a kubelet makes them: variables of the Service kubernetes, then envFrom, then
-// env, with $(NAME) expanded from what came before. Pure, given the ConfigMaps and Secrets.
+// A container's environment and command line, as a kubelet builds them: the variables of the Service kubernetes, then envFrom,
+// then env, with $(NAME) expanded from earlier variables. Pure, given the ConfigMaps and Secrets.
 import { fieldValue, type PodAddresses, resourceValue } from "./pod-fields.ts";
 import type { Container, EnvVar, Keyed, KeySelector, NodePod } from "./pod-types.ts";
 import type { TestImage } from "./test-image.ts";
@@ -18,7 +18,7 @@ export interface EnvSources extends KeyedObjects {
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** @throws Error in the kubelet's words if something that is not optional is missing */
+/** @throws Error with the kubelet's message if a required object is missing */
 export function containerEnv(
   pod: NodePod,
   container: Container,
@@ -51,13 +51,13 @@ export function containerEnv(
   return env;
 }
 
-/** Program and arguments: the container's command takes the place of the image's entrypoint and arguments. */
+/** The program and its arguments: the container's command replaces the image's entrypoint and arguments. */
 export function commandLine({ command, args }: Container, image: TestImage, env: Readonly<Record<string, string>>): string[] {
   const rest = args ?? (command === undefined ? (image.cmd ?? []) : []);
   return [...(command ?? image.entrypoint), ...rest].map((word) => expand(word, env));
 }
 
-/** $(NAME) becomes its value, if there is one; $$(NAME) becomes $(NAME). */
+/** $(NAME) becomes its value, if it has one; $$(NAME) becomes $(NAME). */
 export function expand(text: string, env: Readonly<Record<string, string>>): string {
   return text.replace(/\$\$|\$\(([^)]+)\)/g, (match, name: string | undefined) =>
     name === undefined ? "$" : (env[name] ?? match),

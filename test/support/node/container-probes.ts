@@ -10,14 +10,14 @@ export interface RunWatch {
   readonly event: RecordEvent;
   onStarted(): void;
   onReady(isReady: boolean): void;
-  /** It must be killed. */
+  /** The container must be killed. */
   onUnhealthy(why: string, probe?: Probe): void;
 }
 
 const POST_START_MS = 60_000;
-const LIVENESS_DELAY_SECONDS = 1; // a kubelet takes about as long to learn that the container runs
+const LIVENESS_DELAY_SECONDS = 1; // a kubelet needs about as long to see that the container runs
 
-/** Watches until the signal. */
+/** Runs the hooks and probes until the signal. */
 export async function watchRun({ target, signal, event, onStarted, onReady, onUnhealthy }: RunWatch): Promise<void> {
   const { lifecycle, startupProbe, livenessProbe, readinessProbe } = target.container;
   const failed = (kind: string) => (message: string) => event("Warning", "Unhealthy", `${kind} probe failed: ${message}`);
@@ -43,7 +43,7 @@ export async function watchRun({ target, signal, event, onStarted, onReady, onUn
   else void probeLoop(readinessProbe, target, signal, { onFailure: failed("Readiness"), onThreshold: onReady });
 }
 
-/** Whether the probe passed; undefined if the run was over before it was known. */
+/** True if the probe passed; undefined if the run ended before. */
 async function firstThreshold(
   probe: Probe,
   target: ActionTarget,

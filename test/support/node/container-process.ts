@@ -1,5 +1,5 @@
-// One run of a container: a process of this machine in namespaces of its own. Invariant: it and all that it started end with
-// its first process (its pid namespace), and that ends with the agent (death signal), however the agent ends.
+// One run of a container: a process of this machine in its own namespaces. All its processes end with its first process (pid
+// namespace), which ends with the agent (death signal), however the agent ends.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";
@@ -11,11 +11,11 @@ import { asIdentity, envWords, type Sandbox, sandboxScript } from "./sandbox.ts"
 
 export interface ProcessOptions {
   readonly sandbox: Sandbox;
-  /** Path of the pod's network namespace. */
+  /** The path of the pod's network namespace. */
   readonly network: string;
   readonly env: Readonly<Record<string, string>>;
   readonly argv: readonly string[];
-  /** Both outputs are written to it. */
+  /** The file of both outputs. */
   readonly logFile: string;
 }
 
@@ -25,7 +25,7 @@ export interface ExecResult {
 }
 
 export interface ContainerProcess {
-  /** As this machine sees it. */
+  /** The pid on this machine. */
   readonly pid: number;
   /** Resolves with the exit code; 128 and the signal's number after a signal. */
   readonly ended: Promise<number>;
@@ -36,11 +36,11 @@ export interface ContainerProcess {
 
 const DIE_WITH_AGENT = ["--pdeathsig", "KILL", "--"];
 
-// The shell stays outside of the pid namespace, whose first process its child becomes, to tell how that ended. What the shell
-// itself has to say ("Killed") is not of the container.
+// The shell stays outside the pid namespace and reports how the first process, its child, ended. The shell's own messages
+// ("Killed") are not the container's.
 const WAIT_FOR_FIRST = 'exec 4>&2 2>/dev/null; (exec setpriv --pdeathsig KILL -- sh -c "$1" 2>&4 4>&-); exit $?';
 
-/** @throws Error if the container's world cannot be made */
+/** @throws Error if the namespaces and mounts cannot be created */
 export async function startProcess(options: ProcessOptions): Promise<ContainerProcess> {
   const { sandbox, network, env, argv, logFile } = options;
   mkdirSync(sandbox.dir, { recursive: true });
@@ -54,7 +54,7 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
       ...["unshare", "--mount", "--uts", "--pid", "--"],
       ...["sh", "-c", WAIT_FOR_FIRST, "sh", sandboxScript(sandbox, env, argv)],
     ],
-    { stdio: ["ignore", log, log, "pipe"], detached: true }, // Ctrl-C is not for containers
+    { stdio: ["ignore", log, log, "pipe"], detached: true }, // Ctrl-C does not go to containers
   );
   closeSync(log);
   const exit = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -94,8 +94,8 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
   };
 }
 
-// The pid, once the world is there; undefined if it could not be made. The pipe stays open as long as the container runs: the
-// shell that waits for it holds it too.
+// The pid, once the mounts are done; undefined if they failed. The pipe stays open while the container runs, since the waiting
+// shell holds it too.
 async function madeBy(stream: Readable): Promise<number | undefined> {
   let pid: number | undefined;
   for await (const line of createInterface({ input: stream })) {

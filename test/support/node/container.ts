@@ -1,5 +1,5 @@
-// One container over all of its runs: start, hooks, probes, exit, back-off, restart, stop. Invariant: at most one run at a time,
-// and none after `stop` has resolved. The pod worker orders the containers; this file knows only its own.
+// One container over all of its runs: start, hooks, probes, exit, back-off, restart, stop. There is at most one run at a time,
+// and none after `stop` has resolved. pod-worker.ts orders the containers of a pod.
 
 import { commandLine, containerEnv, type EnvSources } from "./container-env.ts";
 import { watchRun } from "./container-probes.ts";
@@ -16,22 +16,22 @@ export type RecordEvent = (type: "Normal" | "Warning", reason: string, message: 
 export interface ContainerOptions {
   readonly pod: NodePod;
   readonly container: Container;
-  /** May it run again after it has ended with this code? */
+  /** True if it may run again after this exit code. */
   restartsAfter(exitCode: number): boolean;
   readonly env: EnvSources;
   image(name: string): TestImage | undefined;
   binds(image: TestImage): readonly Bind[];
-  /** Folder for a run. */
+  /** The folder of a run. */
   runDir(run: number): string;
-  /** Path of the pod's network namespace. */
+  /** The path of the pod's network namespace. */
   readonly network: string;
   readonly hidden: readonly string[];
   readonly logFile: string;
-  /** First pause before a restart, doubled each time up to `maxBackoffMs`. */
+  /** The first pause before a restart, doubled each time up to `maxBackoffMs`. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly event: RecordEvent;
-  /** Its status has changed. */
+  /** Called when the status has changed. */
   readonly onChange: () => void;
 }
 
@@ -39,22 +39,22 @@ export interface RunningContainer {
   readonly name: string;
   readonly logFile: string;
   readonly status: ContainerStatus;
-  /** Of the current run. */
+  /** The start of the current run. */
   readonly process: ContainerProcess | undefined;
-  /** Resolves with the exit code once it has ended for good. */
+  /** Resolves with the exit code once the container has ended for good. */
   readonly finished: Promise<number>;
-  /** Resolves once a run has started: it runs, its hook is done and its startup probe has passed. */
+  /** Resolves once a run has started: its process runs, its hook is done and its startup probe has passed. */
   readonly started: Promise<void>;
   start(): void;
   /**
-   * It does not come back from now on. preStop at once, SIGTERM when it is its turn, SIGKILL at the deadline.
-   * @param turn default: at once
+   * Ends it for good: preStop at once, SIGTERM at its turn, SIGKILL at the deadline.
+   * @param turn by default at once
    */
   stop(deadline: Deadline, turn?: Promise<unknown>): Promise<void>;
 }
 
 const SETUP_RETRY_MS = 500;
-const STEADY_MS = 10_000; // after a run this long the back-off begins anew
+const STEADY_MS = 10_000; // a run this long resets the back-off
 const MIN_GRACE_MS = 2_000; // the kubelet's
 const HOOK_MS = 600_000; // the deadline comes first
 const NEVER_RAN = 137;
@@ -148,7 +148,7 @@ export function createContainer(options: ContainerOptions): RunningContainer {
     void terminate(current, createDeadline(grace * 1000), Promise.resolve());
   }
 
-  /** The hook at once, SIGTERM when it is its turn, SIGKILL at the deadline: in the order of the kubelet. */
+  /** The hook at once, SIGTERM at its turn, SIGKILL at the deadline: the kubelet's order. */
   async function terminate(current: ContainerProcess, deadline: Deadline, turn: Promise<unknown>): Promise<void> {
     const over = [deadline.expired, current.ended];
     const hook = container.lifecycle?.preStop;
@@ -161,7 +161,7 @@ export function createContainer(options: ContainerOptions): RunningContainer {
     await Promise.race([turn, ...over]);
     if (!deadline.isForced) {
       current.signal("SIGTERM");
-      // Two seconds are left to everyone, whoever has used up the pod's time.
+      // Every container gets two seconds, even if the pod's time is over.
       const ended = new AbortController();
       void current.ended.then(() => ended.abort());
       await Promise.race([current.ended, Promise.all([deadline.expired, pause(MIN_GRACE_MS, ended.signal)])]);

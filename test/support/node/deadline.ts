@@ -1,11 +1,11 @@
-// The time that a pod has left to end, which a second deletion may shorten while it ends.
+// The time that a pod has left to end. A second deletion may shorten it.
 
 export interface Deadline {
   /** Resolves once the time is over. */
   readonly expired: Promise<void>;
-  /** No time was given at all: nobody is asked to end, everything is killed. */
+  /** True without any time: everything is killed at once. */
   readonly isForced: boolean;
-  /** Sets it, if it is earlier than before. */
+  /** Sets the deadline if it is earlier than before. */
   shorten(graceMs: number): void;
 }
 

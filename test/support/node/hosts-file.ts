@@ -1,5 +1,5 @@
-// /etc/hosts of one pod. It is bound into its containers as a file, so that it must be changed in place; a reader must never see
-// it cut short, so that it is overwritten and never truncated.
+// /etc/hosts of one pod. Containers mount it as a file, so it is changed in place: it is overwritten and never truncated, as a
+// reader must never see a part of it.
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import type { NodePod } from "./pod-types.ts";
 
@@ -30,7 +30,7 @@ export function createHostsFile(path: string, { metadata, spec }: NodePod, podIP
   };
 }
 
-// A name that the pod's own aliases give is not looked up further, as it is in a cluster: the file comes before DNS.
+// As in a cluster, the pod's own aliases win: the file comes before DNS.
 function withoutNames(line: string, names: ReadonlySet<string>): string {
   if (names.size === 0) return line;
   const [address, ...rest] = line.split(" ");

@@ -1,5 +1,5 @@
-// The kubelet's own API, of which only the logs are there: what `kubectl logs` shows. The API server calls it at the node's
-// address; it takes any certificate, and needs none of ours, as with a new kubelet.
+// The part of the kubelet's API that serves logs, for `kubectl logs`. The API server calls it at the node's address. As with a
+// new kubelet, neither side checks certificates.
 import { createReadStream, statSync, unwatchFile, watchFile } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";

@@ -1,4 +1,4 @@
-// Objects that tests of pods apply, in the namespace that kubectl takes by default.
+// Objects for the tests of pods, in kubectl's default namespace.
 
 /** A pod with the label app=NAME. */
 export function pod(name: string, containers: readonly object[], more: object = {}): object {

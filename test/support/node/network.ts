@@ -1,6 +1,6 @@
-// The network of the test node: each pod has its own namespace with one address, joined to the node's namespace by a veth
-// pair and a route. Invariant: a pod reaches everything, another pod too, through the node, so that the node's address
-// translation sees both ways of every connection. Namespaces and links belong to the agent and vanish with it.
+// The network of the test node. Each pod has a namespace with one address, joined to the node's namespace by a veth pair and a
+// route. All traffic of pods passes through the node, so its address translation sees both directions of every connection.
+// Namespaces and links end with the agent.
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { promisify } from "node:util";
@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 export const NODE_ADDRESS = "10.200.0.1";
-/** Addresses of Services. The node needs a route for them, though none is ever used before it is translated. */
+/** The addresses of Services. The node needs a route for them, although each is translated before use. */
 export const SERVICE_RANGE = "10.96.0.0/16";
 const FIRST_POD = 10;
 
@@ -19,7 +19,7 @@ export interface PodNetwork {
   remove(): Promise<void>;
 }
 
-/** Prepares the node's own namespace, which this process is in. */
+/** Prepares the node's namespace, which is this process's own. */
 export async function setUpNode(): Promise<void> {
   await shell(`
 mkdir -p /run/netns
@@ -32,7 +32,7 @@ END`);
   writeFileSync("/proc/sys/net/ipv4/ip_forward", "1");
 }
 
-/** Addresses are given in turn, so that one is not used again soon. */
+/** Addresses are assigned in turn, so that none is reused soon. */
 export function createPodNetworks(): { add(): Promise<PodNetwork> } {
   let last = FIRST_POD - 1;
   return {
@@ -40,7 +40,7 @@ export function createPodNetworks(): { add(): Promise<PodNetwork> } {
       const n = ++last;
       const address = `10.200.${1 + (n >> 8)}.${n & 255}`;
       const [name, link] = [`pod${n}`, `veth${n}`];
-      // A pod's program may listen on any port, as under the common container runtimes.
+      // A pod's program may listen on any port, as with the common container runtimes.
       await shell(`
 ip netns add ${name}
 ip -batch - <<END

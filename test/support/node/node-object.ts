@@ -1,5 +1,5 @@
-// The Node object and its heartbeat Lease, as a kubelet keeps them. Nobody marks a node that has no heartbeat here: the node
-// lifecycle controller of the tests' control plane is off, and so the taint of a new node is taken away by us.
+// The Node object and its heartbeat Lease, as a kubelet maintains them. The node lifecycle controller of the tests' control plane
+// is off. So no node is marked unreachable, and this file removes the taint of a new node.
 import type { Resource } from "../../../src/kube/client/resource.ts";
 import { LEASES } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
@@ -20,7 +20,7 @@ export async function registerNode(client: KubeClient, name: string, kubeletPort
   await client.patch(NODES, { name }, { type: "merge", body: { status: nodeStatus(kubeletPort) } }, { subresource: "status" });
   await client.patch(NODES, { name }, { type: "merge", body: { spec: { taints: null } } });
   await beat(client, name);
-  const timer = setInterval(() => void beat(client, name).catch(() => {}), HEARTBEAT_MS); // the API server may be away
+  const timer = setInterval(() => void beat(client, name).catch(() => {}), HEARTBEAT_MS); // the API server may be down
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 

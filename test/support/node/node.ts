@@ -1,5 +1,5 @@
-// The nodes, which differ by name only: they watch the pods that are bound to them, run each by a pod worker, write
-// their status, and keep Services and /etc/hosts up to date. Invariant: an object of a pod is removed only after its containers have ended and this was written.
+// The nodes, which differ only by name. A node watches its pods, runs each with a pod worker, writes its status, and updates
+// Services and /etc/hosts. It removes a pod's object only after the containers have ended and the status says so.
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { createLogger } from "../../../src/base/log.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
@@ -103,7 +103,7 @@ export async function startNode(settings: NodeSettings, stateDir: string): Promi
     if (change.type !== "deleted") return see(change.object);
     const { uid = "" } = change.object.metadata;
     const worker = workers.get(uid);
-    // Removed without us: by force.
+    // Removed by force.
     if (worker !== undefined) void worker.end(0).then(() => forget(uid, worker));
   });
   const refresh = ({ object }: { readonly object: Keyed }) => {
@@ -143,7 +143,7 @@ export async function startNode(settings: NodeSettings, stateDir: string): Promi
   };
 }
 
-/** The newest of that name. */
+/** The newest pod of that name. */
 export function findWorker(workers: Iterable<PodWorker>, namespace: string, name: string): PodWorker | undefined {
   return [...workers].findLast(({ pod: { metadata } }) => metadata.namespace === namespace && metadata.name === name);
 }

@@ -1,7 +1,7 @@
 // The downward API: the values of a pod's fields and of its containers' resources, for env and volumes. Pure.
 import type { Container, FieldRef, NodePod, ResourceFieldRef } from "./pod-types.ts";
 
-/** What is known of a pod beside its object. */
+/** The facts about a pod that are not in its object. */
 export interface PodAddresses {
   readonly podIP: string;
   readonly hostIP: string;
@@ -36,7 +36,7 @@ const UNITS: Readonly<Record<string, number>> = {
   ...{ "": 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
 };
 
-/** A limit or request in units of the divisor, rounded up; without a limit, what the node has. */
+/** A limit or request in units of the divisor, rounded up; without a limit the node's capacity. */
 export function resourceValue(pod: NodePod, container: Container | undefined, ref: ResourceFieldRef): string {
   const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
   const of = ref.containerName === undefined ? container : all.find(({ name }) => name === ref.containerName);
@@ -47,7 +47,7 @@ export function resourceValue(pod: NodePod, container: Container | undefined, re
   return String(Math.ceil(parseQuantity(quantity ?? "0") / parseQuantity(divisor)));
 }
 
-/** A resource quantity as a number. @throws Error if it is none */
+/** A resource quantity as a number. @throws Error if the text is not one */
 export function parseQuantity(text: string): number {
   const [, digits, unit = ""] = /^([0-9.]+)([A-Za-z]*)$/.exec(text) ?? [];
   const factor = UNITS[unit];

@@ -1,4 +1,4 @@
-// The files that a node gives to a pod's containers beside its volumes, and where all of them are bound.
+// The files that a node gives to a pod's containers besides its volumes, and their mounts.
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHostsFile, type HostsFile } from "./hosts-file.ts";
@@ -9,18 +9,18 @@ import type { PodVolumes } from "./volumes.ts";
 
 const FILES = ["hosts", "resolv.conf", "hostname"] as const;
 
-/** Writes what lies in /etc of the pod's containers. Names are found in hosts, which the caller keeps up to date. */
+/** Writes the files in /etc of the pod's containers. Names are resolved from hosts, which the caller updates. */
 export function writePodFiles(dir: string, pod: NodePod, podIP: string): HostsFile {
   const { name, namespace } = pod.metadata;
   mkdirSync(dir, { recursive: true });
-  // Nobody listens there: a name that is not in the hosts file fails at once.
+  // No server listens there, so a name that is not in the hosts file fails at once.
   const search = `${namespace}.svc.cluster.local svc.cluster.local cluster.local`;
   writeFileSync(join(dir, "resolv.conf"), `nameserver 127.0.0.1\nsearch ${search}\n`);
   writeFileSync(join(dir, "hostname"), `${pod.spec.hostname ?? name}\n`);
   return createHostsFile(join(dir, "hosts"), pod, podIP);
 }
 
-/** What a container sees of its image, of the pod's files in `etcDir`, and of its volumes. @throws Error if one is not there */
+/** The mounts of a container: its image, the pod's files in `etcDir`, and its volumes. @throws Error if one is missing */
 export function bindsOf({ volumeMounts = [] }: Container, image: TestImage, etcDir: string, volumes: PodVolumes): Bind[] {
   return [
     ...Object.entries(image.binds ?? {}).map(([target, source]) => bind(source, target, true)),
@@ -29,7 +29,7 @@ export function bindsOf({ volumeMounts = [] }: Container, image: TestImage, etcD
       const source = join(volumes.path(name), subPath ?? "");
       const isReadOnly = volumes.isReadOnly(name);
       if (!isReadOnly) mkdirSync(source, { recursive: true });
-      // /var/run is a link, which would lead out of a root that is not yet the container's.
+      // /var/run is a link, which could lead out of the unfinished root.
       return bind(source, mountPath.replace(/^\/var\/run\//, "/run/"), readOnly || isReadOnly);
     }),
   ];

@@ -1,4 +1,4 @@
-// Phase and conditions that the node computes.
+// The node computes the phase and conditions of a pod.
 import { expect, it } from "vitest";
 import { podStatus } from "./pod-status.ts";
 import type { ContainerState, ContainerStatus, NodePod } from "./pod-types.ts";
@@ -28,7 +28,7 @@ function statusOf(of: NodePod, ...statuses: readonly ContainerStatus[]) {
   return { phase, isTrue, conditions };
 }
 
-it("is pending until a container has begun, then running, and ready with all containers", () => {
+it("is pending until a container starts, then running, and ready with all containers", () => {
   expect(statusOf(pod())).toMatchObject({ phase: "Pending", isTrue: ["PodReadyToStartContainers", "Initialized"] });
   expect(statusOf(pod(), container("app", running))).toMatchObject({
     phase: "Running",
@@ -44,7 +44,7 @@ it("is initialized once its sidecars have started, and not ready without them", 
   ]);
 });
 
-it("has succeeded or failed by its containers, whatever its sidecars do", () => {
+it("succeeds or fails with its containers, whatever its sidecars do", () => {
   const of = pod({ initContainers: [SIDECAR], restartPolicy: "Never" });
   expect(statusOf(of, container("side", ended(137)), container("app", ended(0))).phase).toBe("Succeeded");
   expect(statusOf(of, container("side", running), container("app", ended(1))).phase).toBe("Failed");

@@ -1,5 +1,5 @@
-// A pod's status from the states of its containers, as the kubelet computes it. Pure. Conditions that others write (PodScheduled,
-// readiness gates, DisruptionTarget) are not among them: the caller merges by type.
+// Computes a pod's status from the states of its containers, like the kubelet. Pure. It has no conditions of other writers
+// (PodScheduled, readiness gates, DisruptionTarget); the caller merges by type.
 import type { Condition } from "../../../src/kube/client/resources.ts";
 import { type Container, type ContainerStatus, isSidecar, type NodePod, type PodStatus } from "./pod-types.ts";
 
@@ -8,11 +8,11 @@ export interface PodFacts {
   readonly podIP: string;
   readonly hostIP: string;
   readonly startTime: string;
-  /** It is to be deleted, or has been asked to end. */
+  /** True if the pod is being deleted. */
   readonly isEnding: boolean;
 }
 
-/** What the node writes. `now` is the transition time of conditions that differ from the object's. */
+/** The status that the node writes. `now` is the transition time of changed conditions. */
 export function podStatus(pod: NodePod, facts: PodFacts, now: string): PodStatus {
   const { initContainers = [], containers, readinessGates = [] } = pod.spec;
   const of = ({ name, image }: Container): ContainerStatus =>

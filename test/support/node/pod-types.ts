@@ -1,4 +1,4 @@
-// The Pod as a kubelet reads it: what the test node acts on. Field names and meanings are those of core/v1.
+// The Pod as the test node reads it. Field names and meanings are those of core/v1.
 import type { Resource } from "../../../src/kube/client/resource.ts";
 import type { Condition } from "../../../src/kube/client/resources.ts";
 import type { KubeObject, ObjectMeta } from "../../../src/kube/types.ts";
@@ -49,7 +49,7 @@ export interface HttpGet {
   readonly httpHeaders?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** What a probe and a lifecycle hook have in common. */
+/** The common part of a probe and a lifecycle hook. */
 export interface Action {
   readonly exec?: { readonly command: readonly string[] };
   readonly httpGet?: HttpGet;
@@ -208,7 +208,7 @@ export interface NodePod extends KubeObject {
   readonly status?: PodStatus;
 }
 
-/** Pods in full. */
+/** Complete pods. */
 export const NODE_PODS: Resource<NodePod> = { group: "", version: "v1", resource: "pods", kind: "Pod", namespaced: true };
 
 /** A ConfigMap or a Secret. */
@@ -222,7 +222,7 @@ export const CONFIG_MAPS: Resource<Keyed> = {
 };
 export const SECRETS: Resource<Keyed> = { group: "", version: "v1", resource: "secrets", kind: "Secret", namespaced: true };
 
-/** An init container that keeps running beside the others. */
+/** A native sidecar: an init container that keeps running. */
 export function isSidecar(container: Container): boolean {
   return container.restartPolicy === "Always";
 }

@@ -1,6 +1,6 @@
-// One pod on the node, from its sandbox to its end: network, volumes, init containers and sidecars in order, the containers, and
-// at the end SIGTERM to the containers first and to the sidecars in reverse order after them. Invariant: when `end` has
-// resolved, nothing of the pod is left but its object.
+// One pod on the node, from its start to its end: network, volumes, init containers and sidecars in order, and the containers. At
+// the end SIGTERM goes to the containers first, then to the sidecars in reverse order. When `end` has resolved, only the pod's
+// object is left.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
@@ -17,10 +17,10 @@ import { createPodTokens } from "./service-account-tokens.ts";
 import type { TestImage } from "./test-image.ts";
 import { createPodVolumes } from "./volumes.ts";
 
-/** What the pods of a node share. */
+/** The parts that the pods of a node share. */
 export interface NodeContext {
   readonly client: KubeClient;
-  /** Folder of the agent for volumes and roots, in memory. */
+  /** The agent's folder for volumes and roots, in memory. */
   readonly stateDir: string;
   readonly logDir: string;
   readonly hidden: readonly string[];
@@ -31,10 +31,10 @@ export interface NodeContext {
   image(name: string): TestImage | undefined;
   /** ConfigMaps and Secrets of a namespace. */
   objects(namespace: string): KeyedObjects;
-  /** Lines of /etc/hosts for the Services, as seen from a namespace. */
+  /** The /etc/hosts lines of the Services, for a namespace. */
   hosts(namespace: string): readonly string[];
   event(pod: NodePod, ...event: Parameters<RecordEvent>): void;
-  /** The pod's status has changed. */
+  /** Called when the pod's status has changed. */
   onChange(worker: PodWorker): void;
 }
 
@@ -42,7 +42,7 @@ export interface PodWorker {
   readonly pod: NodePod;
   readonly containers: readonly RunningContainer[];
   readonly isEnding: boolean;
-  /** Address in the pod network, once it has one. */
+  /** The address in the pod network, once there is one. */
   readonly podIP: string;
   status(): PodStatus;
   /** The object has changed. */
@@ -51,7 +51,7 @@ export interface PodWorker {
   refresh(): Promise<void>;
   /** Services have changed. */
   refreshHosts(): void;
-  /** Ends it within the grace time. Later calls may shorten it, as a second deletion does. */
+  /** Ends the pod within the grace time. Later calls may shorten the time, like a second deletion. */
   end(graceMs: number): Promise<void>;
 }
 
@@ -150,7 +150,7 @@ export function startPodWorker(first: NodePod, context: NodeContext): PodWorker 
     await finish();
   }
 
-  // What is left when the containers have ended by themselves: their sidecars.
+  // Ends the sidecars when the containers have ended by themselves.
   async function finish(): Promise<void> {
     if (ending.signal.aborted) return;
     await stopAll(createDeadline(graceOf(pod)));
@@ -158,7 +158,7 @@ export function startPodWorker(first: NodePod, context: NodeContext): PodWorker 
     changed();
   }
 
-  // Nobody starts again. Sidecars have their turn in reverse order, once the containers have ended.
+  // No container starts again. The sidecars end in reverse order, after the containers.
   async function stopAll(deadline: Deadline): Promise<void> {
     const stop = (these: readonly Container[], turn: Promise<unknown>) =>
       Promise.all(these.map((each) => containers.get(each.name)?.stop(deadline, turn)));
@@ -222,7 +222,7 @@ export function startPodWorker(first: NodePod, context: NodeContext): PodWorker 
     await running.catch(() => {});
     await syncing;
     await volumes.remove();
-    await network?.remove().catch(() => {}); // it was removed when the containers had ended by themselves
+    await network?.remove().catch(() => {}); // already removed if the containers had ended by themselves
     rmSync(dir, { recursive: true, force: true });
   }
 
@@ -248,7 +248,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-// As the API keeps times: with more digits what was written would never equal what is read.
+// In the API's precision: with more digits the written value would never equal the read one.
 function nowInSeconds(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,15 +1,15 @@
-// What the test node needs of the machine.
+// Checks what the test node needs of the machine.
 import { spawnSync } from "node:child_process";
 
 const PROGRAMS = ["ip", "iptables-restore", "unshare", "nsenter", "setpriv"] as const;
 
-// As containers are made (sandbox.ts). By trying: the kernel loads the module at the first mount, and /proc/filesystems lacks it before.
+// Mounts like a container (sandbox.ts). The kernel loads the module at the first mount, so /proc/filesystems lacks it before.
 const TRY_OVERLAY = `
 mount -t tmpfs tmpfs /mnt
 mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mnt/root`;
 
-/** Why there can be no test node here; undefined if there can. */
+/** The reason why a test node is impossible here; undefined if it is possible. */
 export function whyNoTestNode(): string | undefined {
   if (process.getuid?.() !== 0) return "not root";
   const missing = PROGRAMS.filter((program) => spawnSync("which", [program]).status !== 0);

@@ -1,19 +1,19 @@
-// Probes and lifecycle hooks: one action against one container, and the loop that turns its results into "passed" and "failed"
-// by the thresholds. They come from the node, as the kubelet's do.
+// Probes and lifecycle hooks: an action against one container, and the loop that derives "passed" and "failed" from its results
+// and thresholds. Like the kubelet's, they come from the node.
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
 import type { ContainerProcess } from "./container-process.ts";
 import type { Action, Container, HttpGet, Probe } from "./pod-types.ts";
 
-/** What an action acts on. */
+/** The container under the action. */
 export interface ActionTarget {
   readonly container: Container;
   readonly podIP: string;
   readonly process: ContainerProcess;
 }
 
-/** Does it once. Resolves if it succeeds. @throws Error that says how it failed */
+/** Runs the action once and resolves if it succeeds. @throws Error with the reason of the failure */
 export async function act(action: Action, { container, podIP, process }: ActionTarget, timeoutMs: number): Promise<undefined> {
   const { exec, httpGet, tcpSocket, grpc, sleep } = action;
   if (exec !== undefined) {
@@ -32,9 +32,9 @@ export async function act(action: Action, { container, podIP, process }: ActionT
 }
 
 export interface ProbeHandlers {
-  /** Told of every failure. */
+  /** Called for every failure. */
   onFailure(message: string): void;
-  /** Told when a threshold is reached, and again at each further result of the same kind. */
+  /** Called when a threshold is reached, and for each further result of the same kind. */
   onThreshold(isSuccess: boolean): void;
 }
 

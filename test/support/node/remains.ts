@@ -1,7 +1,7 @@
-// What is left of processes that were killed: themselves, and whatever lives in namespaces that were theirs.
+// Finds what is left of killed processes: the processes, and all processes in their namespaces.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Looks at the namespaces now; the result tells at any time which processes live in them: a line each, beginning with the pid. */
+/** Records the namespaces now. The result lists the processes in them at any time: a line each, beginning with the pid. */
 export function remainsOf(...pids: readonly (number | undefined)[]): () => string[] {
   const ours = new Set(namespacesOf("self"));
   const theirs = new Set(pids.flatMap((pid) => namespacesOf(pid ?? 0)).filter((link) => !ours.has(link)));

@@ -1,4 +1,4 @@
-// Who a container's processes are, by image and security contexts.
+// The user, groups and capabilities of a container follow its image and security contexts.
 import { describe, expect, it } from "vitest";
 import type { Container, NodePod, PodSecurityContext, SecurityContext } from "./pod-types.ts";
 import { asIdentity, identityOf, sandboxScript } from "./sandbox.ts";
@@ -16,18 +16,18 @@ describe("the identity of a container", () => {
     expect(identity({ runAsUser: 8, runAsGroup: 5 }, "1359", { runAsUser: 7 })).toMatchObject({ uid: 8, gid: 5 });
   });
 
-  it("must not be root where that is forbidden, nor a name", () => {
+  it("must be a number, and not root where root is forbidden", () => {
     expect(() => identity({ runAsNonRoot: true })).toThrow("container has runAsNonRoot and image will run as root");
     expect(() => identity({}, "nobody")).toThrow("not a number");
   });
 
-  it("has the capabilities that are left and added", () => {
+  it("has the remaining and the added capabilities", () => {
     expect(identity({ capabilities: { drop: ["ALL"], add: ["NET_ADMIN"] } }).capabilities).toEqual(["net_admin"]);
     expect(identity({}).capabilities).toContain("chown");
     expect(identity({ privileged: true }).capabilities).toBe("all");
   });
 
-  it("is put on by setpriv, which asks for the death signal anew", () => {
+  it("is set by setpriv, which also sets the death signal again", () => {
     const words = asIdentity(identity({ runAsUser: 5, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } }));
     expect(words.join(" ")).toBe(
       "setpriv --reuid 5 --regid 0 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs --pdeathsig KILL --",
@@ -35,7 +35,7 @@ describe("the identity of a container", () => {
   });
 });
 
-it("folders inside of hidden ones are hidden with these: a clone may lie in /tmp, a home in /home", () => {
+it("folders inside hidden folders are hidden too: a clone in /tmp, a home in /home", () => {
   const hidden = ["/tmp/clone", "/home/ci", "/tmp", "/home", "/tmpfs", "/"];
   const common = { dir: "/state", hostname: "h", binds: [], readOnlyRoot: true, workingDir: "/" };
   const script = sandboxScript({ ...common, hidden, identity: identity({}) }, {}, ["true"]);

@@ -1,5 +1,5 @@
-// The shell script that makes a container's world and becomes its first process: its own mounts over this machine's files, its
-// own /proc, /dev and host name, then the user, groups and capabilities that its securityContext asks for. Pure: text only.
+// The shell script that sets up a container and becomes its first process: its mounts over this machine's files, its /proc, /dev
+// and host name, and the user, groups and capabilities of its securityContext. Pure: it only builds text.
 import type { Container, NodePod } from "./pod-types.ts";
 import { type TestImage, userOf } from "./test-image.ts";
 
@@ -11,7 +11,7 @@ export interface Bind {
 }
 
 export interface Sandbox {
-  /** Empty folder of the agent, which the container's root is built on. */
+  /** An empty folder of the agent for the container's root. */
   readonly dir: string;
   readonly hostname: string;
   /** Folders of this machine that the container must not see. */
@@ -22,7 +22,7 @@ export interface Sandbox {
   readonly identity: Identity;
 }
 
-/** Who the container's processes are. */
+/** The identity of the container's processes. */
 export interface Identity {
   readonly uid: number;
   readonly gid: number;
@@ -32,13 +32,13 @@ export interface Identity {
   readonly noNewPrivileges: boolean;
 }
 
-// What container runtimes leave a container by default.
+// The default capabilities of container runtimes.
 const DEFAULT_CAPABILITIES = [
   ...["chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"],
   ...["net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap"],
 ];
 
-/** @throws Error in the kubelet's words if the container must not be root and is */
+/** @throws Error with the kubelet's message if the container is root and must not be */
 export function identityOf(pod: NodePod, container: Container, image: TestImage): Identity {
   const { securityContext: ofPod = {} } = pod.spec;
   const { securityContext: own = {} } = container;
@@ -65,7 +65,7 @@ function capabilitiesOf({ add = [], drop = [] }: { add?: readonly string[]; drop
   return [...new Set([...kept, ...add.map(plain)])];
 }
 
-/** The command that gives up what the identity does not have, before a program. */
+/** The command that drops what the identity does not have, before a program. */
 export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: Identity): string[] {
   return [
     "setpriv",
@@ -74,7 +74,7 @@ export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: 
     ...(capabilities === "all" ? [] : [`--bounding-set=${["-all", ...capabilities.map((name) => `+${name}`)].join(",")}`]),
     "--inh-caps=-all",
     ...(noNewPrivileges ? ["--no-new-privs"] : []),
-    // The kernel forgets the death signal where the user changes, so that it is asked for once more here.
+    // The kernel clears the death signal when the user changes, so it is set again here.
     ...["--pdeathsig", "KILL", "--"],
   ];
 }
@@ -124,12 +124,12 @@ export function envWords(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-// What lies below a hidden folder is hidden with it, and could have no whiteout of its own: a clone in /tmp, a home in /home.
+// Folders inside a hidden folder are hidden with it and cannot have their own whiteout: a clone in /tmp, a home in /home.
 function outermost(paths: readonly string[]): string[] {
   return paths.filter((path) => path !== "/" && !paths.some((other) => other !== "/" && path.startsWith(`${other}/`)));
 }
 
-// A whiteout in the upper layer: what lies below is gone, and a folder made in its place is empty.
+// A whiteout in the upper layer hides the files below. A folder created in its place is empty.
 function hide(upper: string, path: string): string {
   const parent = path.slice(0, path.lastIndexOf("/"));
   return `mkdir -p ${quote(upper + parent)}; mknod ${quote(upper + path)} c 0 0`;

@@ -1,5 +1,5 @@
-// The service-account tokens of one pod: asked for by TokenRequest, bound to the pod, kept, and renewed when four fifths of
-// their time are over, as the kubelet does.
+// The service-account tokens of one pod: requested by TokenRequest, bound to the pod, cached, and renewed after four fifths of
+// their lifetime, like the kubelet's.
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import type { NodePod } from "./pod-types.ts";
 

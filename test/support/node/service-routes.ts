@@ -1,10 +1,10 @@
-// Keeps the node's address translation at what Services and EndpointSlices say.
+// Updates the node's address translation when Services or EndpointSlices change.
 import { execFile } from "node:child_process";
 import type { Informers } from "../../../src/runtime/informers.ts";
 import { ENDPOINT_SLICES, iptablesRules, SERVICE_LABEL, SERVICES, type ServiceObject, serviceHosts } from "./service-rules.ts";
 
 export interface ServiceRoutes {
-  /** Lines of /etc/hosts, as seen from a namespace. */
+  /** The /etc/hosts lines for a namespace. */
   hosts(namespace: string): readonly string[];
 }
 

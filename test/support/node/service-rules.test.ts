@@ -1,4 +1,4 @@
-// What kube-proxy and DNS would do, as rules and lines.
+// The rules of kube-proxy and the names of cluster DNS, as pure functions.
 import { describe, expect, it } from "vitest";
 import { type EndpointSlice, iptablesRules, type ServiceObject, serviceHosts } from "./service-rules.ts";
 
@@ -24,7 +24,7 @@ describe("rules of address translation", () => {
     ]);
   });
 
-  it("leave out what is not ready, unless only endpoints that end but still serve are left", () => {
+  it("leave out endpoints that are not ready, unless all ready ones are gone and ending ones still serve", () => {
     const ending = { addresses: ["10.200.1.1"], conditions: { ready: false, serving: true } };
     const unready = { addresses: ["10.200.1.2"], conditions: { ready: false, serving: false } };
     const ready = { addresses: ["10.200.1.3"], conditions: { ready: true } };
@@ -33,7 +33,7 @@ describe("rules of address translation", () => {
     expect(dnat(rulesOf([slice(unready)]))).toEqual([]);
   });
 
-  it("let a pod reach itself by its Service, and refuse a Service without endpoints", () => {
+  it("let a pod reach itself by its Service and refuse a Service without endpoints", () => {
     expect(rulesOf([slice({ addresses: ["10.200.1.1"] })])).toContain(
       "-A POSTROUTING -s 10.200.1.1/32 -d 10.200.1.1/32 -j MASQUERADE",
     );

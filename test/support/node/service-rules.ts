@@ -1,5 +1,5 @@
-// What kube-proxy and cluster DNS do, as two pure functions of Services and EndpointSlices: the rules of address translation
-// for iptables-restore, and the lines of /etc/hosts of a pod. There is no DNS server: names are found in /etc/hosts.
+// The work of kube-proxy and cluster DNS, as two pure functions of Services and EndpointSlices: the address translation rules for
+// iptables-restore, and the /etc/hosts lines of a pod. There is no DNS server.
 import type { Resource } from "../../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../../src/kube/types.ts";
 
@@ -57,10 +57,10 @@ export function iptablesRules(services: readonly ServiceObject[], slicesOf: Slic
   return [
     ...["*nat", ":PREROUTING ACCEPT", ":OUTPUT ACCEPT", ":POSTROUTING ACCEPT", ":SERVICES -"],
     ...["-A PREROUTING -j SERVICES", "-A OUTPUT -j SERVICES", ...translate],
-    // A pod that reaches itself by a Service would drop a packet that comes from its own address.
+    // A pod that reaches itself by a Service would drop packets from its own address.
     ...[...hairpin].map((address) => `-A POSTROUTING -s ${address}/32 -d ${address}/32 -j MASQUERADE`),
     "COMMIT",
-    // A Service without endpoints refuses at once.
+    // A Service without endpoints refuses connections at once.
     ...["*filter", ":FORWARD ACCEPT", ":OUTPUT ACCEPT"],
     ...["FORWARD", "OUTPUT"].flatMap((chain) => [
       `-A ${chain} -d ${serviceRange} -p tcp -j REJECT --reject-with tcp-reset`,
@@ -106,7 +106,7 @@ function targetsOf(slices: readonly EndpointSlice[], { name = "" }: ServicePort)
   });
 }
 
-// The ready ones; where there is none, those that end but still serve, as kube-proxy has it.
+// The ready endpoints. If there are none, the ending ones that still serve, like kube-proxy.
 function readyEndpoints(slices: readonly EndpointSlice[], all = slices): Endpoint[] {
   const isReady = ({ conditions }: Endpoint) => conditions?.ready !== false;
   const hasReady = all.some(({ endpoints = [] }) => (endpoints ?? []).some(isReady));

@@ -1,14 +1,14 @@
-// Writes a pod's status whenever it has changed: the newest one, one write at a time, until the API server has it. Conditions that
-// others write stay, since the patch merges them by type.
+// Writes a pod's status after every change: the newest one, one write at a time, until the API server has it. The patch merges
+// conditions by type, so those of other writers stay.
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { isStatus } from "../../../src/kube/status.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import { pause } from "./probes.ts";
 
 export interface StatusReporter {
-  /** The status may have changed. */
+  /** Call when the status may have changed. */
   look(): void;
-  /** Resolves once what there is now is written, or the pod's object is gone. */
+  /** Resolves once the current status is written, or the pod's object is gone. */
   settled(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export function createStatusReporter(client: KubeClient, worker: PodWorker, sign
         written = text;
       } catch (error) {
         if (isStatus(error, "NotFound", "Conflict")) return;
-        await pause(RETRY_MS, signal); // the API server may be away
+        await pause(RETRY_MS, signal); // the API server may be down
       }
     }
   }
@@ -51,7 +51,7 @@ export function createStatusReporter(client: KubeClient, worker: PodWorker, sign
     look: () => void begin(),
     async settled() {
       await begin();
-      await begin(); // the first may have begun before the last change
+      await begin(); // the first may have started before the last change
     },
   };
 }

@@ -1,9 +1,9 @@
-// What stands for a container image: there is no registry on the machines that build and test. A container sees the files of
-// this machine, read only, without the repository, the home folders and what is temporary, and over them what its image binds.
+// Replaces container images, since there is no registry on the build and test machines. A container sees the files of this
+// machine read-only, without the repository, the home folders and temporary files, and above them the files of its image.
 
 export interface TestImage {
   readonly entrypoint: readonly string[];
-  /** Arguments where the container gives none. */
+  /** The arguments if the container has none. */
   readonly cmd?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** "uid" or "uid:gid", as numbers; default root. */
@@ -13,7 +13,7 @@ export interface TestImage {
   readonly binds?: Readonly<Record<string, string>>;
 }
 
-/** By the name that pods give, with tag. */
+/** The images by the name in pods, with tag. */
 export type TestImages = Readonly<Record<string, TestImage>>;
 
 /** uid and gid of the image's user. @throws Error if it is not given in numbers */
@@ -25,10 +25,10 @@ export function userOf({ user = "0" }: TestImage): { readonly uid: number; reado
 
 const NODE = "/usr/local/bin/node";
 
-/** This Node, with folders or files of this machine beside it. */
+/** The Node of this machine, with more folders or files. */
 export function nodeImage(args: readonly string[], binds: Readonly<Record<string, string>> = {}, user = "1000:1000"): TestImage {
   return { entrypoint: [NODE, ...args], user, binds: { [NODE]: process.execPath, ...binds } };
 }
 
-/** sh: a container gives the script as its only argument. */
+/** sh: the container's only argument is a script. */
 export const SHELL_IMAGE: TestImage = { entrypoint: ["/bin/sh", "-c"] };

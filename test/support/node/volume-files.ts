@@ -1,5 +1,5 @@
-// What lies in a volume that is made of API objects: one function from (volume, pod, objects, tokens) to files. Pure but for the
-// tokens, which the caller asks for. A missing object that is not optional is an error in the kubelet's words.
+// The files of a volume that comes from API objects: one function from (volume, pod, objects, tokens) to files. Pure but for the
+// tokens, which the caller requests. A missing required object is an error with the kubelet's message.
 import type { VolumeFile, VolumeFiles } from "./atomic-files.ts";
 import type { KeyedObjects } from "./container-env.ts";
 import { fieldValue, type PodAddresses, resourceValue } from "./pod-fields.ts";
@@ -7,16 +7,16 @@ import type { ConfigMapSource, DownwardItem, Keyed, NodePod, ProjectedSource, Vo
 
 export interface VolumeSources extends KeyedObjects {
   readonly addresses: PodAddresses;
-  /** A token of the pod's service account; kept, and renewed in time. */
+  /** A token of the pod's service account, cached and renewed in time. */
   token(audience: string | undefined, expirationSeconds: number): Promise<string>;
 }
 
-/** Made of API objects, and so written again when these change. */
+/** True for volumes from API objects, which are written again when the objects change. */
 export function isMadeOfObjects({ configMap, secret, downwardAPI, projected }: Volume): boolean {
   return [configMap, secret, downwardAPI, projected].some((source) => source !== undefined);
 }
 
-/** @throws Error if something that is not optional is missing */
+/** @throws Error if a required object is missing */
 export async function volumeFiles(volume: Volume, pod: NodePod, sources: VolumeSources): Promise<VolumeFiles> {
   const { configMap, secret, downwardAPI, projected } = volume;
   const mode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? 0o644;

@@ -1,5 +1,5 @@
-// The volumes of one pod, as folders of the agent that containers bind. Invariant: `sync` either brings every volume that is
-// made of API objects up to date or throws and leaves the last version in place; emptyDirs are made once and live with the pod.
+// The volumes of one pod, as folders of the agent that containers mount. `sync` either updates every volume from API objects, or
+// throws and keeps the last version. An emptyDir is created once and lives as long as the pod.
 import { execFile } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,16 +12,16 @@ import { isMadeOfObjects, type VolumeSources, volumeFiles } from "./volume-files
 const run = promisify(execFile);
 
 export interface PodVolumes {
-  /** Folder of a volume. @throws Error if the pod has none of this name */
+  /** The folder of a volume. @throws Error if the pod has no volume of this name */
   path(name: string): string;
-  /** Always read only in containers. */
+  /** True if containers always mount it read-only. */
   isReadOnly(name: string): boolean;
-  /** @throws Error in the kubelet's words, with the volume's name */
+  /** @throws Error with the kubelet's message and the volume's name */
   sync(pod: NodePod): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** @param dir folder for all of them */
+/** @param dir the parent folder of all volumes */
 export function createPodVolumes(pod: NodePod, dir: string, sources: VolumeSources): PodVolumes {
   const written = new Map<string, string>();
   const mounted: string[] = [];

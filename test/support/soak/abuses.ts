@@ -1,5 +1,5 @@
-// What clients do to a proxy when they die, are killed or are badly written: each abuse is one visit that ends before its answer
-// does. Chosen by weight; everything random comes from the seed.
+// The ways in which dying, killed or badly written clients treat a proxy. Each abuse is one visit that ends before its answer
+// does. Abuses are chosen by weight, and all randomness comes from the seed.
 import type { Farewell, RudeClient } from "./rude-client.ts";
 
 export interface AbuseContext {
@@ -25,7 +25,7 @@ const WEBSOCKET = {
   "sec-websocket-protocol": "v5.channel.k8s.io",
 };
 
-/** Name, weight and deed. */
+/** Name, weight and action. */
 export const ABUSES: readonly (readonly [name: string, weight: number, abuse: Abuse])[] = [
   ["large list broken off in its body", 8, largeList],
   ["list given up before its answer", 22, unreadList],
@@ -42,7 +42,7 @@ export const ABUSES: readonly (readonly [name: string, weight: number, abuse: Ab
 
 const TOTAL = ABUSES.reduce((sum, [, weight]) => sum + weight, 0);
 
-/** One of them, by weight. */
+/** One abuse, chosen by weight. */
 export function pickAbuse(random: () => number): { readonly name: string; readonly run: Abuse } {
   let rest = random() * TOTAL;
   for (const [name, weight, run] of ABUSES) {
@@ -199,7 +199,7 @@ function pipeline(context: AbuseContext): Promise<void> {
 function noTls(context: AbuseContext): Promise<void> {
   const { client, random } = context;
   return client.visitRaw(async (socket) => {
-    // The beginning of a ClientHello, or plain HTTP.
+    // The start of a ClientHello, or plain HTTP.
     socket.write(random() < 0.5 ? Buffer.from("16030100c8010000c40303", "hex") : "GET /api HTTP/1.1\r\n\r\n");
     await pause(random() * 200);
   });

@@ -1,5 +1,5 @@
-// The far end of exec in a soak: an HTTPS server where a node's kubelet would be, which takes any upgrade and echoes its bytes. It
-// speaks no SPDY: to the proxy and to kube-apiserver a tunnel is bytes.
+// The target of exec in a soak: an HTTPS server in place of a node's kubelet, which accepts any upgrade and echoes its bytes. It
+// speaks no SPDY, since a tunnel is only bytes to the proxy and to kube-apiserver.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -13,12 +13,12 @@ const NODES: Resource = { group: "", version: "v1", resource: "nodes", kind: "No
 const ACCOUNTS: Resource = { group: "", version: "v1", resource: "serviceaccounts", kind: "ServiceAccount", namespaced: true };
 
 export interface ExecEnd {
-  /** Tunnels that are open. */
+  /** The open tunnels. */
   readonly open: number;
   stop(): void;
 }
 
-/** Starts it, with a node and a pod of this name that lead there. */
+/** Starts it, with a node and a pod of this name that lead to it. */
 export async function startExecEnd(client: KubeClient, namespace: string, name: string): Promise<ExecEnd> {
   const now = Date.now();
   const { certPem, keyPem } = issueServerCertificate(createCa({ commonName: "soak", now }), { ipAddresses: ["127.0.0.1"], now });

@@ -1,5 +1,5 @@
-// A client without manners: a TLS connection of its own for every request, written byte by byte if need be, and given up in any
-// state: by a reset, by a clean end, in the middle of a record. Each visit ends with its socket closed; nothing is kept.
+// A rude client: it opens a TLS connection for every request, writes byte by byte if asked to, and aborts in any state: by a
+// reset, by a normal end, or in the middle of a record. Each visit ends with its socket closed.
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
@@ -10,10 +10,10 @@ export interface Target {
   readonly token: string;
 }
 
-/** How a connection is given up. */
+/** How the client aborts a connection. */
 export type Farewell = "reset" | "destroy" | "end";
 
-/** Nobody stays longer. */
+/** The longest visit. */
 const MAX_VISIT_MS = 15_000;
 
 /** One connection. */
@@ -22,15 +22,15 @@ export interface Visit {
   /** Bytes of application data received so far. */
   readonly received: number;
   readonly head: string;
-  /** Resolves when so much was received, or the connection is over, or after `ms`. */
+  /** Resolves when this many bytes have arrived, the connection is over, or `ms` have passed. */
   until(isEnough: () => boolean, ms: number): Promise<void>;
   readonly over: boolean;
 }
 
 export interface RudeClient {
-  /** Connects, lets `act` do its worst, and leaves. Never rejects. */
+  /** Connects, runs `act`, and disconnects. Never rejects. */
   visit(act: (visit: Visit) => Promise<Farewell>): Promise<void>;
-  /** The same below TLS: what is written are the bytes of no handshake, or of half a one. */
+  /** The same without TLS: it writes bytes of no handshake, or half of one. */
   visitRaw(act: (socket: Socket) => Promise<void>): Promise<void>;
   readonly open: number;
   /** The head of a request, with the credentials. */

@@ -1,5 +1,6 @@
-// The soak: a proxy of a real mesh is treated badly at a steady rate, let rest, and must be as it was. Measured at rest only, after
-// each of a few rounds: what grows from round to round is a leak. Called by bench/soak.ts and test/nightly/soak.test.ts.
+// The soak: abuses a proxy of a real mesh at a steady rate, lets it rest, and compares it with its first state. It measures only
+// at rest, after each round: a value that grows from round to round is a leak. Called by bench/soak.ts and
+// test/nightly/soak.test.ts.
 import { compileProxy } from "../compiled-proxy.ts";
 import { demoVirtualApp } from "../demo-app.ts";
 import { eventually } from "../eventually.ts";
@@ -15,13 +16,13 @@ import { lookInside, readVitals, type Vitals } from "./vitals.ts";
 
 export interface SoakOptions {
   readonly kube: Kube;
-  /** Of abuse, all rounds together. */
+  /** The duration of abuse, of all rounds together. */
   readonly seconds: number;
   readonly rounds: number;
-  /** Visits a second. */
+  /** Visits in a second. */
   readonly rate: number;
   readonly seed: number;
-  /** Rest after each round, and after the last: idle upstream connections are kept for a minute. */
+  /** The rest after each round. Idle upstream connections are kept for a minute. */
   readonly restSeconds: number;
   readonly lastRestSeconds: number;
   readonly onRound?: (line: string) => void;
@@ -31,18 +32,18 @@ export interface SoakReport {
   readonly visits: number;
   readonly visitsByKind: Readonly<Record<string, number>>;
   readonly perSecond: number;
-  /** Before, after each round, and at the end. */
+  /** The vitals before, after each round, and at the end. */
   readonly vitals: readonly Vitals[];
-  /** Small GETs that ran beside it, one after the other. */
+  /** The small GETs during the soak, one after the other. */
   readonly gets: { readonly count: number; readonly failed: number; readonly p50Ms: number; readonly p99Ms: number };
-  /** Tunnels that the far end still holds. */
+  /** Tunnels that the target of exec still holds. */
   readonly tunnels: number;
 }
 
 const NAMESPACES = ["canary-0", "canary-1", "team-0", "team-1"];
-/** About 1 MB as a list: more than all the buffers on its way, so that it can be broken off half way. */
+/** About 1 MB as a list, more than all buffers on its way, so that a client can abort it half way. */
 const OBJECTS = 1_000;
-/** Visits at a time; beyond that the rate is given up, and the report shows it. */
+/** Concurrent visits. Beyond this limit the rate drops, and the report shows it. */
 const MAX_OPEN = 500;
 const TICK_MS = 5;
 
@@ -91,7 +92,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
 }
 
-/** What must not be: one line each; none if the proxy is as it was. */
+/** The problems, one line each; empty if the proxy is as before. */
 export function complaints({ vitals, gets, tunnels }: SoakReport): string[] {
   const [before, first, last] = [vitals[0], vitals[1], vitals.at(-1)];
   if (before === undefined || first === undefined || last === undefined) return ["nothing was measured"];
@@ -99,10 +100,10 @@ export function complaints({ vitals, gets, tunnels }: SoakReport): string[] {
   const atMost = (what: string, value: number, bound: number) => {
     if (value > bound) all.push(`${what}: ${value}, at most ${Math.round(bound * 10) / 10} was expected`);
   };
-  // The first round loads code and fills what is kept for good; from then on nothing may grow.
+  // The first round loads code and fills caches. From then on nothing may grow.
   atMost("heap after a collection (MB)", last.heapUsedMb, first.heapUsedMb + 4);
   atMost("memory outside of the heap (MB)", last.externalMb, first.externalMb + 6);
-  // The allocator keeps what a burst of connections took (malloc_trim brings it back down): a step is no growth, a slope is.
+  // The allocator keeps the memory of a burst of connections (malloc_trim releases it). So a step is not growth, but a slope is.
   const firstHalf = vitals.slice(1, 1 + Math.ceil((vitals.length - 1) / 2));
   atMost("RSS (MB)", last.rssMb, Math.max(...firstHalf.map(({ rssMb }) => rssMb)) * 1.1 + 10);
   // Idle connections to the API server are kept for a minute.
@@ -118,7 +119,7 @@ export function complaints({ vitals, gets, tunnels }: SoakReport): string[] {
 
 const timersOf = ({ resources }: Vitals) => resources.Timeout ?? 0;
 
-// So many namespaces, two of them own, that no query can say which: the residual filter does all of the work.
+// Many namespaces with only two own ones: no query can name them, so the proxy does all filtering.
 async function prepare(mesh: Mesh): Promise<MeshPod> {
   const more = Array.from({ length: 20 }, (_, index) => `more-${index}`);
   await Promise.all([...NAMESPACES, ...more].map((name) => mesh.createNamespace(name)));
@@ -150,7 +151,7 @@ async function abuse(context: AbuseContext, { rate, ms, byKind }: AbuseOptions):
   await Promise.all(running);
 }
 
-// The API server notices some ends only when it next writes.
+// The API server notices some closed connections only at its next write.
 async function atRest(vitals: () => Promise<Vitals>, before: Vitals, withinMs: number): Promise<Vitals> {
   let now = await vitals();
   await eventually(

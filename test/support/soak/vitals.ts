@@ -1,5 +1,5 @@
-// How a proxy is: what it holds of memory, file descriptors, timers and handles, and what the API server holds open for it. The
-// process tells of its inside by vitals-preload.js, upon SIGUSR2 and after a garbage collection, so that what is counted is held.
+// The vitals of a proxy: its memory, file descriptors, timers and handles, and the streams that the API server holds open for it.
+// vitals-preload.js reports the inside of the process upon SIGUSR2, after a garbage collection.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,19 +11,19 @@ import { parseMetrics, readMetrics } from "../proxy-metrics.ts";
 export interface Vitals {
   readonly rssMb: number;
   readonly heapUsedMb: number;
-  /** What the heap has of the system, used or not. */
+  /** The heap's memory from the system, used or not. */
   readonly heapTotalMb: number;
-  /** Outside of the heap, buffers included. */
+  /** Memory outside the heap, buffers included. */
   readonly externalMb: number;
   readonly fds: number;
   readonly sockets: number;
-  /** What keeps the process going, by kind: Timeout, TLSWrap, TCPSocketWrap, ... */
+  /** The handles that keep the process alive, by kind: Timeout, TLSWrap, TCPSocketWrap, ... */
   readonly resources: Readonly<Record<string, number>>;
-  /** Watches as the proxy counts them. */
+  /** Watches, as the proxy counts them. */
   readonly watches: number;
-  /** Watches and tunnels that the API server holds open, the control plane's own included. */
+  /** Watches and tunnels that are open on the API server, the control plane's own included. */
   readonly longRunning: number;
-  /** How late the event loop was since the last reading. */
+  /** The lateness of the event loop since the last reading. */
   readonly late: Lateness;
 }
 
@@ -36,7 +36,7 @@ export interface Lateness {
 export interface VitalsTarget {
   readonly pid: number;
   readonly healthUrl: string;
-  /** Folder that vitals-preload.js writes to. */
+  /** The folder that vitals-preload.js writes to. */
   readonly folder: string;
   /** The API server's /metrics, as text. */
   readonly serverMetrics: () => Promise<string>;
@@ -54,7 +54,7 @@ interface Inside {
 const MB = 1024 * 1024;
 const PRELOAD = fileURLToPath(new URL("./vitals-preload.js", import.meta.url));
 
-/** From now on until `stop` the processes that are started get the preload, by the environment that they inherit. */
+/** Until `stop`, new processes get the preload through their environment. */
 export function lookInside(): { readonly folder: string; stop(): void } {
   const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-vitals-"));
   const before = { ...process.env };
@@ -101,7 +101,7 @@ async function readInside(pid: number, folder: string): Promise<Inside> {
   return eventually(() => JSON.parse(readFileSync(file, "utf8")) as Inside, { withinMs: 20_000, everyMs: 20 });
 }
 
-// It may be closed while it is looked at.
+// The file may be closed during the look.
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);

@@ -1,5 +1,5 @@
-// An API server with one resource and all of its past, for the model test of watches: lists now or at an exact version, watches that
-// lag as far as the script wants, and answers that wait until it says so. It filters as kube-apiserver does (simulated-server.ts).
+// A model of an API server with one resource and its whole history, for the model test of watches: lists now or at an exact
+// version, watches that lag, and answers that wait for the script. It filters like kube-apiserver (simulated-server.ts).
 
 import type { Call, Handler } from "../../../src/proxy/call/call.ts";
 import type { ByteSink } from "../../../src/proxy/http/byte-stream.ts";
@@ -16,7 +16,7 @@ export interface Change {
 interface LiveWatch {
   readonly query: URLSearchParams;
   readonly sink: ByteSink;
-  /** How many changes it has gone through. */
+  /** The number of changes that the watch has passed. */
   at: number;
 }
 
@@ -25,19 +25,19 @@ export interface History {
   /** Creates or changes the object. */
   write(namespace: string, name: string): void;
   remove(namespace: string, name: string): void;
-  /** The version of each object that there is. */
+  /** The version of each existing object. */
   versions(): Map<string, number>;
-  /** Requests wait from now on, or no more. */
+  /** Makes requests wait, or stops that. */
   setSlow(slow: boolean): void;
-  /** Answers the request that has waited longest. */
+  /** Answers the request that has waited for the longest time. */
   answerOne(): void;
-  /** The watch goes through so many changes. */
+  /** Moves the watch over this many changes. */
   deliver(watch: number, changes: number): void;
-  /** Tells the watch how far it is. */
+  /** Sends the watch a bookmark with its position. */
   bookmark(watch: number): void;
-  /** Versions up to now are too old for exact lists. */
+  /** Makes versions up to now too old for exact lists. */
   compact(): void;
-  /** The watch's connection ends. */
+  /** Ends the watch's connection. */
   breakWatch(watch: number): void;
   readonly openWatches: number;
 }
@@ -152,5 +152,5 @@ export function createHistory(): History {
   };
 }
 
-// The first version; none is 0.
+// The first version. No version is 0.
 const FIRST = 10;

@@ -1,5 +1,5 @@
-// A client as client-go's reflector is one: lists, or watches with initial events, goes on from the last version that it has read when a
-// watch ends, and begins anew upon a 410. It may lose its connection in the middle of what is sent.
+// A model of client-go's reflector: it lists, or watches with initial events, continues from the last version it read when a
+// watch ends, and starts again upon a 410. Its connection may break in the middle of a stream.
 
 import type { Handler } from "../../../src/proxy/call/call.ts";
 import type { SourceControl } from "../../../src/proxy/http/byte-stream.ts";
@@ -25,17 +25,17 @@ interface Meta {
 }
 
 export interface ModelReflector {
-  /** What it believes that there is: the version of each object. */
+  /** The objects that it believes to exist, with their versions. */
   readonly state: ReadonlyMap<string, number>;
   readonly lists: number;
-  /** Its connection breaks after it has read so many more events of this watch. */
+  /** Breaks its connection after this many more events of the current watch. */
   breakAfter(events: number): void;
 }
 
 /**
- * @param isWatchList it asks for initial events, where it would list
- * @param onEvent called with each event before it counts
- * @param onList called with what a list brought, before it counts
+ * @param isWatchList true to request initial events instead of a list
+ * @param onEvent called with each event before it takes effect
+ * @param onList called with the content of a list before it takes effect
  */
 export function startReflector(
   send: Handler,
@@ -61,8 +61,8 @@ export function startReflector(
   };
 
   /**
-   * @param from undefined: with initial events
-   * @returns the version to go on from; undefined: it has to list
+   * @param from undefined for a watch with initial events
+   * @returns the version to continue from; undefined if it must list
    */
   const watch = async (from: string | undefined): Promise<string | undefined> => {
     const where = from === undefined ? "sendInitialEvents=true&resourceVersionMatch=NotOlderThan" : `resourceVersion=${from}`;
@@ -88,7 +88,7 @@ export function startReflector(
         for (const [key, of] of initial) state.set(key, of);
         initial = undefined;
       }
-      // What is read before the initial events are over is read again.
+      // Events before the end of the initial events are read again.
       if (initial === undefined) version = resourceVersion;
       left--;
       return left > 0;
@@ -116,7 +116,7 @@ export function startReflector(
   };
 }
 
-/** Reads until the stream ends, or `read` wants no more, or it is cut. */
+/** Reads until the stream ends, `read` returns false, or the connection breaks. */
 function readEvents(reply: Reply, read: (event: WireEvent) => boolean, onOpen: (cut: () => void) => void): Promise<void> {
   if (reply.body === null) throw new Error("a watch without a body");
   if (reply.body instanceof Uint8Array) {

@@ -1,5 +1,5 @@
-// A client as old ones are: it reads its CA once, and its token for each request. Calls the API server on a new connection every 50 ms,
-// and says each second how it went. For the tests of the installed mesh.
+// A client like an old one: it reads its CA once and its token for each request. It calls the API server on a new connection
+// every 50 ms and prints the results each second. For the tests of the installed mesh.
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 

@@ -1,5 +1,5 @@
-// A small HTTP server for the tests of the test node: says who it is, and is as ready and as healthy as its files say. With
-// a certificate it is a mutating webhook too, which labels what it sees.
+// A small HTTP server for the tests of the test node: it returns its name, and its files decide whether it is ready and healthy.
+// With a certificate it is also a mutating webhook that labels objects.
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";

@@ -7,7 +7,7 @@ import (
 
 const (
 	serviceRange = "10.96.0.0/16"
-	// serviceIP is the first address of serviceRange, which the API server gives to the service kubernetes.
+	// serviceIP is the first address of serviceRange. The API server gives it to the service kubernetes.
 	serviceIP = "10.96.0.1"
 	issuer    = "https://kubernetes.default.svc"
 )
@@ -17,7 +17,7 @@ func apiServerArgs(opts *options, s *state) []string {
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", s.ports.Etcd),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", s.ports.API),
-		// Endpoints may not be loopback addresses, so that the service kubernetes cannot have any.
+		// Endpoints may not be loopback addresses, so the service kubernetes has none.
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + serviceRange,
@@ -34,7 +34,7 @@ func apiServerArgs(opts *options, s *state) []string {
 		"--profiling=false",
 	}
 	if !opts.controllerManager {
-		// Nobody makes the ServiceAccounts that this plugin demands of every pod.
+		// No controller creates the ServiceAccounts that this plugin requires of every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	if s.auditLog != "" {
@@ -42,21 +42,21 @@ func apiServerArgs(opts *options, s *state) []string {
 			"--audit-policy-file="+s.path("audit-policy.yaml"),
 			"--audit-log-path="+s.auditLog,
 			"--audit-log-format=json",
-			// Blocking loses nothing; and no rotation, which would hide lines from a test that reads one file.
+			// Blocking mode loses nothing. Without rotation a test that reads one file sees every line.
 			"--audit-log-mode=blocking",
 			"--audit-log-maxsize=100000",
 		)
 	}
 	if opts.featureGates != "" {
-		// The gates belong to the process: those of the API server are those of all.
+		// The gates belong to the process: all components have those of the API server.
 		args = append(args, "--feature-gates="+opts.featureGates)
 	}
 	return append(args, opts.apiServerArgs...)
 }
 
-// disabledControllers are those that would fight the tests or have nothing to do. There is no kubelet: nodes are bare
-// objects that never send a heartbeat, and pods may name nodes that do not exist; the first four would mark such nodes
-// unreachable and delete such pods. The others serve volumes, clouds and certificates, which no test has.
+// disabledControllers are the controllers that would disturb the tests or have nothing to do. There is no kubelet: nodes never
+// send a heartbeat, and pods may name nodes that do not exist. The first four controllers would mark such nodes unreachable and
+// delete such pods. The others serve volumes, clouds and certificates.
 var disabledControllers = []string{
 	"node-lifecycle-controller", "taint-eviction-controller", "device-taint-eviction-controller", "pod-garbage-collector-controller",
 	"node-ipam-controller", "node-route-controller", "service-lb-controller", "cloud-node-lifecycle-controller",
@@ -71,13 +71,13 @@ func controllerManagerArgs(opts *options, s *state) []string {
 	return append([]string{
 		"--kubeconfig=" + s.kubeconfig(controllerManagerUser),
 		"--controllers=*,-" + strings.Join(disabledControllers, ",-"),
-		// One of each, in the process of the API server: an election could only be lost by a slow machine.
+		// There is one of each in the API server's process, so an election could only be lost by a slow machine.
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + s.pki.path("service-account.key"),
 		"--root-ca-file=" + s.pki.path("ca.crt"),
-		// The defaults, 20 and 30, would make a test with many objects wait for the client's own limit.
+		// With the defaults, 20 and 30, a test with many objects waits for the client's own limit.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}, opts.controllerManagerArgs...)

@@ -1,8 +1,8 @@
 package main
 
-// auditPolicy records who changed what and how that ended, once a request. Reads are left out, since watches and polls would
-// bury the writes that tests judge by, but for how the test operator asks for what it works on: a list once it is answered, a
-// watch when it begins and when it is over. Bodies are left out: Metadata has verb, user, userAgent, objectRef and code.
+// auditPolicy records each change with its user and result. Reads are left out, since watches and polls would hide the writes
+// that tests check. Only the reads of the test operator's own kinds are recorded: a list at its answer, a watch at its start and
+// its end. Bodies are left out: level Metadata has verb, user, userAgent, objectRef and code.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

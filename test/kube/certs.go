@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// validity is long enough that no cached --dir ever expires under a test.
+// validity is so long that no kept --dir expires during a test.
 const validity = 10 * 365 * 24 * time.Hour
 
-// pki is the folder of one authority, which signs the serving certificate and the users' client certificates, and of the
-// key that signs service account tokens. Each file is made once and read again by later runs.
+// pki is the folder of one authority, which signs the serving certificate and the users' client certificates, and of the key that
+// signs service account tokens. Later runs read the same files.
 type pki struct {
 	dir string
 	ca  *x509.Certificate
@@ -60,8 +60,8 @@ func openPKI(dir string) (*pki, error) {
 
 func (p *pki) path(name string) string { return filepath.Join(p.dir, name) }
 
-// pair reads or makes NAME.crt and NAME.key. The template's serial, validity and key come from here; the authority signs
-// itself, being the first pair that is made.
+// pair reads or creates NAME.crt and NAME.key. It sets the template's serial, validity and key. The first pair is the authority,
+// which signs itself.
 func (p *pki) pair(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := p.privateKey(name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *pki) pair(name string, template *x509.Certificate) (*x509.Certificate, 
 	return cert, key, err
 }
 
-// privateKey reads or makes NAME.key. P-256, because a test pays for every handshake and every token.
+// privateKey reads or creates NAME.key. It is P-256, since a test pays for every handshake and every token.
 func (p *pki) privateKey(name string) (*ecdsa.PrivateKey, error) {
 	der, err := readPEM(p.path(name + ".key"))
 	if err == nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// controlPlane holds the parsed options of the three components. Their cobra commands are not used: each would set the
-// feature gates, the logger and the signal handlers of the process for itself. Their options and Run functions are what
-// the commands call, and these can share: one registry of feature gates, set once, after all flags are known.
+// controlPlane holds the parsed options of the three components. It does not use their cobra commands, since each would set the
+// process's feature gates, logger and signal handlers itself. It uses their options and Run functions with one registry of
+// feature gates, set once after all flags are known.
 type controlPlane struct {
 	apiServer         *apiserveroptions.ServerRunOptions
 	controllerManager *controllermanageroptions.KubeControllerManagerOptions
@@ -50,7 +50,7 @@ func configure(opts *options, s *state) (*controlPlane, error) {
 		return nil, fmt.Errorf("setting feature gates: %w", err)
 	}
 	registry.FeatureGateFor(basecompatibility.DefaultKubeComponent).(featuregate.MutableFeatureGate).AddMetrics()
-	// The components watch deprecated kinds on purpose, and would say so at every list.
+	// The components watch deprecated kinds on purpose and would log a warning at every list.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	return p, nil
 }
@@ -60,7 +60,7 @@ func parse(component string, sets cliflag.NamedFlagSets, args []string) error {
 	for _, set := range sets.FlagSets {
 		all.AddFlagSet(set)
 	}
-	// Errors come back; the usage, hundreds of lines, is not wanted on stderr.
+	// Errors are returned. The usage text of hundreds of lines must not go to stderr.
 	all.Usage = func() {}
 	if err := all.Parse(args); err != nil {
 		return fmt.Errorf("flags of %s: %w", component, err)

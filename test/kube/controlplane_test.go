@@ -8,7 +8,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// The flags are text to the compiler: an upgrade of Kubernetes that drops one would show only at the next start.
+// The compiler does not check flags. Without this test a flag that a Kubernetes upgrade drops would only fail at the next start.
 func TestTheComponentsKnowTheirFlags(t *testing.T) {
 	opts, err := parseOptions([]string{"--dir", t.TempDir(), "--audit", "--controller-manager", "--scheduler",
 		"--feature-gates", "ShardedListAndWatch=true", "--token-cache=1s", "--apiserver-arg=--max-requests-inflight=7"})

@@ -7,7 +7,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// askForDeathSignal makes the kernel send sig when the parent ends. It is called on the main thread, see main.go.
+// askForDeathSignal makes the kernel send sig when the parent ends. main.go calls it on the main thread.
 func askForDeathSignal(sig syscall.Signal) {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0); err != nil {
 		klog.ErrorS(err, "Asking for a signal at the end of the parent")

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// askForDeathSignal does nothing: elsewhere the poll of watchParent has to do.
+// askForDeathSignal does nothing: on other systems watchParent polls.
 func askForDeathSignal(syscall.Signal) {}

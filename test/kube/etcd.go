@@ -19,18 +19,18 @@ func startEtcd(dir string, port int) (*etcdServer, error) {
 	config.Dir = dir
 	config.ListenClientUrls = []url.URL{client}
 	config.AdvertiseClientUrls = []url.URL{client}
-	// A single member is never dialled by a peer: its peer address, a part of the stored membership that must be the same
-	// in every run, is only a name, and no port is spent on it.
+	// No peer connects to a single member. Its peer address must be the same in every run, as it is part of the stored membership,
+	// but it is only a name without a port.
 	config.ListenPeerUrls = nil
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:1"}}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	// Without fsync a write costs microseconds. What the kernel has survives kill -9, which is all that tests do.
+	// Without fsync a write takes microseconds. Data in the kernel survives kill -9, which is all that tests do.
 	config.UnsafeNoFsync = true
 	// The election of the only member takes one election timeout.
 	config.TickMs, config.ElectionMs = 20, 200
-	// As kubeadm sets it: watch bookmarks and consistent lists from the cache depend on progress notifications.
+	// The same as kubeadm's: watch bookmarks and consistent lists from the cache depend on progress notifications.
 	config.WatchProgressNotifyInterval = 5 * time.Second
-	// Tests write much and briefly; thousands of kept raft entries would only be memory.
+	// Tests write a lot in a short time. Thousands of raft entries would only fill memory.
 	config.SnapshotCount, config.SnapshotCatchUpEntries = 2000, 500
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	etcd, err := embed.StartEtcd(config)
@@ -48,7 +48,7 @@ func startEtcd(dir string, port int) (*etcdServer, error) {
 	}
 }
 
-// wait returns when etcd failed or was told to stop. It does not close it: the API server has to let go of it first.
+// wait returns when etcd has failed or must stop. It does not close etcd, since the API server must disconnect first.
 func (e *etcdServer) wait(ctx context.Context) error {
 	select {
 	case err := <-e.Err():

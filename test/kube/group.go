@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// group runs the components until the first one ends or the process is told to stop; either ends them all, because half
-// a control plane would make tests hang instead of fail.
+// group runs the components until the first one ends or the process must stop. Then it ends all of them, since tests would hang
+// on half a control plane instead of failing.
 type group struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -37,7 +37,7 @@ func (g *group) add(name string, run func(context.Context) error) {
 	})
 }
 
-// failure prefers the reason for which a component ended to the error of whoever waited for it.
+// failure prefers a component's own error to the error of a caller that waited for it.
 func (g *group) failure(err error) error {
 	if cause := context.Cause(g.ctx); cause != nil {
 		return g.result(cause)
@@ -45,8 +45,8 @@ func (g *group) failure(err error) error {
 	return err
 }
 
-// wait blocks until the group is over, gives the components the time that is left, then calls last. Some of them do not
-// end at all (the scheduler's queues, hijacked watches), so that a clean stop cannot mean waiting for every goroutine.
+// wait blocks until the group is over, gives the components the rest of the time, and then calls last. It does not wait for every
+// goroutine, since some never end (the scheduler's queues, hijacked watches).
 func (g *group) wait(timeout time.Duration, last func()) error {
 	<-g.ctx.Done()
 	deadline := time.AfterFunc(timeout, func() {

@@ -13,12 +13,12 @@ type user struct{ name, group, file string }
 
 var (
 	adminUser = user{name: "admin", group: "system:masters", file: "admin"}
-	// The names that RBAC's bootstrap policy grants rights to, so that the audit log tells the components apart from the tests.
+	// The names to which RBAC's bootstrap policy grants rights. So the audit log tells the components apart from the tests.
 	controllerManagerUser = user{name: "system:kube-controller-manager", group: "system:authenticated", file: "controller-manager"}
 	schedulerUser         = user{name: "system:kube-scheduler", group: "system:authenticated", file: "scheduler"}
 )
 
-// kubeconfig is the path of a user's kubeconfig. The admin's has the plain name: it is the one that people look for.
+// kubeconfig is the path of a user's kubeconfig. The admin's has the plain name, since people look for it.
 func (s *state) kubeconfig(u user) string {
 	if u == adminUser {
 		return s.path("kubeconfig")
@@ -26,7 +26,7 @@ func (s *state) kubeconfig(u user) string {
 	return s.path(u.file + ".kubeconfig")
 }
 
-// writeKubeconfig embeds the certificates, so that the one file can be handed to another process or mounted alone.
+// writeKubeconfig embeds the certificates, so that another process needs only this file.
 func writeKubeconfig(s *state, u user) error {
 	config := api.NewConfig()
 	var err error
@@ -56,7 +56,7 @@ func writeKubeconfig(s *state, u user) error {
 	return writeFile(s.kubeconfig(u), content, secret)
 }
 
-// adminClientConfig is for this process's own questions, such as whether the API server is ready.
+// adminClientConfig is for this process's own requests, such as the check of the API server's readiness.
 func adminClientConfig(s *state) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig(adminUser))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// logTo sends the logs of all components to one file, appended to across restarts. stdout is taken from them as well,
-// since it carries the announcement and nothing else. A crash still shows on stderr, and in the file.
+// logTo sends the logs of all components to one file and appends across restarts. It also redirects their stdout, which carries
+// only the announcement. A crash still shows on stderr and in the file.
 func logTo(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command kube is a whole Kubernetes control plane for tests in one process: etcd, kube-apiserver and, when asked for,
-// kube-controller-manager and kube-scheduler, all real and linked as libraries.
+// Command kube is a whole Kubernetes control plane for tests in one process: etcd, kube-apiserver and, on request,
+// kube-controller-manager and kube-scheduler. All are real and linked as libraries. Called by the test harness in TypeScript.
 //
-// Invariants: stdout carries exactly one line, the JSON of Announcement, written once the API server is ready; every
-// server binds to loopback; everything that must outlive the process is in --dir, so that `kill -9` and a second run on
-// the same folder are an API server outage to the clients, not a new cluster. Called by the test harness in TypeScript.
+// stdout carries exactly one line, the JSON of Announcement, once the API server is ready. Every server binds to loopback. All
+// lasting state is in --dir, so that clients see `kill -9` and a second run on the same folder as an outage of the API server,
+// not as a new cluster.
 package main
 
 import (
@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// stopTimeout bounds a clean stop. The API server would wait up to a minute for open requests; a test cannot.
+// stopTimeout bounds a clean stop. The API server would wait up to a minute for open requests, which is too long for a test.
 const stopTimeout = 2 * time.Second
 
-// gcPercent trades CPU for memory where GOGC is not set: 260 MB at rest instead of 300, for a tenth more CPU at the start.
+// gcPercent trades CPU for memory if GOGC is not set: 260 MB at rest instead of 300, for a tenth more CPU at the start.
 const gcPercent = 50
 
-// Announcement is the one line on stdout: all that a test needs to reach the control plane and to judge by it.
+// Announcement is the one line on stdout: all that a test needs to reach and check the control plane.
 type Announcement struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
@@ -40,7 +40,7 @@ type Announcement struct {
 	StartupMs int64 `json:"startupMs"`
 }
 
-// The main goroutine stays on the main thread, because the death signal of watchParent belongs to the thread that asks for it.
+// The main goroutine stays on the main thread, since the death signal of watchParent belongs to the thread that requests it.
 func init() { runtime.LockOSThread() }
 
 func main() {

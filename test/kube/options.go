@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// options are the flags of the command line, checked before anything is started.
+// options are the flags of the command line, checked before any component starts.
 type options struct {
 	dir                   string
 	port, etcdPort        int
@@ -60,7 +60,7 @@ func parseOptions(args []string) (*options, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	// The components resolve paths at different times; one absolute path keeps them from disagreeing.
+	// The components resolve paths at different times. One absolute path is the same for all.
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
 		return nil, err

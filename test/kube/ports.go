@@ -15,7 +15,7 @@ type ports struct {
 	Etcd int `json:"etcd"`
 }
 
-// choosePorts takes each port from the wish, else from the last run in the folder, else a free one, and records the choice.
+// choosePorts takes each port from the request, else from the last run in the folder, else a free one. It records the choice.
 func choosePorts(path string, wish ports) (ports, error) {
 	last, err := readPorts(path)
 	if err != nil {
@@ -51,7 +51,8 @@ func readPorts(path string) (ports, error) {
 	return p, nil
 }
 
-// freePorts asks the kernel for n different ports. All are held until the last is known, or it could give one twice.
+// freePorts asks the kernel for n different ports. It holds all of them until the last one is known, since the kernel could give
+// one twice.
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
 	for range n {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errStopped is the cause of a stop that was asked for.
+// errStopped is the cause of a requested stop.
 var errStopped = errors.New("stopped")
 
-// parentPoll is how often the parent is looked for where the kernel does not tell of its death.
+// parentPoll is the interval of checks for the parent on systems without a death signal.
 const parentPoll = 500 * time.Millisecond
 
-// untilStopped returns a context that ends at a signal, at the end of the parent or at the end of stdin. A test runner
-// that is killed cannot clean up, and a control plane left behind would hold ports, memory and a core.
+// untilStopped returns a context that ends at a signal, at the end of the parent or at the end of stdin. A killed test runner
+// cannot clean up, and a leftover control plane would hold ports, memory and a core.
 func untilStopped(opts *options) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := func(reason string) {
@@ -31,7 +31,7 @@ func untilStopped(opts *options) (context.Context, func()) {
 	go func() {
 		s := <-signals
 		stop(s.String())
-		// The second signal is someone in a hurry.
+		// A second signal ends the process at once.
 		<-signals
 		os.Exit(1)
 	}()
@@ -48,8 +48,8 @@ func untilStopped(opts *options) (context.Context, func()) {
 	return ctx, func() { cancel(errStopped) }
 }
 
-// watchParent stops when the process pid is gone. The signal only hastens the look: it comes at the end of the *thread*
-// that started this process, which in Node may be a worker of a parent that lives on.
+// watchParent stops the process when the parent pid is gone. The signal only triggers an earlier check: it comes at the end of
+// the *thread* that started this process, which in Node may be a worker of a living parent.
 func watchParent(pid int, stop func(string)) {
 	hints := make(chan os.Signal, 1)
 	signal.Notify(hints, parentDied)
@@ -68,5 +68,5 @@ func watchParent(pid int, stop func(string)) {
 	}
 }
 
-// parentDied is a signal that nothing else here uses.
+// parentDied is a signal without any other use here.
 const parentDied = syscall.SIGUSR1

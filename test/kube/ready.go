@@ -12,7 +12,7 @@ import (
 
 const readyTimeout = 60 * time.Second
 
-// waitForAPIServer waits for /readyz and for the objects that every cluster has from its first second on.
+// waitForAPIServer waits for /readyz and for the objects that every cluster has from the start.
 func waitForAPIServer(ctx context.Context, s *state) error {
 	return poll(ctx, s, "the API server", func(ctx context.Context, c kubernetes.Interface) error {
 		if err := c.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
@@ -26,8 +26,7 @@ func waitForAPIServer(ctx context.Context, s *state) error {
 	})
 }
 
-// waitForControllers waits for what admission demands of the first pod: without its namespace's default ServiceAccount it
-// is refused.
+// waitForControllers waits for the namespace's default ServiceAccount, without which admission refuses the first pod.
 func waitForControllers(ctx context.Context, s *state) error {
 	return poll(ctx, s, "the controllers", func(ctx context.Context, c kubernetes.Interface) error {
 		if _, err := c.CoreV1().ConfigMaps("default").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// state is what --dir holds besides etcd's data: ports, certificates, tokens and the files made of them. It is the same
-// in every run on one folder, which is what lets clients of a killed control plane reconnect to the next one.
+// state is the content of --dir besides etcd's data: ports, certificates, tokens and their files. It is the same in every run on
+// one folder, so that clients of a killed control plane reconnect to the next one.
 type state struct {
 	dir      string
 	ports    ports
@@ -72,13 +72,13 @@ func openToken(path string) (string, error) {
 	return token, writeFile(path, []byte(token+"\n"), secret)
 }
 
-// Certificates are public: a sidecar under its own uid reads the authority's from here.
+// Certificates are public: a sidecar with its own uid reads the authority's here.
 const (
 	public os.FileMode = 0o644
 	secret os.FileMode = 0o600
 )
 
-// writeFile replaces a file in one step: a test that reads a kubeconfig during a restart never sees half of one.
+// writeFile replaces a file in one step, so that a test never reads half of a kubeconfig.
 func writeFile(path string, content []byte, mode os.FileMode) error {
 	if err := os.WriteFile(path+".new", content, mode); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Versions is what `kube version` prints.
+// Versions is the output of `kube version`.
 type Versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`

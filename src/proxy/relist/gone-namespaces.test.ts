@@ -25,8 +25,8 @@ function setup(first: Routes, bounds?: GoneBounds) {
   return { clock, enforce };
 }
 
-describe("a namespace that was gone and is born again", () => {
-  it("is compared with what it was, in all namespaces and in its own alone", () => {
+describe("a namespace that was deleted and created again", () => {
+  it("is compared with its old owner, for all namespaces and for itself alone", () => {
     const { enforce } = setup({ blue: ["a"], rest: ["n", "o"] });
     enforce({ blue: ["a"] });
     const change = enforce({ blue: ["a", "n"], rest: ["o"] });
@@ -34,7 +34,7 @@ describe("a namespace that was gone and is born again", () => {
     expect(enforce({ blue: ["a", "n"], rest: ["o"] })()).toEqual(NEITHER);
   });
 
-  it("is remembered for ten minutes, and as long as the manager is away", async () => {
+  it("is remembered for ten minutes, and while the manager is away", async () => {
     const { enforce, clock } = setup({ rest: ["n", "o"] });
     enforce({});
     await clock.advance(3_600_000);
@@ -42,7 +42,7 @@ describe("a namespace that was gone and is born again", () => {
     expect(enforce({ blue: ["n", "o"] })()).toEqual(NEITHER);
   });
 
-  it("counts as touched where it went before more snapshots than are kept", () => {
+  it("counts as touched if it left before the oldest snapshot that is kept", () => {
     const { enforce } = setup({ rest: ["n", "o1", "o2"] }, { maxSnapshots: 2 });
     enforce({ rest: ["o1", "o2"] });
     enforce({ rest: ["o2"] });
@@ -51,7 +51,7 @@ describe("a namespace that was gone and is born again", () => {
     expect(enforce({ rest: ["o1", "n"] })()).toEqual(BOTH);
   });
 
-  it("counts as touched where more names went than are kept, until ten minutes later", async () => {
+  it("counts as touched for ten minutes if more names left than are kept", async () => {
     const { enforce, clock } = setup({ rest: ["n", "o", "p"] }, { maxNames: 2 });
     enforce({});
     expect(enforce({ rest: ["n"] })()).toEqual(BOTH);

@@ -1,6 +1,6 @@
-// Remembers the namespaces that vanished from the table, as they stood then, and compares once they are born again. A namespace
-// that is deleted and made anew under another owner has objects before the manager has said so: those were judged by the owner
-// that it had before. Invariant: what cannot be remembered any more counts as changed. Called by resync.ts.
+// Remembers the namespaces that left the route table, with the owner they had then, and compares the owner when they return. A
+// namespace that is deleted and created again with another owner has objects before the manager names the new owner; those events
+// were filtered by the old one. A namespace that is no longer remembered counts as changed. Called by resync.ts.
 import type { Clock } from "../../base/clock.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { readViewOf } from "../../route/snapshot.ts";
@@ -9,25 +9,25 @@ import type { Collection } from "./resync.ts";
 import { classKey, type RouteChange, UNTOUCHED, type ViewChange } from "./view-change.ts";
 
 export interface GoneNamespaces {
-  /** Takes a change in. Returns what it changes for a collection against the time before its namespaces had gone. */
+  /** Applies a change. Returns the changes for a collection since its namespaces left. */
   settle(change: RouteChange, before: Enforced, now: Enforced): (collection: Collection) => ViewChange;
 }
 
 export interface GoneBounds {
-  /** Snapshots of the past that are kept; each has a table of all namespaces. */
+  /** How many past snapshots are kept. Each has a table of all namespaces. */
   readonly maxSnapshots?: number;
   readonly maxNames?: number;
 }
 
 /**
- * What was judged by the old owner was judged in the seconds before the manager said that the namespace was gone, and the
- * manager names it within as much again. Only a snapshot ends a memory, so that it outlasts a manager that is away.
+ * The old owner filtered events only in the seconds before the manager removed the namespace, and the manager names it again
+ * within about the same time. Only a snapshot ends a memory, so that the memory outlasts an absent manager.
  */
 const REMEMBERED_MS = 10 * 60_000;
 
-/** The namespaces that went with one snapshot. */
+/** The namespaces that left with one snapshot. */
 interface Departure {
-  /** The snapshot before; undefined where too many came since. */
+  /** The snapshot before it; undefined if too many snapshots came since. */
   was: Enforced | undefined;
   readonly atMs: number;
 }
@@ -35,10 +35,10 @@ interface Departure {
 type Reborn = readonly [namespace: string, was: Enforced | undefined];
 
 export function createGoneNamespaces(clock: Clock, { maxSnapshots = 16, maxNames = 10_000 }: GoneBounds = {}): GoneNamespaces {
-  // Oldest first, both of them.
+  // Both have the oldest entry first.
   const gone = new Map<string, Departure>();
   const departures: Departure[] = [];
-  // Names had to be forgotten: until then it may be any.
+  // Until this time any name may be missing from memory.
   let forgottenUntilMs = Number.NEGATIVE_INFINITY;
 
   const takeReborn = (born: readonly string[]): Reborn[] =>
@@ -88,7 +88,7 @@ function compareWith(reborn: readonly Reborn[], hadGone: boolean, before: Enforc
       return { gained: wasMine !== true && isMine === true, lost: wasMine === true && isMine !== true };
     };
     if (namespace !== "" && byName.has(namespace)) return compare([namespace, byName.get(namespace)]);
-    // Whose nobody knows are the subset's now, those among them that were another's when they went.
+    // Unknown namespaces that another subset owned when they left, and that this subset owns now.
     let gained = hadGone && ownsUnknown(view) && !ownsUnknown(before.view(group, resource));
     let lost = false;
     for (const each of namespace === "" ? samples : []) {
@@ -100,7 +100,7 @@ function compareWith(reborn: readonly Reborn[], hadGone: boolean, before: Enforc
   };
 }
 
-// One for each pair of classes, as in view-change.ts.
+// One entry for each pair of classes, as in view-change.ts.
 function sample(reborn: readonly Reborn[], now: Enforced): readonly Reborn[] {
   const samples = new Map<Enforced | undefined, Map<string, Reborn>>();
   for (const each of reborn) {

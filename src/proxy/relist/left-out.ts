@@ -1,7 +1,6 @@
-// Remembers of which namespaces something was left out of a list or a watch because nobody had said yet who owns them, or
-// because they were moving. Invariant: a note stays until the namespace's owner is known, or the manager has had long enough
-// to name it; what no note could be made of counts for every namespace. Called by the streams; `resync.ts` turns a note into
-// a fresh list once the namespace is the subset's.
+// Remembers the namespaces whose objects were left out of a list or watch because their owner was unknown or they were moving. A
+// note stays until the owner is known, or the manager has had enough time to name it; beyond the bound of notes every namespace
+// counts. Called by the filters; resync.ts makes the client list again once the subset owns the namespace.
 import type { Clock } from "../../base/clock.ts";
 import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
 import { type ResourceView, readViewOf } from "../../route/snapshot.ts";
@@ -9,26 +8,29 @@ import type { Enforced, GroupResource } from "../session/session.ts";
 
 export interface LeftOut {
   note(target: GroupResource, namespace: string): void;
-  /** Everything but this namespace was left out unseen, since the API server was asked for it alone. */
+  /** The API server sent only this namespace, so everything else was left out unseen. */
   noteOnly(target: GroupResource, namespace: string): void;
-  /** These namespaces were left out unseen, since the API server was asked to: they may vanish and come again as the subset's. */
+  /** The API server left out these namespaces, so they were left out unseen. They may disappear and return as the subset's. */
   noteExcluded(target: GroupResource, namespaces: readonly string[]): void;
-  /** Whatever lies outside of these ranges of hashes was left out unseen. */
+  /** The API server sent only these hash ranges, so everything outside was left out unseen. */
   noteRanges(target: GroupResource, ranges: readonly ShardRange[]): void;
-  /** True if something of the namespace was left out, or may have been: beyond the bound that is every namespace. */
+  /** True if objects of the namespace were or may have been left out. Beyond the bound that is every namespace. */
   has(target: GroupResource, namespace: string): boolean;
   /**
-   * Takes out the notes that the new snapshot settles.
-   * @param born the namespaces that the snapshot before did not know
+   * Removes the notes that the new snapshot resolves.
+   * @param born the namespaces that the previous snapshot did not have
    */
   settle(now: Enforced, born: readonly string[]): Granted;
 }
 
-/** What had been left out and is the subset's now. */
+/** The namespaces that were left out and now belong to the subset. */
 export interface Granted {
-  /** True if a resource has gained something; `namespace` "" asks for any. */
+  /** True if a resource has gained a namespace; `namespace` "" means any. */
   has(group: string, resource: string, namespace: string): boolean;
-  /** The namespaces that were noted by name; undefined if it may be any. What became the subset's in this very change may be more. */
+  /**
+   * The gained namespaces that were noted by name; undefined if any may be gained. A namespace that became the subset's in this
+   * change may be missing.
+   */
   namesOf(group: string, resource: string): ReadonlySet<string> | undefined;
 }
 
@@ -36,29 +38,28 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** An attacker who creates namespaces must not fill the memory. */
 const MAX_NOTES = 10_000;
-/** Of one resource. More, after many changes of the routes, are taken for "nothing was shown". */
+/** For one resource. More, after many changes of the routes, count as "nothing was shown". */
 const MAX_RANGES = 1_000;
-/** Of one resource. More, of namespaces that came and went, are taken for "all were left out". */
+/** For one resource. More, of namespaces that came and went, count as "all were left out". */
 const MAX_EXCLUDED = 1_000;
 /**
- * A snapshot holds every namespace that the manager knew when it made it, which was seconds ago. One that it does not name
- * although objects were seen there this long before does not exist any more: it came and went before the manager looked. Should
- * it come again, its objects are new, and their events are held or noted anew. Only a snapshot ends a note, so that notes
- * outlast a manager that is away for longer.
+ * A snapshot has every namespace that the manager knew seconds ago. If objects of a namespace were seen this long before and the
+ * snapshot lacks it, the namespace was deleted before the manager saw it. If it returns, its objects are new, and their events
+ * are held or noted again. Only a snapshot ends a note, so notes outlast an absent manager.
  */
 const UNNAMED_MS = 10 * 60_000;
 
 interface Notes {
   readonly target: GroupResource;
-  /** Namespace -> when something was last left out of it. */
+  /** For each namespace the time when an object was last left out of it. */
   readonly since: Map<string, number>;
 }
 
 interface ListedRanges {
   readonly target: GroupResource;
-  /** What every list since the last note was taken out has shown. */
+  /** The part that every list since the last removal of notes has shown. */
   readonly ranges: readonly ShardRange[];
-  /** Added last, so that a plan that is used again costs nothing. */
+  /** Added last, so that a repeated plan costs nothing. */
   readonly last: readonly ShardRange[];
 }
 
@@ -73,7 +74,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const listedRanges = new Map<string, ListedRanges>();
   const excluded = new Map<string, Excluded>();
   let count = 0;
-  // Something could not be noted: until the next snapshot it may have been anything.
+  // A note was lost: until the next snapshot any namespace may have been left out.
   let overflowed = false;
 
   const hasRoom = () => {
@@ -94,12 +95,12 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
     return mine;
   };
 
-  // A known namespace that becomes the subset's is gained by that alone; one that nobody knew is, if it had been left out.
+  // A known namespace is gained when it becomes the subset's. An unknown one is gained if it had been left out.
   const takeExcluded = ({ target, namespaces }: Excluded, now: Enforced, born: readonly string[]): string[] => {
     const view = viewOf(now, target);
     const isAny = namespaces.size > MAX_EXCLUDED;
     const mine = (isAny ? [...born, ...namespaces] : [...namespaces]).filter((name) => view.ownershipOf(name) === "own");
-    // Beyond the bound all list again, so that none is left out any more.
+    // Beyond the bound all clients list again, so that nothing stays left out.
     for (const name of isAny && mine.length > 0 ? [...namespaces] : mine) if (namespaces.delete(name)) count--;
     return mine;
   };
@@ -155,7 +156,7 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
       }
       for (const [key, { target, ranges }] of listedRanges) {
         const view = viewOf(now, target);
-        // A known namespace that becomes the subset's is gained by that alone.
+        // A known namespace is gained when it becomes the subset's.
         const mine = born.filter((namespace) => view.ownershipOf(namespace) === "own");
         if (mine.every((namespace) => isInRanges(ranges, namespace))) continue;
         listedRanges.delete(key);

@@ -1,30 +1,30 @@
-// Which collections have been listed in this process and not been touched by a route change since, by the shape in which
-// clients ask for them. Invariant: what is in here was listed whole under rules that still say the same about it; whatever
-// is forgotten only costs its client one more list. Pure but for the clock; used by `resync.ts`.
+// The collections that this process has listed since the last route change that touched them, by the shape in which clients
+// request them. Every entry was listed as a whole, under rules that still give the same result. A forgotten entry only costs its
+// client one more list. Pure but for the clock; used by resync.ts.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Collection } from "./resync.ts";
 
 export interface ListedShapes {
-  /** Notes the beginning of a list. The order of beginnings is what the answers to refused watches go by. */
+  /** Notes the start of a list. The answers to refused watches depend on the order of these starts. */
   begin(): number;
-  /** A list that began then has been answered. */
+  /** The list with this start has been answered. */
   listed(collection: Collection, begunAt: number): void;
   /**
-   * True if a watch may go on from a list.
-   * @param version the resourceVersion that it goes on from; undefined if this is no new request
+   * True if a watch may continue from a list.
+   * @param version the resourceVersion that it continues from; undefined if this is no new request
    */
   mayContinue(collection: Collection, version: string | undefined): boolean;
-  /** Pins the shape while a watch of it is open. Returns the end of that, to be called once. */
+  /** Pins the shape while a watch of it is open. Returns the function that unpins it, to be called once. */
   hold(collection: Collection): () => void;
-  /** Forgets what a route change touches. @param touched is told whether a watch of the shape is open */
+  /** Forgets the shapes that a route change touches. @param touched receives whether a watch of the shape is open */
   forget(touched: (collection: Collection, isWatched: boolean) => boolean): void;
 }
 
 interface Listed {
   readonly collection: Collection;
   begunAt: number;
-  /** Open watches. */
+  /** The number of open watches. */
   held: number;
 }
 
@@ -34,17 +34,17 @@ interface Refused {
   readonly version: string | undefined;
 }
 
-/** Of each kind. An operator that lists by owner has many shapes; its informers' are held by their watches meanwhile. */
+/** For each kind. An operator that lists by owner has many shapes; the watches of its informers keep theirs. */
 const MAX_SHAPES = 1_000;
-/** Longer selectors are remembered by their hash. */
+/** Longer selectors are stored as their hash. */
 const MAX_KEY_CHARS = 200;
-/** Let through without a list of its own, which then excuses nobody else. */
+/** A watch that was let through without a list of its own. No other watch may rely on it. */
 const NOT_LISTED = 0;
-/** An informer that was told to list again has done so by then. */
+/** After this time an informer that was told to list again has done so. */
 const NEVER_LISTS_MS = 60_000;
 
 export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): ListedShapes {
-  // Oldest first, as Map keeps them.
+  // Oldest first, the order of a Map.
   const shapes = new Map<string, Listed>();
   const refusals = new Map<string, Refused>();
   let order = 0;
@@ -64,13 +64,13 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
   };
 
   const refuse = (key: string, version: string | undefined) => {
-    const first = refusals.get(key) ?? { at: ++order, atMs: clock.monotonicMs(), version }; // a list counts from the first on
+    const first = refusals.get(key) ?? { at: ++order, atMs: clock.monotonicMs(), version }; // a list counts from the first refusal on
     refusals.set(key, { ...first, version: first.version ?? version });
     const [oldest] = refusals.keys();
     if (refusals.size > maxShapes && oldest !== undefined) refusals.delete(oldest);
   };
 
-  // The two ways of a client that lists in another shape than it watches, or never.
+  // The two exceptions: for a client that lists in another shape than it watches, and for one that never lists.
   const isExcused = ({ group, resource, namespace }: Collection, refused: Refused, version: string | undefined) => {
     for (const { collection: other, begunAt } of shapes.values()) {
       const isSame = other.group === group && other.resource === resource;
@@ -101,7 +101,7 @@ export function createListedShapes(clock: Clock, maxShapes = MAX_SHAPES): Listed
       entry.held++;
       return () => {
         entry.held--;
-        // Newest again: its client comes back within seconds.
+        // Makes it the newest again: its client returns within seconds.
         if (shapes.get(key) === entry) put(key, collection, entry.begunAt);
       };
     },

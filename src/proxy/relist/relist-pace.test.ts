@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createRelistPace } from "./relist-pace.ts";
 
-it("lets a client list again at once, then ever more rarely, and begins anew after a rest", async () => {
+it("lets a client list again at once, then less often each time, and starts again after a rest", async () => {
   const clock = createFakeClock();
   const pace = createRelistPace(clock);
   const waited: number[] = [];
@@ -16,7 +16,7 @@ it("lets a client list again at once, then ever more rarely, and begins anew aft
   expect(pace.next("pods")).toBe(0);
 });
 
-it("remembers no more shapes than a thousand", () => {
+it("remembers at most a thousand shapes", () => {
   const pace = createRelistPace(createFakeClock());
   for (let index = 0; index <= 1_000; index++) pace.next(`${index}`);
   expect([pace.next("1000"), pace.next("0")]).toEqual([1_000, 0]);

@@ -1,5 +1,5 @@
-// What a client must list again, seen through the layer that asks: by client-go's ways (list, watch from its version, at 410
-// list again and watch) and by those of clients that do otherwise.
+// The lists that clients must repeat, seen through the isolate layer: for client-go's way (list, watch from its version, upon 410
+// list and watch again) and for other clients.
 
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
@@ -67,8 +67,8 @@ function startProcess(stored: Routes) {
   };
 }
 
-describe("an informer as client-go makes it, after a restart of the proxy", () => {
-  it("is refused once and lists, since nobody knows what the earlier process granted or left out, and then goes on", async () => {
+describe("an informer of client-go after a restart of the proxy", () => {
+  it("is refused once, since the earlier process may have left something out, then lists and continues", async () => {
     const { list, watch } = startProcess({ blue: ["a", "b"] });
     expect((await watch("90")).status).toBe(410);
     expect(await list()).toBe(200);
@@ -77,14 +77,14 @@ describe("an informer as client-go makes it, after a restart of the proxy", () =
     expect((await watch("120")).status).toBe(200);
   });
 
-  it("and its resource in another group or another shape, listed meanwhile, does not answer for it", async () => {
+  it("is refused although its resource was listed in another group or shape", async () => {
     const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
     await list("/apis/metrics.k8s.io/v1/pods");
     await list(`${PODS}?labelSelector=app`);
     expect((await watch("90")).status).toBe(410);
   });
 
-  it("is told of a namespace that a list of this process left out, however late it is granted", async () => {
+  it("lists again when a namespace is granted that an earlier list left out, however late", async () => {
     const { list, watch, enforce, clock, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
     const items = [{ metadata: { namespace: "new", name: "x" } }];
     answerLists(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items }));
@@ -110,7 +110,7 @@ describe("an informer as client-go makes it, after a restart of the proxy", () =
   });
 });
 
-it("a watch goes on when more namespaces were left out than can be noted", async () => {
+it("a watch continues when more namespaces were left out than can be noted", async () => {
   const { list, watch, clock, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
   const items = Array.from({ length: 10_001 }, (_, index) => ({ metadata: { namespace: `unknown-${index}`, name: "x" } }));
   answerLists(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items }));
@@ -124,14 +124,14 @@ it("a watch goes on when more namespaces were left out than can be noted", async
 });
 
 describe("a list", () => {
-  it("that fails clears the way for no watch", async () => {
+  it("that fails allows no watch", async () => {
     const { list, watch, answerLists } = startProcess({ blue: ["a"], rest: ["b"] });
     answerLists(() => jsonReply({ kind: "Status" }, 500));
     await list();
     expect((await watch("90")).status).toBe(410);
   });
 
-  it("during which the routes changed for it is none", async () => {
+  it("does not count if the routes changed for it meanwhile", async () => {
     const { list, watch, enforce, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
     answerLists(() => {
       enforce({ blue: ["a", "b", "c"] });
@@ -141,7 +141,7 @@ describe("a list", () => {
     expect((await watch("100")).status).toBe(410);
   });
 
-  it("is out of date after a change that touches it, however long ago that was", async () => {
+  it("is out of date after a change that touches it, however long ago", async () => {
     const { list, watch, enforce, clock } = startProcess({ blue: ["a"], rest: ["b"] });
     await list();
     await list("/api/v1/namespaces/a/pods");
@@ -152,8 +152,8 @@ describe("a list", () => {
   });
 });
 
-describe("a client that does not list as it watches", () => {
-  it("is refused once, and goes on when a list of its resource has begun since", async () => {
+describe("a client that lists in another shape than it watches", () => {
+  it("is refused once and continues when a list of its resource has begun since", async () => {
     const { list, watch, enforce } = startProcess({ blue: ["a"], rest: ["b"] });
     const selected = `${PODS}?labelSelector=app`;
     for (const next of [{ blue: ["a", "b"] }, { blue: ["a"], rest: ["b"] }]) {
@@ -167,7 +167,7 @@ describe("a client that does not list as it watches", () => {
     }
   });
 
-  it("goes on after a list of one namespace only in that one", async () => {
+  it("continues after a list of one namespace only in that one", async () => {
     const { list, watch } = startProcess({ blue: ["a", "b"] });
     const inNamespace = (name: string) => `/api/v1/namespaces/${name}/pods`;
     for (const name of ["a", "b"]) expect((await watch("100", `${inNamespace(name)}?labelSelector=app`)).status).toBe(410);
@@ -176,7 +176,7 @@ describe("a client that does not list as it watches", () => {
     expect((await watch("100", `${inNamespace("b")}?labelSelector=app`)).status).toBe(410);
   });
 
-  it("and never lists at all goes on a minute later from another version, not from the refused one", async () => {
+  it("continues a minute later from another version than the refused one if it never lists", async () => {
     const { watch, clock } = startProcess({ blue: ["a"], rest: ["b"] });
     expect((await watch("90")).status).toBe(410);
     await clock.advance(30_000);
@@ -187,7 +187,7 @@ describe("a client that does not list as it watches", () => {
   });
 });
 
-it("an informer keeps its place while its watch is open, however many other shapes are listed", async () => {
+it("an informer's list is remembered while its watch is open, however many other shapes are listed", async () => {
   const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
   await list();
   const { source, sink } = await watch("100");
@@ -198,13 +198,13 @@ it("an informer keeps its place while its watch is open, however many other shap
   expect((await watch("110", `${PODS}?labelSelector=owner%3D0`)).status).toBe(410);
 });
 
-it("a HEAD of a list shows nothing, and clears the way for no watch", async () => {
+it("a HEAD of a list shows nothing and allows no watch", async () => {
   const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
   await list(PODS, "HEAD");
   expect((await watch("90")).status).toBe(410);
 });
 
-it("an informer of one shard, listed, does not answer for the informer of another", async () => {
+it("a list of one shard does not count for an informer of another", async () => {
   const { list, watch, enforce } = startProcess({ blue: ["a", "c"], rest: ["b"] });
   const shard = (name: string) => `${PODS}?shardSelector=${name}`;
   for (const name of ["one", "two"]) await list(shard(name));
@@ -214,7 +214,7 @@ it("an informer of one shard, listed, does not answer for the informer of anothe
   expect((await watch("100", shard("two"))).status).toBe(410);
 });
 
-describe("a resource that labels divide", () => {
+describe("a resource that is partitioned by label", () => {
   const PODS_RULE = group("", "pods");
   const start = (subset: string) => {
     const started = startProcess({});
@@ -228,7 +228,7 @@ describe("a resource that labels divide", () => {
   };
   const foreign = `${JSON.stringify({ type: "MODIFIED", object: { metadata: { namespace: "a", name: "x", labels: { tier: "no" } } } })}\n`;
 
-  it("and moves meanwhile ends a stream of initial events, the last of which was dropped", async () => {
+  it("ends a stream of initial events when it moves, although the last event was dropped", async () => {
     const { watch, divide, clock } = start("blue"); // which has no rule of its own: nothing is gained or lost
     const initial = `${PODS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`;
     const { source, sink } = await watch("", initial);
@@ -240,7 +240,7 @@ describe("a resource that labels divide", () => {
     expect(sink.text).toContain("Expired");
   });
 
-  it("by a server that does not heed labels costs each informer a list ever more rarely", async () => {
+  it("costs each informer a list less often each time if the server does not filter by labels", async () => {
     const { list, watch, clock } = start("canary");
     const lists: number[] = [];
     const startMs = clock.monotonicMs();
@@ -257,7 +257,7 @@ describe("a resource that labels divide", () => {
     expect(lists.at(-1)).toBeGreaterThanOrEqual(600);
   });
 
-  it("whose rules change ends at once all the same", async () => {
+  it("ends its watches at once when its rules change", async () => {
     const { list, watch, divide, clock } = start("canary");
     for (let round = 0; round < 6; round++) {
       await list();

@@ -46,7 +46,7 @@ describe("what a route change means for a resource", () => {
     expect(change(before, now)).toEqual({ gained, lost });
   });
 
-  it("touches a collection in one namespace only by that one", () => {
+  it("touches a collection of one namespace only through that namespace", () => {
     const before = { blue: ["a"], rest: ["b"] };
     const now = { blue: ["a", "b"] };
     expect(change(before, now, "a")).toEqual({ gained: false, lost: false });
@@ -63,7 +63,7 @@ describe("what a route change means for a resource", () => {
     expect(changeBetween(before, now).of("", "configmaps", "").lost).toBe(true);
   });
 
-  it("is found from one namespace a class as it would be from all", () => {
+  it("is the same from one namespace of each class as from all", () => {
     const names = ["a", "b", "c", "d", "e"];
     const some = fc.subarray(names);
     const rules = [subset("blue"), subset("canary", ...configMaps)];
@@ -118,10 +118,10 @@ describe("what a route change means for a resource", () => {
   });
 });
 
-describe("what was left out", () => {
+describe("an object that was left out", () => {
   const target = { group: "", resource: "pods" };
 
-  it("stays noted while nobody knows the owner, and is told once it is granted", () => {
+  it("stays noted while its owner is unknown, and is gained once it is granted", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
     expect(leftOut.settle(enforced(routes(1, {})), []).has("", "pods", "")).toBe(false);
@@ -136,21 +136,21 @@ describe("what was left out", () => {
     expect(leftOut.settle(enforced(routes(4, { blue: ["new"] })), []).has("", "pods", "")).toBe(false);
   });
 
-  it("is forgotten when another subset gets it", () => {
+  it("is forgotten when another subset gets its namespace", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
     leftOut.settle(enforced(routes(1, { rest: ["new"] })), ["new"]);
     expect(leftOut.has(target, "new")).toBe(false);
   });
 
-  it("by a list of one namespace alone is told when a second one comes", () => {
+  it("of a second namespace is gained after a list of one namespace", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.noteOnly(target, "a");
     expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"]).has("", "pods", "")).toBe(false);
     expect(leftOut.settle(enforced(routes(2, { blue: ["a", "new"] })), ["new"]).has("", "pods", "")).toBe(true);
   });
 
-  it("by lists of some ranges of hashes is told when a namespace outside of any of them comes", () => {
+  it("outside of some hash ranges is gained after lists of these ranges", () => {
     const leftOut = createLeftOut(createFakeClock());
     const around = (name: string) => cutShards([], [name], { maxRanges: 2 })?.ranges ?? [];
     leftOut.noteRanges(target, around("one"));
@@ -167,14 +167,14 @@ describe("what was left out", () => {
     expect(settle(3, "three", "one", "two").has("", "pods", "")).toBe(false);
   });
 
-  it("by lists of ever other ranges is bounded: beyond, nothing counts as shown", () => {
+  it("is remembered for a bounded number of hash ranges; beyond it nothing counts as shown", () => {
     const leftOut = createLeftOut(createFakeClock());
     for (let index = 0; index < 2_000; index++)
       leftOut.noteRanges(target, cutShards([], [`n${index}`], { maxRanges: 2 })?.ranges ?? []);
     expect(leftOut.settle(enforced(routes(1, { blue: ["x"] })), ["x"]).has("", "pods", "")).toBe(true);
   });
 
-  it("does not fill the memory when somebody creates namespaces without end: beyond the bound it may be any", () => {
+  it("does not fill the memory when a client creates endless namespaces: beyond the bound any may be left out", () => {
     const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.note(target, `n${index}`);
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, true]);
@@ -187,13 +187,13 @@ describe("what was left out", () => {
     expect([leftOut.has(target, "n0"), leftOut.has(target, "n99")]).toEqual([true, false]);
   });
 
-  it("counts resources that clients make up against the same bound", () => {
+  it("counts for the same bound if clients invent its resource", () => {
     const leftOut = createLeftOut(createFakeClock(), 2);
     for (let index = 0; index < 100; index++) leftOut.noteOnly({ group: "", resource: `r${index}` }, "a");
     expect(leftOut.settle(enforced(routes(1, { blue: ["a"] })), ["a"]).has("", "r99", "")).toBe(true);
   });
 
-  it("of a namespace that the manager never names is forgotten, but not while the manager is silent", async () => {
+  it("is forgotten if the manager never names its namespace, but not while the manager is silent", async () => {
     const clock = createFakeClock();
     const leftOut = createLeftOut(clock);
     leftOut.note(target, "gone");
@@ -210,7 +210,7 @@ describe("what was left out", () => {
 });
 
 describe("a watch that starts after a change", () => {
-  it("must list again until its client has", async () => {
+  it("is refused until its client has listed", async () => {
     const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
     await resync.list(pods, answered(200));
     expect(resync.mustListAgain(pods)).toBe(false);
@@ -225,7 +225,7 @@ describe("a watch that starts after a change", () => {
     expect(resync.mustListAgain(pods)).toBe(true);
   });
 
-  it("in an untouched namespace goes on", async () => {
+  it("continues in an untouched namespace", async () => {
     const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
     const inA = { ...pods, namespace: "a" };
     await resync.list(inA, answered(200));
@@ -233,7 +233,7 @@ describe("a watch that starts after a change", () => {
     expect(resync.mustListAgain(inA)).toBe(false);
   });
 
-  it("counts a list by its beginning: a change before its answer makes it none", async () => {
+  it("does not count a list with a change between its start and its answer", async () => {
     const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
     const { promise, resolve } = Promise.withResolvers<{ status: number }>();
     const list = resync.list(pods, () => promise);
@@ -243,7 +243,7 @@ describe("a watch that starts after a change", () => {
     expect(resync.mustListAgain(pods)).toBe(true);
   });
 
-  it("and remembers nothing of the snapshots before the one in force", async () => {
+  it("leaves no memory of the snapshots before the current one", async () => {
     setFlagsFromString("--expose_gc");
     const collect = runInNewContext("gc") as () => void;
     const session = createEnforcer();
@@ -261,7 +261,7 @@ describe("a watch that starts after a change", () => {
   });
 });
 
-it("live watches are told until they stop", () => {
+it("live watches receive changes until they stop", () => {
   const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
   const seen: string[] = [];
   const stop = resync.watching(pods, ({ gained, lost }, removed) => seen.push(`${gained} ${lost} ${removed.join()}`));

@@ -1,41 +1,44 @@
-// Decides who must list again, and when. Invariant: a watch never goes on, and never starts, from a resourceVersion of a list
-// that did not hold what is the subset's now (or held what no longer is). Called by the isolate layer and the watch streams.
+// Decides which clients must list again, and when. A watch never continues and never starts from a resourceVersion of a list that
+// lacked objects the subset now owns, or had objects it no longer owns. Called by the isolate layer and the watch streams.
 //
-// - A live watch is told of every route change at once, and ends itself with 410 Expired when it is touched.
-// - A watch that goes on from a resourceVersion needs a list of its shape (resource, namespace, selectors) that began, in this
-//   process, after the last route change that touched it, and was answered 200. Else it is answered 410 Expired. A process
-//   knows nothing of what an earlier one left out, so a restart costs every informer one list. A watch that starts without a
-//   resourceVersion or from "0", or that sends the initial events, is such a list itself, and needs none before it.
-// - client-go lists and watches in one shape, and lists again upon a 410: it is refused once. A client that lists in another
-//   shape than it watches must not be refused for ever: after one refusal a list of the same resource that began since, in the
-//   same namespace or in all of them, will do. So will, after a minute in which nobody has listed, another resourceVersion
-//   than the refused one: it comes from a client that never lists, and takes versions from objects.
+// - A live watch receives every route change at once. It ends itself with 410 Expired if the change touches it.
+// - A watch that continues from a resourceVersion needs a list of its shape (resource, namespace, selectors). The list must have
+//   begun in this process after the last route change that touched it, and must have been answered 200. Otherwise the watch is
+//   answered 410 Expired.
+// - A process does not know what an earlier process left out, so a restart costs every informer one list.
+// - A watch without a resourceVersion, from "0", or with initial events counts as such a list and needs none before it.
+// - client-go lists and watches in one shape and lists again upon a 410, so it is refused once. A client that lists in another
+//   shape must not be refused forever. After one refusal a later list of the same resource is enough, in the same namespace or in
+//   all. After a minute without a list another resourceVersion than the refused one is enough: the client never lists and takes
+//   versions from objects.
 //
-// Where it is known in which few namespaces all lies that was gained or lost, a live watch goes on instead of ending: it asks itself
-// for what they hold, or held (renewing-watch.ts). That is no list: once that watch is over, its client lists, since nobody knows how
-// much of it it has read.
+// If all gained and lost objects are in a few known namespaces, a live watch continues: it requests what those namespaces have,
+// or had (renewing-watch.ts). That is no list. After that watch its client must list, since nobody knows how much of it the
+// client has read.
 //
-// All of this goes by what the pod may read (`readingOf`): "own" below is also what it goes on showing until it is restarted.
+// All of this follows what the pod may read (`readingOf`): "own" below includes what the pod retains read-only.
 //
-// Two informers of the same shape in one operator cannot be told apart: the list of one answers for both.
+// Two informers of the same shape in one operator look the same: the list of one counts for both.
 //
-// What was not shown (or was, and is no more), and who remembers it, by how a namespace stands before and after a change. "Gone"
-// was named by the table and is so no more; "new" has not been named yet. Objects of both are held, and left out in the end.
+// The table has what was not shown (or was shown and is lost), and the file that remembers it, by the state of a namespace before
+// and after a change. A "gone" namespace has left the table; a "new" one was never in it. Objects of both are held, and left out
+// in the end.
 //
-// | before, after  | mine                           | foreign, moving        | gone, new                                      |
+// | before, after  | own                            | other subset, moving   | gone, new                                      |
 // | -------------- | ------------------------------ | ---------------------- | ---------------------------------------------- |
-// | mine           | -                              | lost: view-change      | gone: its last events are shown (watch-judge), |
-// |                |                                |                        | who does not watch then lists again;           |
-// |                |                                |                        | gone-namespaces remembers; new: lost, it was   |
-// |                |                                |                        | shown as all unknown ones were: view-change    |
-// | foreign,moving | gained: view-change            | -                      | gone-namespaces remembers                      |
-// | gone           | gained if it was not mine then | lost if it was mine    | -                                              |
+// | own            | -                              | lost: view-change      | gone: its last events are shown (watch-judge), |
+// |                |                                |                        | a client without a watch then lists again;     |
+// |                |                                |                        | gone-namespaces remembers; new: lost, as it    |
+// |                |                                |                        | was shown like all unknown ones: view-change   |
+// | other, moving  | gained: view-change            | -                      | gone-namespaces remembers                      |
+// | gone           | gained if it was not own then  | lost if it was own     | -                                              |
 // |                | (gone-namespaces), or as new   | then: gone-namespaces  |                                                |
 // | new            | gained if noted: left-out      | -, it was never shown  | -                                              |
 //
-// left-out has three kinds of notes: what was dropped here, by name; what a push-down to one namespace or to ranges hid, which
-// may be anything; and what was excluded by name, of which only what goes and is born again matters. A list that is on its way
-// counts as touched by the change (`listing`), what was listed before is forgotten (listed-shapes), and a live watch is told.
+// left-out has three kinds of notes: objects dropped by the proxy, by namespace; objects hidden by server-side filtering to one
+// namespace or to hash ranges, which may be any; and namespaces excluded by name, which matter only if they go and return. A list
+// on its way counts as touched by a change (`listing`), earlier lists are forgotten (listed-shapes), and a live watch receives
+// the change.
 import type { Clock } from "../../base/clock.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import type { Enforced, GroupResource, Session } from "../session/session.ts";
@@ -45,11 +48,11 @@ import { createListedShapes } from "./listed-shapes.ts";
 import { createRelistPace } from "./relist-pace.ts";
 import { changeBetween, MAX_MOVED, type MovedNamespaces, type ViewChange } from "./view-change.ts";
 
-/** A collection as one client asks for it. */
+/** A collection as one client requests it. */
 export interface Collection extends GroupResource {
   /** "" for all namespaces. */
   readonly namespace: string;
-  /** Equal for the list and the watch of one informer: path and selectors as the client sent them. */
+  /** The same for the list and the watch of one informer: path and selectors as the client sent them. */
   readonly shape: string;
 }
 
@@ -57,18 +60,18 @@ export type WatchListener = (change: ViewChange, removed: readonly string[], bef
 
 export interface Resync {
   readonly leftOut: LeftOut;
-  /** Sends a list that starts at its beginning, or a watch that sends the whole state first; with 200 it counts as listed. */
+  /** Sends a list from its beginning, or a watch with the whole state first. With 200 it counts as listed. */
   list<Answer extends { readonly status: number }>(collection: Collection, send: () => Promise<Answer>): Promise<Answer>;
   /**
-   * True if a watch of the collection from an old resourceVersion could have missed something.
-   * @param version that resourceVersion; undefined to ask again about a watch that has been let through
+   * True if a watch of the collection from an old resourceVersion could have missed an object.
+   * @param version that resourceVersion; undefined to ask again about a watch that was let through
    */
   mustListAgain(collection: Collection, version?: string): boolean;
-  /** Tells a live watch about every later snapshot. Returns the unsubscription. */
+  /** Calls the listener of a live watch for every later snapshot. Returns the unsubscription. */
   watching(collection: Collection, listener: WatchListener): () => void;
-  /** A watch has ended that may not have told its client all: whoever goes on from it has to list again. */
+  /** A watch has ended that may not have shown everything to its client. To continue from it a client must list again. */
   endedEarly(collection: Collection): void;
-  /** Milliseconds after which a watch may end that an event has made doubtful: longer each time. */
+  /** Milliseconds after which a doubtful event may end a watch: longer each time. */
   relistDelayMs(collection: Collection): number;
   close(): void;
 }
@@ -94,9 +97,9 @@ export function createResync(session: Session, clock: Clock): Resync {
       if (!(gained || lost) || other.gained || other.lost || namespace !== "") return { gained, lost };
       return { gained, lost, ...movedOf(change.movedIn(group, resource), granted.namesOf(group, resource)) };
     };
-    // What a change means is asked here once and for all: nothing of the snapshot before is kept.
+    // Reads everything from a change at once, so that nothing of the old snapshot is kept.
     const touches = (collection: Collection) => of(collection).gained || of(collection).lost;
-    // Its last events are hidden from who watches later. A watch that is open shows them, or says that it could not (endedEarly).
+    // Later watches do not show its last events. An open watch shows them, or reports that it could not (endedEarly).
     const hasGone = (collection: Collection) => hasLostOneOf(change.removed, collection, before);
     shapes.forget((collection, isWatched) => touches(collection) || (!isWatched && hasGone(collection)));
     for (const list of listing) list.touched ||= touches(list.collection) || hasGone(list.collection);
@@ -133,7 +136,7 @@ export function createResync(session: Session, clock: Clock): Resync {
   };
 }
 
-/** True if one of the namespaces that the table knows no more was shown by the collection. */
+/** True if the collection showed one of the namespaces that have left the table. */
 export function hasLostOneOf(removed: readonly string[], { group, resource, namespace }: Collection, before: Enforced): boolean {
   if (removed.length === 0) return false;
   const view = readViewOf(before.view(group, resource));

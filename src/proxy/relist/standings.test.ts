@@ -1,5 +1,5 @@
-// Walks the table in the head of resync.ts: every way in which a namespace can come to stand, for a list that is on its way, for a
-// live watch, and for the gap between a list and its watch. An object of the namespace is there all the time.
+// Tests the table in the head of resync.ts: every change of a namespace's state, for a list on its way, for a live watch, and for
+// the gap between a list and its watch. The namespace always has one object.
 
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
@@ -189,14 +189,14 @@ const told = async (path: string, places: readonly Place[]) => {
 };
 const named = (cells: typeof CELLS) => cells.map(([places, walk]) => [places.join(" > "), places, walk] as const);
 
-describe("a namespace that comes to stand so makes a client of all namespaces list again", () => {
+describe("a change of a namespace's state makes a client of all namespaces list again", () => {
   it.each(named([...CELLS, ...SHOWN_CELLS, ...UNKNOWN_CELLS, [["open", "shown"], EVERY]]))("%s", async (_, places, expected) => {
     expect(await told("/api/v1/pods", places)).toEqual(expected);
   });
 });
 
 // The end of all rules for unnamed namespaces is no cell of a single one: others' lists of it are held, see isolate.test.ts.
-describe("and a client of the namespace alone", () => {
+describe("a change of a namespace's state makes a client of that namespace list again", () => {
   const isAlone = ([places]: (typeof CELLS)[number]) => places.join() !== "open,own";
   // What moves cannot be listed, and no watch can go on from an old list of it. One that is live ends by the table alone.
   const alone = (places: readonly Place[], expected: readonly Walk[]) => {
@@ -207,18 +207,18 @@ describe("and a client of the namespace alone", () => {
   it.each(named([...CELLS.filter(isAlone), ...SHOWN_CELLS]))("%s", async (_, places, expected) => {
     expect(await told("/api/v1/namespaces/n/pods", places)).toEqual(alone(places, expected));
   });
-  it.each(["own", "shown"] as const)("which is named as ours goes on: %s", async (place) => {
+  it.each(["own", "shown"] as const)("continues when the namespace is named as own: %s", async (place) => {
     expect(await told("/api/v1/namespaces/n/pods", ["open", place])).toEqual([]);
   });
 });
 
-describe("a namespace that is born again", () => {
-  it("is told to watchers of namespaces, whose ADDED was dropped while it was another's", async () => {
+describe("a namespace that is created again", () => {
+  it("makes watches of namespaces list again, since its ADDED was dropped while another subset owned it", async () => {
     const path = "/api/v1/namespaces";
     expect(await told(path, ["other-subset", "unknown", "own"])).toEqual(EVERY);
     expect(await told(path, ["own", "unknown", "other-subset"])).toEqual(EVERY);
   });
-  it("is told hours later where it had been excluded by name", async () => {
+  it("makes clients list again hours later if it was excluded by name", async () => {
     const { list, watch, move, clock } = start("other-subset", "/api/v1/pods");
     await list();
     move("unknown");
@@ -229,7 +229,7 @@ describe("a namespace that is born again", () => {
   });
 });
 
-it("a watch that cannot be read breaks off once its unnamed namespace is shown no more", async () => {
+it("an unreadable watch breaks off once its unnamed namespace is no longer shown", async () => {
   for (const path of ["/api/v1/pods", "/api/v1/namespaces/n/pods"]) {
     const { list, watch, move } = start("open", path, "application/cbor");
     await list();

@@ -11,7 +11,7 @@ const change = (subset: string, before: RouteRule[], now: RouteRule[], resource 
   changeBetween(under(subset, ...before), under(subset, ...now)).of("demo.io", resource, namespace);
 
 describe("a change of rules on labels", () => {
-  it("makes whoever watches the resource list again, since nobody here knows which objects came and went", () => {
+  it("makes clients that watch the resource list again, since the moved objects are unknown", () => {
     const silver = objects("gold", "tier=silver", FOOS);
     for (const subset of ["gold", ""]) {
       for (const namespace of ["", "a"]) {
@@ -21,19 +21,19 @@ describe("a change of rules on labels", () => {
     expect(change("", [], [gold])).toMatchObject({ lost: true });
     expect(change("", [gold], [])).toMatchObject({ gained: true });
   });
-  it("takes away what nobody has named yet when a limit on namespaces comes beside the one on labels", () => {
+  it("removes unnamed namespaces when a limit on namespaces joins one on labels", () => {
     const labelled = objectLimit("x", FOOS);
     const limited = enforced(snapshot(table([labelled, limit(FOOS)], { a: [1], b: [1] })));
     expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "")).toEqual({ gained: false, lost: true });
     expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "late")).toEqual({ gained: false, lost: true });
     expect(changeBetween(under("", labelled), limited).of("demo.io", "foos", "a")).toEqual({ gained: false, lost: false });
   });
-  it("leaves other resources and other subsets alone", () => {
+  it("does not touch other resources and other subsets", () => {
     const untouched = { gained: false, lost: false };
     expect(change("gold", [gold], [gold, objects("late", "x", FOOS)])).toEqual(untouched);
     expect(change("", [gold], [objects("gold", "x", FOOS)], "bars")).toEqual(untouched);
   });
-  it("takes all of the resource away while it moves, and gives it back", () => {
+  it("removes the whole resource while it moves, and gives it back", () => {
     expect(change("gold", [gold], [gold, fence(FOOS)], "foos", "")).toEqual({ gained: false, lost: true });
     expect(change("gold", [gold, fence(FOOS)], [gold], "foos", "")).toEqual({ gained: true, lost: false });
   });

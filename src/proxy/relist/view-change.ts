@@ -1,22 +1,24 @@
-// What a new snapshot changes for one resource: did the pod gain or lose namespaces that it may read? Pure. What it owned and
-// goes on showing, or has back, is no change. The cost for a resource does not depend on the number of namespaces: those that
-// fell into the same class before and after are judged once.
+// The effect of a new snapshot on one resource: whether the pod gained or lost namespaces that it may read. What it owned and now
+// retains, or has back, is no change. Pure; called by resync.ts.
+//
+// The cost for a resource does not depend on the number of namespaces: namespaces with the same class before and after are
+// compared once.
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { isNamespaces, type Ownership, readViewOf } from "../../route/snapshot.ts";
 import type { Enforced } from "../session/session.ts";
 
-/** How a watch is touched by a change. */
+/** The effect of a change on a watch. */
 export interface ViewChange {
-  /** Objects that existed and were not shown are the subset's now: whoever watches must list again. */
+  /** The subset now owns existing objects that were not shown: watching clients must list again. */
   readonly gained: boolean;
-  /** Objects that were shown are not the subset's any more. */
+  /** Objects that were shown no longer belong to the subset. */
   readonly lost: boolean;
-  /** The namespaces in which all of it is; absent if it is not known in which, or in too many, or there is nothing. */
+  /** The namespaces with all of the change; absent if they are unknown, too many, or none. */
   readonly moved?: MovedNamespaces;
 }
 
-/** Namespaces of which a client has to be told what they hold, or held, and nothing else. */
+/** The only namespaces whose content a client must learn again. */
 export interface MovedNamespaces {
   readonly gained: readonly string[];
   readonly lost: readonly string[];
@@ -25,26 +27,26 @@ export interface MovedNamespaces {
 export const UNTOUCHED: ViewChange = { gained: false, lost: false };
 
 export interface RouteChange {
-  /** The change for a resource; `namespace` "" means in all of them. */
+  /** The change for a resource; `namespace` "" means all. */
   of(group: string, resource: string, namespace: string): ViewChange;
   /**
-   * The namespaces that are shown now and were not before, also those of which nobody had heard, and those that were and are no more.
-   * @returns undefined if more moved than namespaces, or more of them than MAX_MOVED
+   * The namespaces that are shown now and were not before, also unknown ones, and those that are no longer shown.
+   * @returns undefined if other things moved, or more than MAX_MOVED namespaces
    */
   movedIn(group: string, resource: string): MovedNamespaces | undefined;
-  /** Known namespaces that the new table does not know any more: deleted ones, as a rule. */
+  /** Namespaces that have left the table, most often because they were deleted. */
   readonly removed: readonly string[];
-  /** Namespaces that the old table did not know. */
+  /** Namespaces that the old table did not have. */
   readonly born: readonly string[];
 }
 
-/** A client that goes on without a new list is told of so many namespaces at most. */
+/** The most namespaces for which a watch continues without a new list. */
 export const MAX_MOVED = 16;
 
-/** Compares two snapshots. What hangs on more than these two is told elsewhere: see the table in the head of resync.ts. */
+/** Compares two snapshots. Cases that need more than these two are in the table at the head of resync.ts. */
 export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const known = new Map<string, ViewChange>();
-  // Who is served is asked of each request, not of a watch: when the list changes, all of them start anew.
+  // The excluded callers are checked for each request, not for each watch. When their list changes, all clients start again.
   const sameCallers = servesAlike(before.snapshot, now.snapshot);
   let pairs: readonly ClassPair[] | undefined;
   const allPairs = () => {
@@ -55,17 +57,17 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   const judge = (group: string, resource: string, namespace: string): ViewChange => {
     if (!sameCallers) return { gained: true, lost: true };
     const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
-    // Which objects came and which went depends on their labels, which nobody here knows.
+    // The moved objects depend on their labels, which are unknown here.
     if (old.labelFilter?.labelSelector !== next.labelFilter?.labelSelector) return { gained: true, lost: true };
     if (namespace !== "" && !isNamespaces({ group, resource })) {
       const [was, is] = [old.ownershipOf(namespace), next.ownershipOf(namespace)];
       const { gained, lost } = step(was, is);
-      // One that nobody had named was not deleted: it was shown, and is no more.
+      // An unnamed namespace was not deleted: it was shown and is lost.
       const isHidden = was === "own" && is === "unknown" && !before.snapshot.table.classOf.has(namespace);
       return { gained, lost: lost || isHidden };
     }
     let gained = false;
-    // Namespaces that nobody knows yet were shown, and are no more.
+    // Unknown namespaces were shown and are lost.
     let lost = ownsUnknown(old) && !ownsUnknown(next);
     for (const { sample } of allPairs()) {
       const one = step(old.ownershipOf(sample), next.ownershipOf(sample));
@@ -104,25 +106,25 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
   };
 }
 
-// The namespaces of `of` that `table` does not know.
+// The namespaces of `of` that `table` does not have.
 function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
   return [...of.snapshot.table.classOf.keys()].filter((name) => !table.classOf.has(name));
 }
 
 function step(before: Ownership, now: Ownership): ViewChange {
-  // What disappears from the table was deleted: nobody else has it, and its last events are still to be shown.
+  // A namespace that left the table was deleted: no other subset has it, and its last events are still to be shown.
   if (before === "own") return { gained: false, lost: now === "other-subset" || now === "moving" };
   return { gained: now === "own" && before !== "unknown", lost: false };
 }
 
-/** The namespaces that stood alike for every resource, and do so now. */
+/** The namespaces with the same state for every resource, before and now. */
 interface ClassPair {
   readonly sample: string;
-  /** All of them; undefined if they are many. */
+  /** All of them; undefined if there are many. */
   members: string[] | undefined;
 }
 
-// Fenced ones apart, the cluster scope among them.
+// Without fenced ones, which include the cluster scope.
 function classPairs(before: Enforced, now: Enforced): ClassPair[] {
   const pairs = new Map<string, ClassPair>([["cluster", { sample: "", members: [""] }]]);
   const seen = new Set<string>();
@@ -141,9 +143,9 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
   return [...pairs.values()];
 }
 
-/** Namespaces of equal keys stand alike for every resource. */
+/** Namespaces with equal keys have the same state for every resource. */
 export function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
-  // Not all that is fenced stands alike: what everybody sees does not move, and its class says whether everybody does.
+  // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are shared.
   const standing = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
   if (table.retained === undefined) return standing;
   return `${standing}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;

@@ -13,7 +13,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// processes run the commands of exec on this machine. There is no terminal: of a tty only the size is told.
+// processes run the commands of exec on this machine. There is no terminal: of a tty only the size is reported.
 type processes struct{}
 
 func (processes) ExecInContainer(ctx context.Context, pod, uid, container string, command []string,
@@ -31,7 +31,7 @@ func (processes) ExecInContainer(ctx context.Context, pod, uid, container string
 		process.Stderr = errOut
 	}
 	if in != nil {
-		// Not process.Stdin, whose copying Wait would wait for though the process has ended.
+		// Not process.Stdin: Wait would wait for its copying after the process has ended.
 		pipe, err := process.StdinPipe()
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (processes) ExecInContainer(ctx context.Context, pod, uid, container string
 	return err
 }
 
-// AttachContainer greets, and gives back what it is told until stdin ends.
+// AttachContainer sends a greeting and echoes its input until stdin ends.
 func (processes) AttachContainer(ctx context.Context, pod, uid, container string,
 	in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
 	if errOut != nil {
@@ -62,7 +62,7 @@ func (processes) AttachContainer(ctx context.Context, pod, uid, container string
 	return err
 }
 
-// localPorts are those of this machine.
+// localPorts are the ports of this machine.
 type localPorts struct{}
 
 func (localPorts) PortForward(ctx context.Context, pod, uid string, port int32, stream io.ReadWriteCloser) error {
@@ -80,7 +80,7 @@ func (localPorts) PortForward(ctx context.Context, pod, uid string, port int32, 
 	if _, err := io.Copy(stream, conn); err != nil {
 		return err
 	}
-	// The client may keep its side open although nobody listens any more.
+	// The client may keep its side open although the peer is gone.
 	select {
 	case err = <-done:
 	default:

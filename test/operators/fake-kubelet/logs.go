@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// counters tell a test what the far end of a request has seen of it.
+// counters report to a test how much of a request reached this side.
 type counters struct {
 	exec, attach, portforward, logs atomic.Int64
 	logBytes                        atomic.Int64
@@ -37,7 +37,8 @@ func (c *counters) serve(w http.ResponseWriter, _ *http.Request) {
 
 const lineEvery = 50 * time.Millisecond
 
-// serveLogs writes what `limitBytes` asks for, as fast as it is taken; or, followed, numbered lines until nobody listens.
+// serveLogs writes `limitBytes` bytes as fast as the client reads them. With follow it writes numbered lines until the client
+// disconnects.
 func (c *counters) serveLogs(w http.ResponseWriter, req *http.Request) {
 	flush := http.NewResponseController(w).Flush
 	if limit, err := strconv.ParseInt(req.FormValue("limitBytes"), 10, 64); err == nil {

@@ -1,6 +1,6 @@
-// Command fake-kubelet is the far end of exec, attach, port-forward and logs in the tests: an HTTPS server that kube-apiserver
-// dials in a kubelet's place, with the streaming code that real container runtimes use. Its "containers" are processes of
-// this machine: exec runs the command as it is, port-forward dials 127.0.0.1. GET /stats tells what is open.
+// Command fake-kubelet is the target of exec, attach, port-forward and logs in the tests: an HTTPS server that kube-apiserver
+// calls in place of a kubelet, with the streaming code of real container runtimes. Its "containers" are processes of this
+// machine: exec runs the command, port-forward connects to 127.0.0.1. GET /stats returns the open streams.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// As kubelet's defaults, which no test waits for.
+// The kubelet's defaults, for which no test waits.
 const (
 	idleTimeout           = 4 * time.Hour
 	streamCreationTimeout = 30 * time.Second
@@ -44,14 +44,14 @@ func main() {
 	fmt.Println(string(ready))
 	server := &http.Server{
 		Handler: routes(),
-		// SPDY and WebSocket upgrades are of HTTP/1.1; an empty map turns HTTP/2 off.
+		// SPDY and WebSocket upgrades need HTTP/1.1. An empty map turns HTTP/2 off.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		TLSConfig:    &tls.Config{Certificates: []tls.Certificate{certificate}},
 	}
 	log.Fatal(server.ServeTLS(listener, "", ""))
 }
 
-// The paths are those that kube-apiserver asks a kubelet for (k8s.io/kubernetes/pkg/registry/core/pod).
+// The paths that kube-apiserver requests of a kubelet (k8s.io/kubernetes/pkg/registry/core/pod).
 func routes() http.Handler {
 	mux := http.NewServeMux()
 	open := &counters{}
@@ -87,7 +87,7 @@ func routes() http.Handler {
 	return mux
 }
 
-// selfSigned makes the certificate of a kubelet that nobody has approved; kube-apiserver asks no more without a CA for it.
+// selfSigned creates the certificate of a kubelet without approval. Without a CA for kubelets, kube-apiserver accepts it.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// namespaceFile is where a pod finds the namespace that it is in.
+// namespaceFile is the file with the pod's own namespace.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// election says which lease is competed for.
+// election names the lease.
 type election struct {
 	id            string
 	namespace     string
 	renewDeadline time.Duration
 }
 
-// lock is controller-runtime's own but for the identity. That takes the host's name, which in a pod is the pod's; where
-// pods are only processes, all would have the same name, so that the pod's name is said here.
+// lock is controller-runtime's own with another identity. The default is the host's name, which in a pod is the pod's name. Here
+// pods may be processes that share a host name, so the identity has the pod's name.
 func (e election) lock(config *rest.Config, scheme *runtime.Scheme, podName string) (resourcelock.Interface, error) {
 	if e.namespace == "" {
 		content, err := os.ReadFile(namespaceFile)
@@ -41,7 +41,7 @@ func (e election) lock(config *rest.Config, scheme *runtime.Scheme, podName stri
 		own.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	own.UserAgent += "/leader-election"
-	// One request that hangs must not cost the lease.
+	// One hanging request must not cost the lease.
 	own.Timeout = max(time.Second, e.renewDeadline/2)
 	client, err := kubernetes.NewForConfig(own)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command go-foo is an operator as anyone would write it with controller-runtime: a CRD, a reconciler, leader election.
-// It knows nothing of a mesh, and that is its purpose: whatever the mesh's tests see it do, any operator would do.
+// Command go-foo is an ordinary operator on controller-runtime: a CRD, a reconciler, leader election. It knows nothing of a mesh,
+// so every operator would behave as it does in the mesh's tests.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&opts.userAgent, "user-agent", "", "User-Agent of all requests; client-go's own by default")
 	flag.Parse()
 
-	// JSON lines on stderr, client-go's own included: at 4 its reflectors say when they ask and why they stop.
+	// JSON lines on stderr, also from client-go: at level 4 its reflectors log each list and watch and why it stops.
 	verbosity, _ := strconv.ParseInt(os.Getenv("LOG_VERBOSITY"), 10, 8)
 	log := zap.New(zap.Level(zapcore.Level(-verbosity)))
 	ctrl.SetLogger(log)
@@ -85,7 +85,7 @@ func run(opts options) error {
 		HealthProbeBindAddress:              opts.health,
 		LeaderElection:                      true,
 		LeaderElectionResourceLockInterface: lock,
-		// Allowed because nothing runs after Start has returned.
+		// Safe because nothing runs after Start has returned.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &opts.leaseDuration,
 		RenewDeadline:                 &opts.election.renewDeadline,

@@ -1,6 +1,6 @@
-// Command go-old is an operator of the year 2021: client-go 0.20, informers from a factory and from the dynamic client,
-// and the locks that client-go had then. It knows nothing of a mesh. What it sees and whether it leads it prints as JSON
-// lines on stdout (../README.md); its leader writes a ConfigMap for each Foo.
+// Command go-old is an operator of 2021: client-go 0.20, informers from a factory and from the dynamic client, and the locks of
+// that client-go. It knows nothing of a mesh. It prints what it sees and whether it leads as JSON lines on stdout (../README.md),
+// and while it leads it writes a ConfigMap for each Foo.
 package main
 
 import (
@@ -77,7 +77,7 @@ func run(ctx context.Context, lockType string) error {
 	core.WaitForCacheSync(ctx.Done())
 	custom.WaitForCacheSync(ctx.Done())
 
-	// A lost lease ends most operators. This one competes again: the tests restart what is beneath it.
+	// Most operators exit when they lose the lease. This one competes again, since the tests restart its lower layers.
 	for ctx.Err() == nil {
 		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 			Lock:            lock,

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// line is what the test reads.
+// line is one line of the output for the test.
 type line struct {
 	Resource string `json:"resource,omitempty"`
 	Type     string `json:"type,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// writer keeps a ConfigMap <foo>-by-$LOCK_NAME for each Foo while it leads.
+// writer maintains a ConfigMap <foo>-by-$LOCK_NAME for each Foo while it leads.
 type writer struct {
 	client   kubernetes.Interface
 	podName  string
@@ -35,7 +35,7 @@ func (w *writer) add(object interface{}) {
 	}
 }
 
-// run writes until the lead is lost. What was seen before it led is looked at again.
+// run writes until the lead is lost. It also processes what it saw before it led.
 func (w *writer) run(ctx context.Context, store cache.Store) {
 	for _, key := range store.ListKeys() {
 		w.queue.Add(key)

@@ -1,4 +1,4 @@
-// Package controller keeps a ConfigMap for each Foo: add.go says what is watched, reconciler.go what is done.
+// Package controller maintains a ConfigMap for each Foo: add.go has the watches, reconciler.go the actions.
 package controller
 
 import (
@@ -8,7 +8,7 @@ import (
 	demov1 "ctrlmesh.io/test/operators/go-foo/api/v1"
 )
 
-// AddToManager watches Foos and the ConfigMaps that they own. Both are read from the manager's cache.
+// AddToManager watches Foos and their ConfigMaps. Both are read from the manager's cache.
 func AddToManager(mgr ctrl.Manager, podName string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("foo").

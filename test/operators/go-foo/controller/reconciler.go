@@ -16,11 +16,11 @@ import (
 	demov1 "ctrlmesh.io/test/operators/go-foo/api/v1"
 )
 
-// staleRetry is how long the cache gets to catch up with what the API server already knows.
+// staleRetry is the time that the cache gets to catch up with the API server.
 const staleRetry = 100 * time.Millisecond
 
-// Reconciler makes the ConfigMap <foo>-data say what the Foo says. It writes only when something differs, so that a
-// second run on the same state is silent.
+// Reconciler writes the Foo's message into the ConfigMap <foo>-data. It writes only a difference, so a second run on the same
+// state writes nothing.
 type Reconciler struct {
 	Client  client.Client
 	Scheme  *runtime.Scheme
@@ -34,7 +34,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !foo.DeletionTimestamp.IsZero() {
-		// The garbage collector takes the ConfigMap along.
+		// The garbage collector deletes the ConfigMap.
 		return ctrl.Result{}, nil
 	}
 	err := r.writeConfigMap(ctx, foo)
@@ -42,7 +42,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		err = r.writeStatus(ctx, foo)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The cache is behind: no failure, the next look will see what we or someone else just wrote.
+		// The cache is behind. That is no failure: the next run sees the latest write.
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -67,7 +67,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, foo *demov1.Foo) error {
 	if foo.Status.ObservedGeneration == foo.Generation && foo.Status.ReconciledBy == r.PodName {
 		return nil
 	}
-	// The resource version sent along lets no two writers count the same work.
+	// The resource version prevents two writers from counting the same work.
 	foo.Status.Count++
 	foo.Status.ObservedGeneration = foo.Generation
 	foo.Status.ReconciledBy = r.PodName

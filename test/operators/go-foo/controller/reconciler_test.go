@@ -19,7 +19,7 @@ import (
 
 var key = types.NamespacedName{Namespace: "a", Name: "f"}
 
-// world is a fake API server that counts what is written to it.
+// world is a fake API server that counts writes.
 type world struct {
 	client.Client
 	t      *testing.T

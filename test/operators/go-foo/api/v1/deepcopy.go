@@ -2,7 +2,7 @@ package v1
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// DeepCopyInto copies f into out. Spec and Status hold no references, so that assigning copies them.
+// DeepCopyInto copies f into out. Spec and Status hold no references, so an assignment copies them.
 func (f *Foo) DeepCopyInto(out *Foo) {
 	*out = *f
 	f.ObjectMeta.DeepCopyInto(&out.ObjectMeta)

@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion names this package to the API server.
+// GroupVersion is the group and version of these types.
 var GroupVersion = schema.GroupVersion{Group: "demo.ctrlmesh.io", Version: "v1"}
 
-// AddToScheme makes the types known to a client.
+// AddToScheme registers the types with a client's scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Foo{}, &FooList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
 
-// Foo asks for a ConfigMap with a message.
+// Foo requests a ConfigMap with a message.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,18 +26,18 @@ type Foo struct {
 	Status FooStatus `json:"status,omitempty"`
 }
 
-// FooSpec is what is asked for.
+// FooSpec is the desired message.
 type FooSpec struct {
 	Message string `json:"message,omitempty"`
 }
 
-// FooStatus is who did it.
+// FooStatus is the last reconciliation.
 type FooStatus struct {
-	// ReconciledBy is the pod that last did the work.
+	// ReconciledBy is the pod that last reconciled it.
 	ReconciledBy string `json:"reconciledBy,omitempty"`
-	// Count grows by one for each generation, and for each pod that takes the Foo over.
+	// Count grows by one for each generation, and for each pod that takes over the Foo.
 	Count int64 `json:"count,omitempty"`
-	// ObservedGeneration is the generation that the work was last done for.
+	// ObservedGeneration is the last reconciled generation.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 

@@ -2,13 +2,19 @@ import { describe, expect, it } from "vitest";
 import { group, limit, objects, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
-import type { Scope } from "./plan-query.ts";
+import type { ResourceScope } from "./plan-query.ts";
 import { governingNamespace, viewOf } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";
 
 const routes = table([subset("canary")], { prod: [], shop: [], pilot: [0] });
 
-function ask(name: string, method: string, target: string, scope: Scope = "namespaced", of: RouteTable = routes): Decision {
+function ask(
+  name: string,
+  method: string,
+  target: string,
+  scope: ResourceScope = "namespaced",
+  of: RouteTable = routes,
+): Decision {
   const info = parseRequestInfo(method, target) as ResourceInfo;
   return decide(viewOf(snapshot(of, { subset: name }), info.group, info.resource), info, scope);
 }
@@ -60,21 +66,24 @@ describe("a collection", () => {
     expect(ask("canary", "DELETE", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "allow" });
   });
   it("is narrowed to nothing in a foreign namespace, never refused", () => {
-    const plan = { plan: "nothing", fieldSelector: "metadata.namespace!=pilot", only: undefined };
-    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "narrow", plan });
-    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods?watch=1")).toEqual({ kind: "narrow", plan });
+    const queryPlan = { scope: "unknown", namespacePlan: "nothing", fieldSelector: "metadata.namespace!=pilot", only: undefined };
+    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods")).toEqual({ kind: "narrow", queryPlan });
+    expect(ask("", "GET", "/api/v1/namespaces/pilot/pods?watch=1")).toEqual({ kind: "narrow", queryPlan });
   });
   it("over all namespaces is pushed down to the one that is owned", () => {
-    const plan = { plan: "one-namespace", fieldSelector: "metadata.namespace=pilot", only: "pilot" };
-    expect(ask("canary", "GET", "/api/v1/pods?watch=true")).toMatchObject({ kind: "narrow", plan });
+    const queryPlan = { namespacePlan: "one-namespace", fieldSelector: "metadata.namespace=pilot", only: "pilot" };
+    expect(ask("canary", "GET", "/api/v1/pods?watch=true")).toMatchObject({ kind: "narrow", queryPlan });
   });
   it("over all namespaces leaves out a small complement by name", () => {
-    const plan = { plan: "without-namespaces", fieldSelector: "metadata.namespace!=pilot", only: undefined };
-    expect(ask("", "GET", "/api/v1/pods")).toMatchObject({ kind: "narrow", plan });
+    const queryPlan = { namespacePlan: "without-namespaces", fieldSelector: "metadata.namespace!=pilot", only: undefined };
+    expect(ask("", "GET", "/api/v1/pods")).toMatchObject({ kind: "narrow", queryPlan });
   });
   it("of cluster-scoped or unknown resources is only filtered", () => {
     for (const scope of ["cluster", "unknown"] as const) {
-      expect(ask("canary", "GET", "/api/v1/nodes", scope)).toMatchObject({ kind: "narrow", plan: { plan: "none" } });
+      expect(ask("canary", "GET", "/api/v1/nodes", scope)).toMatchObject({
+        kind: "narrow",
+        queryPlan: { namespacePlan: "none" },
+      });
     }
   });
   it("cannot be deleted over all namespaces, except what is cluster-scoped and owned", () => {
@@ -119,7 +128,7 @@ describe("an act", () => {
         const view = viewOf(snapshot(of), info.group, info.resource);
         const namespace = governingNamespace(info.group, info.resource, info);
         const { kind } = decide(view, info, scope);
-        expect([asked, isWithin(view, reach, namespace)]).toEqual([asked, kind === "allow" || kind === "judge"]);
+        expect([asked, isWithin(view, reach, namespace)]).toEqual([asked, kind === "allow" || kind === "check-labels"]);
       }
     }
   });

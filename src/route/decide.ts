@@ -1,9 +1,9 @@
-// The one decision about a request: pass, refuse, wait, judge, or narrow. Pure: facts in, decision out. Invariant: only lists,
-// watches and plain gets go by the view's reading face; whatever may change something, or may reach into a pod, goes by what is
-// owned. Called by the proxy's isolate layer; the rules are in docs/design.md, "Who owns what".
+// Decides about one request: allow, refuse, hold, check labels, or narrow. Pure. Invariant: only lists, watches and plain gets go by
+// the read view; whatever may change something, or may reach into a pod, goes by what the subset owns. Called by the isolate layer;
+// docs/design.md has the rules ("Who owns what").
 import type { ResourceInfo } from "../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
-import { type Planner, planNothing, planQuery, type QueryPlan, type Scope } from "./plan-query.ts";
+import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope } from "./plan-query.ts";
 import { governingNamespace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
 import { type Owner, ownerText } from "./table.ts";
 
@@ -11,16 +11,16 @@ export type Decision =
   | { readonly kind: "allow" }
   /** `moving` is a refusal that a retry may overcome. */
   | { readonly kind: "refuse"; readonly why: "other-subset" | "moving" | "not-narrowable"; readonly message: string }
-  /** Nobody has said yet who owns the namespace: wait, then decide again. */
+  /** The owner of the namespace is unknown: wait, then decide again. */
   | { readonly kind: "hold"; readonly namespace: string }
-  /** The namespace is the subset's and labels decide: the object has to be looked at, `deletecollection` to be narrowed by them. */
-  | { readonly kind: "judge"; readonly objects: LabelFilter }
-  /** Pass with the plan's query, and filter the answer by the view. */
-  | { readonly kind: "narrow"; readonly plan: QueryPlan };
+  /** The subset owns the namespace, and labels decide: the caller reads the object's labels, or narrows a `deletecollection` by them. */
+  | { readonly kind: "check-labels"; readonly objects: LabelFilter }
+  /** Send the call with the plan's query, and filter the answer by the view. */
+  | { readonly kind: "narrow"; readonly queryPlan: QueryPlan };
 
 const HANDOVER = "a handover runs";
 
-/** Why nothing can be said of a resource that moves as a whole. */
+/** The reason for a refusal where all of a resource moves. */
 export const RESOURCE_MOVES = `${HANDOVER}: the resource moves between subsets`;
 
 const ALLOW: Decision = { kind: "allow" };
@@ -28,10 +28,10 @@ const ALLOW: Decision = { kind: "allow" };
 // Reviews change nothing and return no objects; every subset asks them about itself.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
-/** Decides about a request for a resource. `scope` is only asked for collections over all namespaces; `plan` may remember. */
-export function decide(view: ResourceView, info: ResourceInfo, scope: Scope, plan: Planner = planQuery): Decision {
+/** Decides about a request for a resource. `scope` matters for collections over all namespaces only; a planner may remember its plans. */
+export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner = planQuery): Decision {
   if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
-  if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, plan);
+  if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
   const reach = reachOf(info, scope);
   switch (reach) {
     case "place":
@@ -59,7 +59,7 @@ export function isAct(info: ResourceInfo): boolean {
 export type Reach = "place" | "all-namespaces" | "everything";
 
 /** The reach of an act. */
-export function reachOf(info: ResourceInfo, scope: Scope): Reach {
+export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   if (isNodeProxy(info)) return "everything";
   if (info.verb !== "deletecollection" || info.namespace !== "") return "place";
   return scope === "cluster" && !isNamespaces(info) ? "place" : "all-namespaces";
@@ -86,10 +86,10 @@ export function isReview({ group }: ResourceInfo): boolean {
 
 function decideObject(view: ResourceView, info: ResourceInfo): Decision {
   const namespace = governingNamespace(info.group, info.resource, info);
-  const standing = view.ownershipOf(namespace);
-  switch (standing) {
+  const ownership = view.ownershipOf(namespace);
+  switch (ownership) {
     case "own":
-      return view.labelFilter === undefined ? ALLOW : { kind: "judge", objects: view.labelFilter };
+      return view.labelFilter === undefined ? ALLOW : { kind: "check-labels", objects: view.labelFilter };
     case "unknown":
       return { kind: "hold", namespace };
     case "moving":
@@ -97,10 +97,10 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
     case "other-subset": {
       const owner = view.ownerOf(namespace);
       const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner)}${shownText(view, namespace)}`;
-      return { kind: "refuse", why: standing, message };
+      return { kind: "refuse", why: ownership, message };
     }
     default:
-      return standing satisfies never;
+      return ownership satisfies never;
   }
 }
 
@@ -125,20 +125,21 @@ function shownText(view: ResourceView, namespace: string): string {
     : "";
 }
 
-function decideRead(view: ResourceView, info: ResourceInfo, scope: Scope, planner: Planner): Decision {
+function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner): Decision {
   // An empty list would tell an informer that everything has been deleted, most of which stays where it was.
   if (view.isMoving) return refuseMoving(view, info, "");
-  if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", plan: planner(view, scope) };
-  const standing = view.ownershipOf(info.namespace);
-  if (standing === "own") return view.labelFilter === undefined ? ALLOW : { kind: "narrow", plan: planner(view, "unknown") };
-  if (standing === "unknown") return { kind: "hold", namespace: info.namespace };
-  if (standing === "moving") return refuseMoving(view, info, info.namespace);
-  return { kind: "narrow", plan: planNothing(info.namespace) };
+  if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", queryPlan: planner(view, scope) };
+  const ownership = view.ownershipOf(info.namespace);
+  if (ownership === "own")
+    return view.labelFilter === undefined ? ALLOW : { kind: "narrow", queryPlan: planner(view, "unknown") };
+  if (ownership === "unknown") return { kind: "hold", namespace: info.namespace };
+  if (ownership === "moving") return refuseMoving(view, info, info.namespace);
+  return { kind: "narrow", queryPlan: planNothing(info.namespace) };
 }
 
 function decideDeleteAll(view: ResourceView, info: ResourceInfo): Decision {
   // In every namespace, known or not, labels alone decide.
-  if (view.byLabelsOnly && view.labelFilter !== undefined) return { kind: "judge", objects: view.labelFilter };
+  if (view.byLabelsOnly && view.labelFilter !== undefined) return { kind: "check-labels", objects: view.labelFilter };
   const message = `${describe(info)}: the query cannot say which namespaces this subset owns; delete by namespace instead`;
   return { kind: "refuse", why: "not-narrowable", message };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limit, snapshot, subset, table } from "../../test/support/route-table.ts";
-import { createPlanner, excludedBy, isHiddenBy, joinSelectors, planQuery } from "./plan-query.ts";
+import { createPlanner, excludedBy, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
 import { type ResourceView, viewOf } from "./snapshot.ts";
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -18,31 +18,31 @@ const labelled = (of: ResourceView): ResourceView => ({
 describe("the plan for a list over all namespaces", () => {
   it("is the one namespace that is owned, whatever the server can do", () => {
     const plan = planQuery(view(["a"], many("b", 100)), "namespaced", { shardBytes: 0 });
-    expect(plan).toMatchObject({ plan: "one-namespace", fieldSelector: "metadata.namespace=a", only: "a" });
+    expect(plan).toMatchObject({ namespacePlan: "one-namespace", fieldSelector: "metadata.namespace=a", only: "a" });
   });
 
   it("leaves a few foreign namespaces out by name", () => {
     const plan = planQuery(view(["a", "c"], ["b"]), "namespaced");
-    expect(plan).toMatchObject({ plan: "without-namespaces", fieldSelector: "metadata.namespace!=b" });
+    expect(plan).toMatchObject({ namespacePlan: "without-namespaces", fieldSelector: "metadata.namespace!=b" });
     expect(plan.shards).toBeUndefined();
   });
 
   it("is ranges of hashes where the foreign ones are many", () => {
     const plan = planQuery(view(many("a", 40), many("b", 40)), "namespaced");
-    expect(plan).toMatchObject({ plan: "shards", fieldSelector: "", namespaces: { own: 40, foreign: 40 } });
+    expect(plan).toMatchObject({ namespacePlan: "shards", fieldSelector: "", namespaces: { own: 40, foreign: 40 } });
     const hiding = { only: undefined, excluded: [], ranges: plan.shards?.ranges ?? [] };
     expect(many("a", 40).some((name) => isHiddenBy(hiding, name))).toBe(false);
     expect(many("b", 40).every((name) => isHiddenBy(hiding, name))).toBe(true);
   });
 
   it("is nothing where many are foreign and the server knows no ranges", () => {
-    expect(planQuery(view(["a", "c"], many("b", 40)), "namespaced", { shardBytes: 0 })).toMatchObject({ plan: "none" });
+    expect(planQuery(view(["a", "c"], many("b", 40)), "namespaced", { shardBytes: 0 })).toMatchObject({ namespacePlan: "none" });
   });
 
   it("asks for nothing at all where no namespace is owned", () => {
     const plan = planQuery(view([], many("b", 40)), "namespaced");
     expect(plan).toMatchObject({
-      plan: "nothing",
+      namespacePlan: "nothing",
       fieldSelector: "metadata.namespace=default,metadata.namespace!=default",
       only: "",
     });
@@ -53,28 +53,30 @@ describe("the plan for a list over all namespaces", () => {
     // No rule is about pods, so new namespaces are the default subset's; one of the known ones moves.
     const routes = table([limit({ apiGroups: ["x.io"], resources: ["*"] })], { a: [], b: [] }, { fenced: ["b"] });
     const plan = planQuery(viewOf(snapshot(routes, { subset: "" }), "", "pods"), "namespaced");
-    expect(plan).toMatchObject({ plan: "without-namespaces", fieldSelector: "metadata.namespace!=b" });
+    expect(plan).toMatchObject({ namespacePlan: "without-namespaces", fieldSelector: "metadata.namespace!=b" });
   });
 
   it("says nothing of namespaces where the resource has none, or nobody knows", () => {
-    for (const scope of ["cluster", "unknown"] as const)
-      expect(planQuery(view(["a"], ["b"]), scope)).toEqual({ plan: "none", fieldSelector: "", only: undefined });
+    for (const scope of ["cluster", "unknown"] as const) expect(planQuery(view(["a"], ["b"]), scope)).toEqual(NO_PLAN);
   });
 
   it("sends the labels of the objects beside everything else, in every scope", () => {
     expect(planQuery(labelled(view(["a"], ["b"])), "namespaced")).toMatchObject({
-      plan: "one-namespace",
+      namespacePlan: "one-namespace",
       labelSelector: "team=blue",
       fieldSelector: "metadata.namespace=a",
     });
-    expect(planQuery(labelled(view(["a"], ["b"])), "cluster")).toMatchObject({ plan: "none", labelSelector: "team=blue" });
+    expect(planQuery(labelled(view(["a"], ["b"])), "cluster")).toMatchObject({
+      namespacePlan: "none",
+      labelSelector: "team=blue",
+    });
   });
 
   it("is made once a view", () => {
     const planner = createPlanner();
     const of = view(many("a", 40), many("b", 40));
     expect(planner(of, "namespaced")).toBe(planner(of, "namespaced"));
-    expect(planner(of, "unknown")).toMatchObject({ plan: "none" });
+    expect(planner(of, "unknown")).toMatchObject({ namespacePlan: "none" });
   });
 });
 

@@ -1,22 +1,24 @@
-// The push-down planner: which part of a view can be said in the query, so that the API server filters. Cheapest first.
-// Invariant: the result is an intersection with what the caller asked, never wider, and it hides no object that is the
-// subset's now; the residual filter checks every object all the same. Asked by decide.ts, sent by the proxy's push-down.
+// Plans server-side filtering: the part of a view that a query can express, cheapest first. Invariant: the result is an intersection
+// with what the caller asked for and hides no object of the subset; proxy-side filtering checks every object again. Called by
+// decide.ts; the proxy's server-side-filter.ts sends the plan.
 import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
 
 /** Whether a resource lives in namespaces; only then does the API server know the field metadata.namespace. */
-export type Scope = "namespaced" | "cluster" | "unknown";
+export type ResourceScope = "namespaced" | "cluster" | "unknown";
 
-/** How the namespaces are told to the API server. */
+/** How the query expresses namespaces. */
 export type NamespacePlan = "none" | "one-namespace" | "without-namespaces" | "shards" | "nothing";
 
-/** The name of a plan, as in the metric `ctrlmesh_proxy_pushdown_total{plan}`; with labels in front of it where they are sent. */
+/** The name of a plan, the label value in `ctrlmesh_proxy_pushdown_total{plan}`; with "labels+" in front where the query has labels. */
 export type PlanName = NamespacePlan | "labels" | `labels+${Exclude<NamespacePlan, "none">}`;
 
 export interface QueryPlan {
-  /** What of it is about namespaces; labels are apart from that. */
-  readonly plan: NamespacePlan;
+  /** The scope of the resource, as far as the plan depends on it: "namespaced" for a request over all namespaces. */
+  readonly scope: ResourceScope;
+  /** The part about namespaces. It says nothing about labels. */
+  readonly namespacePlan: NamespacePlan;
   /** Terms to AND into the caller's field selector; "" if there are none. */
   readonly fieldSelector: string;
   /** The only namespace that the answer can hold, or NO_NAMESPACE; undefined if others may appear in it. */
@@ -29,6 +31,8 @@ export interface QueryPlan {
   /** How many namespaces are known; absent unless the resource lives in namespaces and is asked for in all of them. */
   readonly namespaces?: { readonly own: number; readonly foreign: number };
 }
+
+type NamespacesPlan = Omit<QueryPlan, "scope" | "labelSelector">;
 
 export interface ShardPlan {
   readonly selector: string;
@@ -45,12 +49,12 @@ export interface Capabilities {
 }
 
 /** Makes a plan; the session's own is remembered, see `createPlanner`. */
-export type Planner = (view: ResourceView, scope: Scope) => QueryPlan;
+export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
 /** At most this many foreign namespaces are excluded by name; more make the URL long and the selector slow. */
 const MAX_EXCLUDED_NAMESPACES = 16;
 
-/** What a shard selector takes by default: the whole target stays below 8 KiB, see push-down.ts, and the caller has 1 KB. */
+/** What a shard selector takes by default: the whole target stays below 8 KiB, see filter-query.ts, and the caller has 1 KB. */
 const MAX_SHARD_BYTES = 7_000;
 
 /** `shardRange(object.metadata.namespace,'0x...','0x...')` and `%7C%7C`; the top bound has a digit more. */
@@ -63,8 +67,8 @@ export const NO_NAMESPACE = "";
 const UNHEARD_OF = "/";
 
 /** Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels divide. */
-export function planQuery(view: ResourceView, scope: Scope, capabilities: Capabilities = {}): QueryPlan {
-  const plan = scope === "namespaced" ? planNamespaces(view, capabilities) : NO_PLAN;
+export function planQuery(view: ResourceView, scope: ResourceScope, capabilities: Capabilities = {}): QueryPlan {
+  const plan = scope === "namespaced" ? { ...planNamespaces(view, capabilities), scope } : NO_PLAN;
   return view.labelFilter === undefined ? plan : { ...plan, labelSelector: view.labelFilter.labelSelector };
 }
 
@@ -84,7 +88,7 @@ export function createPlanner(): Planner {
 
 /** Plans a list or watch in one namespace that is not this subset's: an empty answer with a real resourceVersion. */
 export function planNothing(namespace: string): QueryPlan {
-  return { plan: "nothing", fieldSelector: term(namespace, "!="), only: undefined };
+  return { ...NO_PLAN, namespacePlan: "nothing", fieldSelector: term(namespace, "!=") };
 }
 
 // What the API server skips between the words of a selector; what else looks like a space is a word to it.
@@ -108,16 +112,16 @@ export function ownsUnknown(view: ResourceView): boolean {
 
 // Owns no namespace: the terms contradict each other, and the first one makes the API server look into one namespace only. It
 // says that nothing but NO_NAMESPACE is shown: the first one that is granted is not shown, and listed anew.
-const NOWHERE: QueryPlan = {
-  plan: "nothing",
+const NOWHERE: NamespacesPlan = {
+  namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
   only: NO_NAMESPACE,
 };
 
-/** Nothing is pushed down. */
-export const NO_PLAN: QueryPlan = { plan: "none", fieldSelector: "", only: undefined };
+/** The API server filters nothing. */
+export const NO_PLAN: QueryPlan = { scope: "unknown", namespacePlan: "none", fieldSelector: "", only: undefined };
 
-function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): QueryPlan {
+function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = MAX_SHARD_BYTES }: Capabilities): NamespacesPlan {
   if (view.ownsAll) return NO_PLAN;
   const { own, others } = view.namespaces();
   const namespaces = { own: own.length, foreign: others.length };
@@ -125,18 +129,18 @@ function planNamespaces(view: ResourceView, { oneNamespace = true, shardBytes = 
   const [first] = own;
   if (!isOpen && first === undefined) return { ...NOWHERE, namespaces };
   if (oneNamespace && !isOpen && own.length === 1 && first !== undefined) {
-    return { plan: "one-namespace", fieldSelector: term(first, "="), only: first, namespaces };
+    return { namespacePlan: "one-namespace", fieldSelector: term(first, "="), only: first, namespaces };
   }
   if (others.length > 0 && others.length <= MAX_EXCLUDED_NAMESPACES) {
     const fieldSelector = others.map((name) => term(name, "!=")).join(",");
-    return { plan: "without-namespaces", fieldSelector, only: undefined, namespaces };
+    return { namespacePlan: "without-namespaces", fieldSelector, only: undefined, namespaces };
   }
   const maxRanges = Math.floor(shardBytes / SHARD_TERM_BYTES);
   const cut = maxRanges < 1 ? undefined : cutShards(own, others, { maxRanges, mayHideUnknown: !isOpen });
   if (cut === undefined) return { ...NO_PLAN, namespaces };
   const { ranges, hidesUnknown } = cut;
   const shards = { selector: formatShardSelector(ranges), ranges, hidesUnknown };
-  return { plan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
+  return { namespacePlan: "shards", fieldSelector: "", only: undefined, shards, namespaces };
 }
 
 /** The name for what is really sent. */

@@ -181,8 +181,8 @@ describe("of any table", () => {
           );
           if (info.kind !== "resource") throw new Error(asked);
           const decision = decide(view, info, "namespaced");
-          const isNarrowed = decision.kind === "narrow" && decision.plan.plan !== "nothing";
-          const passes = decision.kind === "allow" || decision.kind === "judge" || isNarrowed;
+          const isNarrowed = decision.kind === "narrow" && decision.queryPlan.namespacePlan !== "nothing";
+          const passes = decision.kind === "allow" || decision.kind === "check-labels" || isNarrowed;
           expect([asked, passes]).toEqual([asked, face.ownershipOf(name) === "own"]);
         }
       }),

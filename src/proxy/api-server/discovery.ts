@@ -5,14 +5,14 @@ import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import type { Scope } from "../../route/plan-query.ts";
+import type { ResourceScope } from "../../route/plan-query.ts";
 import type { Call, Handler } from "../call/call.ts";
 import { readBody } from "../http/read-body.ts";
 import { identityHeaders } from "./headers.ts";
 
 export interface Discovery {
   /** The scope of the resource that the call is about; "unknown" if it is about none or cannot be found out. */
-  scopeOf(call: Call): Promise<Scope>;
+  scopeOf(call: Call): Promise<ResourceScope>;
 }
 
 export interface DiscoveryOptions {
@@ -33,10 +33,10 @@ const MAX_GROUP_VERSIONS = 500;
 // The part of metav1.APIResourceList that is read.
 const resourceList = z.object({ resources: z.array(z.object({ name: z.string(), namespaced: z.boolean() })) });
 
-const NONE: ReadonlyMap<string, Scope> = new Map();
+const NONE: ReadonlyMap<string, ResourceScope> = new Map();
 
 interface Known {
-  readonly scopes: ReadonlyMap<string, Scope>;
+  readonly scopes: ReadonlyMap<string, ResourceScope>;
   readonly askedAt: number;
 }
 
@@ -44,9 +44,9 @@ interface Known {
 export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
   const known = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
   // By path and caller, since callers have different rights.
-  const asking = new Map<string, Promise<ReadonlyMap<string, Scope>>>();
+  const asking = new Map<string, Promise<ReadonlyMap<string, ResourceScope>>>();
 
-  const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, Scope>> => {
+  const ask = async (path: string, call: Call): Promise<ReadonlyMap<string, ResourceScope>> => {
     const answer = await fetchScopes(path, call, send, clock);
     const before = known.get(path)?.scopes ?? NONE;
     if (answer === "refused") return before; // not remembered, since the next caller may be allowed
@@ -84,7 +84,7 @@ async function fetchScopes(
   call: Call,
   send: Handler,
   clock: Clock,
-): Promise<Map<string, Scope> | "refused" | undefined> {
+): Promise<Map<string, ResourceScope> | "refused" | undefined> {
   const timeout = new AbortController();
   const timer = clock.after(ASK_TIMEOUT_MS, () => timeout.abort(new Error("discovery: no answer within two seconds")));
   try {

@@ -1,108 +1,97 @@
-// A watch that goes on when its subset gains or loses namespaces, where its client would have to list everything again: client-go waits
-// up to a minute before it does (its reflector's backoff), without any event meanwhile, and thousands of namespaces would be listed
-// for one. What a list would have told is put together here: what the namespaces held at the very version that the client has seen
-// everything up to, as ADDED or DELETED events, and a new watch from that version on. Invariants: of what is gained nothing leaves if a
-// route change has touched the collection meanwhile, and of what is lost nothing but what the client has been shown; whatever goes
-// wrong ends the watch as if this were not here. Called by the isolate layer for narrowed watches.
+// A watch that goes on when its subset gains or loses namespaces, where its client would have to list everything again. The proxy puts
+// together what a list would have told: what the namespaces held at the version up to which the client has seen everything, as ADDED or
+// DELETED events, and a new watch from that version on. Called by narrow.ts.
+//
+// Without this, client-go's reflector waits for up to a minute before it lists, without any event, and lists thousands of namespaces
+// for one. Invariants: no event of a gained namespace leaves after another route change that touches the collection; of a lost one only
+// what the client has been shown leaves; any failure ends the watch with a 410, as if this file did not exist.
 import { MeshError } from "../../base/errors.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { intersectRanges, type ShardRange } from "../../route/shard-ranges.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
-import { hasLostOneOf, type WatchListener } from "../relist/resync.ts";
-import { MAX_MOVED, type MovedNamespaces } from "../relist/view-change.ts";
-import type { WatchScope } from "./watch-scope.ts";
-import { expiredFrame, type WatchDeps, watchStream } from "./watch-stream.ts";
+import type { MovedNamespaces } from "../relist/view-change.ts";
+import { expiredFrame } from "./expired.ts";
+import { MovesMeanwhile } from "./moves-meanwhile.ts";
+import type { SentRequest } from "./sent-request.ts";
+import { type WatchDeps, watchStream } from "./watch-stream.ts";
 
-/** What takes the place of a list by the client. */
+/** What replaces a list by the client. */
 export interface Renewed {
-  /** What the namespaces held at the version, as events: those that came, and those that went. */
+  /** What the gained and lost namespaces held at the version, as events. */
   readonly frames: readonly Uint8Array[];
   /** The API server's answer to the watch from the version on. */
   readonly source: ByteSource;
-  readonly scope: WatchScope;
+  readonly request: SentRequest;
 }
 
-/** Asks the API server. Rejects if it does not give what is asked for; then everything that was asked for has been given up. */
+/** Asks the API server. Rejects if one answer is missing, and has given up all other answers then. */
 export type Renew = (version: bigint, moved: MovedNamespaces, signal: CallSignal) => Promise<Renewed>;
 
-/** For all questions and the wait for a turn; the client is told nothing meanwhile. */
+/** For all questions and the wait for a turn. The client gets no event meanwhile. */
 const PATIENCE_MS = 5_000;
-/** Moves that follow each other closely are asked for together; where they do without end, the client lists again. */
+/** Moves in quick succession are asked for together. After so many, the client lists again. */
 const MAX_TRIES = 5;
-/** Of what was put together here and the client has not read yet, which nobody can pause. One more may come on top. */
+/** Bound of the events that were put together here and wait for the client. Nobody can pause them. One more set may come on top. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
-/** The source as seen by this subset, for as long as the client stays. */
+/** The source as this subset may see it, for as long as the client stays. */
 export function renewingWatch(
   source: ByteSource,
   encoding: Encoding,
-  scope: WatchScope,
+  request: SentRequest,
   deps: WatchDeps,
   renew: Renew,
 ): ByteSource {
   return {
-    open: (sink) => new RenewingWatch(source, sink, encoding, scope, deps, renew),
+    open: (sink) => new RenewingWatch(source, sink, encoding, request, deps, renew),
     cancel: (error) => source.cancel(error),
   };
 }
 
+type State =
+  | { readonly kind: "watching"; readonly stream: SourceControl }
+  /** The stream has handed over; the API server is asked. */
+  | { readonly kind: "renewing"; readonly asking: CallAbort }
+  /** The client has to list again: the last frame leaves when the timer fires. */
+  | { readonly kind: "expiring"; readonly timer: { cancel(): void } }
+  | { readonly kind: "over" };
+
 class RenewingWatch implements ByteSink, SourceControl {
   readonly #sink: ByteSink;
   readonly #encoding: Encoding;
-  readonly #scope: WatchScope;
+  readonly #request: SentRequest;
   readonly #deps: WatchDeps;
   readonly #renew: Renew;
-  /** Undefined while it is renewed. */
-  #stream: SourceControl | undefined;
-  #asking: CallAbort | undefined;
-  /**
-   * Of namespaces that nobody had heard of, only those that hash into these ranges were shown by all that the client was sent: the rest
-   * was asked to be left out. Undefined: all were.
-   */
+  #state: State = { kind: "over" };
+  /** The ranges of hashes that every query so far has shown; undefined: all. Namespaces outside of them may be hidden from the client. */
   #shown: readonly ShardRange[] | undefined;
   #unreadBytes = 0;
-  #over = false;
 
-  constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, scope: WatchScope, deps: WatchDeps, renew: Renew) {
+  constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, request: SentRequest, deps: WatchDeps, renew: Renew) {
     this.#sink = sink;
     this.#encoding = encoding;
-    this.#scope = scope;
+    this.#request = request;
     this.#deps = deps;
     this.#renew = renew;
-    this.#open(source, scope);
+    this.#watch(source, request);
   }
 
-  #open(source: ByteSource, scope: WatchScope): void {
-    const ranges = scope.pushed.only === undefined ? scope.pushed.ranges : [];
-    if (ranges !== undefined) this.#shown = this.#shown === undefined ? ranges : intersectRanges(this.#shown, ranges);
-    const takeOver = (version: bigint, moved: MovedNamespaces) => {
-      this.#stream = undefined;
-      this.#noteHidden();
-      void this.#goOn(version, moved);
-    };
-    this.#stream = watchStream(source, this.#encoding, scope, this.#deps, takeOver).open(this);
-  }
-
-  // What was hidden counts as listed again by whatever a change touches. This client lists nothing, and is still to be told of it.
-  #noteHidden(): void {
-    if (this.#shown !== undefined) this.#deps.resync.leftOut.noteRanges(this.#scope.collection, this.#shown);
-  }
-
-  // From the stream in force.
+  // From the stream.
 
   write(chunk: Uint8Array): boolean {
     return this.#sink.write(chunk);
   }
 
+  // watching => over   the API server or a route change has ended the stream
   end(): void {
-    this.#over = true;
+    this.#state = { kind: "over" };
     this.#sink.end();
   }
 
   abort(error: Error): void {
-    this.#over = true;
+    this.#state = { kind: "over" };
     this.#sink.abort(error);
   }
 
@@ -110,87 +99,101 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   resume(): void {
     this.#unreadBytes = 0;
-    this.#stream?.resume();
+    if (this.#state.kind === "watching") this.#state.stream.resume();
   }
 
+  // watching, renewing, expiring => over   the client has gone
   cancel(error: Error): void {
-    this.#over = true;
-    this.#asking?.abort(error);
-    this.#stream?.cancel(error);
+    const before = this.#state;
+    this.#state = { kind: "over" };
+    switch (before.kind) {
+      case "watching":
+        before.stream.cancel(error);
+        break;
+      case "renewing":
+        before.asking.abort(error);
+        break;
+      case "expiring":
+        before.timer.cancel();
+        break;
+      case "over":
+        break;
+      default:
+        before satisfies never;
+    }
   }
 
+  // renewing => watching   the API server has answered, and no route change came between
+  #watch(source: ByteSource, request: SentRequest): void {
+    const { only, ranges: asked } = request.serverFilter;
+    const ranges = only === undefined ? asked : [];
+    if (ranges !== undefined) this.#shown = this.#shown === undefined ? ranges : intersectRanges(this.#shown, ranges);
+    const takeOver = (version: bigint, moved: MovedNamespaces) => void this.#goOn(version, moved);
+    this.#state = {
+      kind: "watching",
+      stream: watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this),
+    };
+  }
+
+  // watching => renewing   the collection has gained or lost a few namespaces
   async #goOn(version: bigint, moved: MovedNamespaces): Promise<void> {
-    const { metrics, clock, random, resyncJitterMs = 1_000 } = this.#deps;
-    if (await this.#isRenewed(version, moved)) {
-      metrics.renewals.inc({ result: "renewed" });
-      return;
+    const { metrics, clock } = this.#deps;
+    const asking = new CallAbort();
+    this.#state = { kind: "renewing", asking };
+    this.#noteHidden();
+    const timer = clock.after(PATIENCE_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
+    const isRenewed = await this.#isRenewed(version, moved, asking).catch(() => false);
+    timer.cancel();
+    if (isRenewed) metrics.renewals.inc({ result: "renewed" });
+    else if (!this.#isOver()) this.#expire();
+  }
+
+  /** True if the watch goes on. */
+  async #isRenewed(version: bigint, first: MovedNamespaces, asking: CallSignal): Promise<boolean> {
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) return false;
+    const moves = new MovesMeanwhile(this.#deps.resync, this.#request.collection, first, () => this.#noteHidden());
+    try {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const moved = moves.take();
+        if (moved === undefined) return false;
+        const renewed = await this.#renew(version, moved, asking);
+        if (this.#isOver() || moves.hasMore) renewed.source.cancel(GIVEN_UP);
+        if (this.#isOver()) return false;
+        if (moves.hasMore) continue;
+        this.#send(renewed);
+        return !this.#isOver();
+      }
+      return false;
+    } finally {
+      moves.end();
     }
-    if (this.#over) return;
+  }
+
+  #send({ frames, source, request }: Renewed): void {
+    this.#deps.metrics.eventsOf(request.collection).forwarded.value += frames.length;
+    // The client may go at any of them.
+    for (const frame of frames) if (!this.#isOver() && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
+    if (this.#isOver()) source.cancel(GIVEN_UP);
+    else this.#watch(source, request);
+  }
+
+  // renewing => expiring   something went wrong
+  #expire(): void {
+    const { metrics, clock, random, resyncJitterMs = 1_000 } = this.#deps;
     metrics.renewals.inc({ result: "expired" });
     const timer = clock.after(random() * resyncJitterMs, () => {
-      if (this.#over) return;
       this.#sink.write(expiredFrame(this.#encoding));
       this.end();
     });
-    this.#stream = { resume: () => undefined, cancel: () => timer.cancel() };
+    this.#state = { kind: "expiring", timer };
   }
 
-  /** True if it goes on. */
-  async #isRenewed(version: bigint, first: MovedNamespaces): Promise<boolean> {
-    const { resync } = this.#deps;
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) return false;
-    let moved: MovedNamespaces | undefined = first;
-    let isTouched = true;
-    const { collection } = this.#scope;
-    const follow: WatchListener = ({ gained, lost, moved: next }, removed, before) => {
-      // Its last events are to be shown, which only a watch knows that has seen it.
-      const hasGone = hasLostOneOf(removed, collection, before);
-      if (!gained && !lost && !hasGone) return;
-      this.#noteHidden();
-      isTouched = true;
-      moved = moved && next && !hasGone ? together(moved, next) : undefined;
-    };
-    const unfollow = resync.watching(collection, follow);
-    const asking = new CallAbort();
-    const timer = this.#deps.clock.after(PATIENCE_MS, () =>
-      asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")),
-    );
-    this.#asking = asking;
-    try {
-      for (let tries = 0; tries < MAX_TRIES && isTouched && moved !== undefined; tries++) {
-        isTouched = false;
-        const renewed = await this.#renew(version, moved, asking);
-        if (isTouched || this.#over) renewed.source.cancel(GIVEN_UP);
-        else this.#send(renewed);
-        if (this.#over) return false;
-      }
-    } catch {
-      return false; // why does not matter: the client lists again
-    } finally {
-      timer.cancel();
-      this.#asking = undefined;
-      unfollow();
-    }
-    return !isTouched;
+  // A route change counts hidden namespaces as listed again. This client lists nothing, so it must still hear of them.
+  #noteHidden(): void {
+    if (this.#shown !== undefined) this.#deps.resync.leftOut.noteRanges(this.#request.collection, this.#shown);
   }
 
-  #send({ frames, source, scope }: Renewed): void {
-    const { metrics } = this.#deps;
-    metrics.eventsOf(scope.collection).forwarded.value += frames.length;
-    // The client may go with any of them.
-    for (const frame of frames) if (!this.#over && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
-    if (this.#over) source.cancel(GIVEN_UP);
-    else this.#open(source, scope);
+  #isOver(): boolean {
+    return this.#state.kind === "over";
   }
-}
-
-/** Two changes as one; what came and went again, or went and came again, is none. Undefined if it is too much. */
-function together(first: MovedNamespaces, next: MovedNamespaces): MovedNamespaces | undefined {
-  const gained = [...without(first.gained, next.lost), ...without(next.gained, first.lost)];
-  const lost = [...without(first.lost, next.gained), ...without(next.lost, first.gained)];
-  return gained.length + lost.length > MAX_MOVED ? undefined : { gained: [...new Set(gained)], lost: [...new Set(lost)] };
-}
-
-function without(names: readonly string[], others: readonly string[]): string[] {
-  return names.filter((name) => !others.includes(name));
 }

@@ -27,8 +27,8 @@ export interface PlanCounters {
 }
 
 /** An event that is held is counted again when it is decided. */
-export type EventDecision = "forwarded" | "dropped" | "held" | "left-out";
-export type EventCounters = Readonly<Record<EventDecision, CounterCell>>;
+export type CountedDecision = "forwarded" | "dropped" | "held" | "left-out";
+export type EventCounters = Readonly<Record<CountedDecision, CounterCell>>;
 
 export function createStreamMetrics(registry: Registry): StreamMetrics {
   const registers = [registry];
@@ -56,7 +56,7 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
       const resource = resourceLabel(target);
       const known = events.get(resource);
       if (known !== undefined) return known;
-      const cell = (decision: EventDecision) => eventCell({ resource, decision });
+      const cell = (decision: CountedDecision) => eventCell({ resource, decision });
       const made = { forwarded: cell("forwarded"), dropped: cell("dropped"), held: cell("held"), "left-out": cell("left-out") };
       events.set(resource, made);
       return made;

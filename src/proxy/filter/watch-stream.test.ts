@@ -8,15 +8,15 @@ import { createRegistry } from "../../base/metrics.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import { createResync } from "../relist/resync.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import type { HeldBudget } from "./held-frames.ts";
+import type { HeldBudget } from "./hold-queue.ts";
+import type { ServerFilter } from "./sent-request.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
-import type { PushedDown } from "./watch-scope.ts";
 import { watchStream } from "./watch-stream.ts";
 
 async function setup(
   first: Routes,
   options: {
-    pushed?: PushedDown;
+    serverFilter?: ServerFilter;
     namespace?: string;
     continues?: boolean;
     resource?: string;
@@ -34,7 +34,7 @@ async function setup(
   const source = scriptedSource();
   const sink = recordingSink();
   const {
-    pushed = { only: undefined, excluded: [] },
+    serverFilter = { only: undefined, excluded: [] },
     namespace = "",
     continues = true,
     resource = "pods",
@@ -45,7 +45,7 @@ async function setup(
   await resync.list(collection, async () => ({ status: 200 }));
   const metrics = createStreamMetrics(registry);
   const deps = { session, resync, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
-  const control = watchStream(source, "json", { collection, pushed, continues }, deps).open(sink);
+  const control = watchStream(source, "json", { collection, serverFilter, continues }, deps).open(sink);
   return { clock, session, resync, collection, enforce, source, sink, control, registry };
 }
 
@@ -120,9 +120,12 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
   session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
   const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
   await resync.list(collection, async () => ({ status: 200 }));
-  const deps = { session, resync, clock, random: () => 0, metrics: createStreamMetrics(createRegistry("proxy", "test")) };
+  const metrics = createStreamMetrics(createRegistry("proxy", "test"));
+  const deps = { session, resync, clock, random: () => 0, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
   const [source, sink] = [scriptedSource(), recordingSink()];
-  watchStream(source, "protobuf", { collection, continues: true, pushed: { only: undefined, excluded: [] } }, deps).open(sink);
+  watchStream(source, "protobuf", { collection, continues: true, serverFilter: { only: undefined, excluded: [] } }, deps).open(
+    sink,
+  );
   const pod = (namespace: string, name: string) => {
     const metadata: Field[] = [
       [1, name],
@@ -282,14 +285,17 @@ describe("a route change", () => {
   });
 
   it("ends a watch that asked the API server for one namespace when another one comes", async () => {
-    const { sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] }, { pushed: { only: "a", excluded: [] } });
+    const { sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] }, { serverFilter: { only: "a", excluded: [] } });
     enforce({ blue: ["a", "new"], rest: ["b"] });
     await clock.advance(1_000);
     expect(isExpired(sink.text)).toBe(true);
   });
 
   it("ends a watch whose query excludes a namespace that vanished and came back as the subset's", async () => {
-    const { sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] }, { pushed: { only: undefined, excluded: ["b"] } });
+    const { sink, enforce, clock } = await setup(
+      { blue: ["a"], rest: ["b"] },
+      { serverFilter: { only: undefined, excluded: ["b"] } },
+    );
     enforce({ blue: ["a"] });
     await clock.advance(40_000);
     expect(sink.state).toBe("open");
@@ -316,9 +322,15 @@ describe("a route change", () => {
     session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
     const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
     await resync.list(collection, async () => ({ status: 200 }));
-    const deps = { session, resync, clock, random: () => 0, metrics: createStreamMetrics(createRegistry("proxy", "test")) };
+    const metrics = createStreamMetrics(createRegistry("proxy", "test"));
+    const deps = { session, resync, clock, random: () => 0, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
     const source = scriptedSource();
-    const watch = watchStream(source, "json", { collection, continues: true, pushed: { only: undefined, excluded: [] } }, deps);
+    const watch = watchStream(
+      source,
+      "json",
+      { collection, continues: true, serverFilter: { only: undefined, excluded: [] } },
+      deps,
+    );
     session.enforce(routes(2, { blue: ["a", "b"] }));
     const sink = recordingSink();
     watch.open(sink);

@@ -18,16 +18,15 @@ import { withParameter } from "../call/query.ts";
 import { askReadableCollection, filterReply } from "../call/readable.ts";
 import { isResourceCall, type ResourceCall } from "../call/resource-call.ts";
 import { endWhen } from "../filter/end-when.ts";
+import { expiredFrame, expiredWatch } from "../filter/expired.ts";
 import { frameStream } from "../filter/frame-stream.ts";
 import { listStream } from "../filter/list-stream.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
-import { expiredFrame } from "../filter/watch-stream.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createListedShapes } from "../relist/listed-shapes.ts";
 import type { Session } from "../session/session.ts";
 import { collectionOf, continuesFromList, showsAll } from "./isolate/collection.ts";
-import { expiredWatch } from "./isolate/expired-watch.ts";
 
 export interface ExcludedCallersDeps {
   readonly session: Session;
@@ -76,8 +75,6 @@ export function excludedCallers({ session, clock, random, metrics }: ExcludedCal
     const decidedBy = session.current?.snapshot;
     const collection = collectionOf(call);
     if (continuesFromList(call) && !listed.mayContinue(collection, info.query.get("resourceVersion") ?? "")) {
-      record.decision = "fenced";
-      record.reason = "list-again";
       return expiredWatch(call);
     }
     record.decision = "narrowed";

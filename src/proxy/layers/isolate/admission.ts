@@ -1,11 +1,11 @@
-// Asks the pure core about a request and turns the answer into one that needs no more waiting: an unknown namespace is
-// waited for, bounded, unless the API server says that it does not exist. Invariant: a write that is let through is counted in
-// the same tick in which it was decided, so no snapshot can come in between. Called by the isolate layer.
+// Decides about a call, after a bounded wait where its namespace is unknown, unless the API server says that the namespace does not
+// exist. Invariant: a write counts as in flight from the tick of its decision, so that no snapshot comes in between. Called by the
+// isolate layer.
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide, isAct, reachOf } from "../../../route/decide.ts";
-import type { Planner, QueryPlan, Scope } from "../../../route/plan-query.ts";
+import type { Planner, QueryPlan, ResourceScope } from "../../../route/plan-query.ts";
 import { planNothing } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, type ResourceView } from "../../../route/snapshot.ts";
 import type { Call } from "../../call/call.ts";
@@ -19,17 +19,25 @@ import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
 export type Admission =
   /** Pass as it is. `done` must be called once a write has been answered or has failed. */
   | { readonly kind: "allow"; readonly done: (() => void) | undefined }
-  /** Its namespace allows it; the labels of the object have to be looked at. `done` as above. */
-  | { readonly kind: "judge"; readonly view: ResourceView; readonly done: (() => void) | undefined }
-  | { readonly kind: "narrow"; readonly queryPlan: QueryPlan; readonly unknown: string | undefined }
+  /** The subset owns the namespace, and the labels of the object decide. `done` as above. */
+  | { readonly kind: "check-labels"; readonly view: ResourceView; readonly done: (() => void) | undefined }
+  | Narrowed
   /** A watch that would go on from an old list while its namespace moves: it must list again. */
   | { readonly kind: "expired" }
-  /** What it is about does not exist; the API server has said so. */
+  /** The API server says that the object, or its namespace, does not exist. */
   | { readonly kind: "missing"; readonly reply: Reply };
+
+/** A list or watch of which the client gets a part. */
+export interface Narrowed {
+  readonly kind: "narrow";
+  readonly queryPlan: QueryPlan;
+  /** The unknown namespace that is left out. */
+  readonly unknown: string | undefined;
+}
 
 const EXPIRED: Admission = { kind: "expired" };
 
-/** A handover takes less than a second, unless a pod that has to let go is waited for. */
+/** A handover takes less than a second, unless the manager waits for a pod that has to let go. */
 const RETRY_SECONDS = 1;
 const AGAIN = `try again in ${RETRY_SECONDS} s`;
 
@@ -39,7 +47,7 @@ const AGAIN = `try again in ${RETRY_SECONDS} s`;
  */
 export async function admit<T>(
   call: ResourceCall,
-  scope: Scope,
+  scope: ResourceScope,
   deps: HoldDeps & { readonly planner: Planner },
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
@@ -53,8 +61,9 @@ export async function admit<T>(
       const view = enforced.view(group, resource);
       const decision = decide(view, info, scope, deps.planner);
       if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, scope) });
-      if (decision.kind === "judge") return proceed({ kind: "judge", view, done: countWrite(session, info, scope) });
-      if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.plan, unknown: undefined });
+      if (decision.kind === "check-labels")
+        return proceed({ kind: "check-labels", view, done: countWrite(session, info, scope) });
+      if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.queryPlan, unknown: undefined });
       if (decision.kind === "refuse") {
         const error = refusal(decision, enforced, call);
         if (decision.why === "moving" && continuesFromList(call)) return proceed(EXPIRED);
@@ -80,13 +89,13 @@ export function enforcedNow(session: Session): Enforced {
   return session.current;
 }
 
-function countWrite(session: Session, info: ResourceInfo, scope: Scope): (() => void) | undefined {
+function countWrite(session: Session, info: ResourceInfo, scope: ResourceScope): (() => void) | undefined {
   if (!isAct(info)) return undefined;
   const namespace = governingNamespace(info.group, info.resource, info);
   return session.beginWrite(namespace, governingResource(info), reachOf(info, scope));
 }
 
-/** What is said of all that a handover turns back for now. */
+/** The answer to everything that a handover turns away for now. */
 export function handoverRunning(message: string): StatusError {
   const causes = [{ reason: "HandoverRunning", message }];
   return new StatusError("ServiceUnavailable", `${message}; ${AGAIN}`, { causes, retryAfterSeconds: RETRY_SECONDS });
@@ -102,7 +111,7 @@ function refusal(decision: Extract<Decision, { kind: "refuse" }>, { snapshot }: 
   return new StatusError("Forbidden", `${message}; to change that, edit the route of the VirtualApp ${app}`);
 }
 
-// Nobody has said in time.
+// The wait for the owner is over.
 function notKnown(namespace: string, info: ResourceInfo, call: Call): Admission {
   if (isListOrWatch(info)) return nothingOf(namespace);
   call.record.decision = "fenced";
@@ -117,7 +126,7 @@ function isMissing(namespace: string, info: ResourceInfo, reply: Reply): Admissi
   return nothingOf(namespace);
 }
 
-// A read of the collection is answered with nothing; it lists again once the namespace is granted.
+// The client gets an empty collection, and lists again once the namespace is granted.
 function nothingOf(namespace: string): Admission {
   return { kind: "narrow", queryPlan: planNothing(namespace), unknown: namespace };
 }

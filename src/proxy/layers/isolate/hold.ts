@@ -1,10 +1,8 @@
-// The wait of one request for the owner of a namespace that nobody has heard of. The question to the API server whether it
-// exists runs beside the wait for the manager. Invariant: whichever says something first is followed by a new decision, so that
-// a namespace that has been created meanwhile is its owner's, whatever the answer to the question. No more wait at a time than
-// there are places, and no longer than `holdMs`. Called by admission.
+// The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the namespace exists.
+// Invariant: a new decision follows the first of both answers, and a wait has its bounds in time and number. Called by admission.ts.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
-import type { Handler } from "../../call/call.ts";
+import { addWait, type Handler } from "../../call/call.ts";
 import type { ResourceCall } from "../../call/resource-call.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 import { discardBody } from "../../http/discard-body.ts";
@@ -13,18 +11,18 @@ import type { Session } from "../../session/session.ts";
 import { askMissing } from "./missing.ts";
 
 export interface HoldDeps {
-  /** Sends a question to the API server. */
+  /** Asks the API server. */
   readonly ask: Handler;
   readonly session: Session;
   readonly clock: Clock;
-  /** How long a request waits for an unknown namespace's owner. */
+  /** How long a call waits. */
   readonly holdMs: number;
   readonly places: HoldPlaces;
 }
 
-/** Bounds how many wait at a time. */
+/** Bounds how many calls wait at a time. */
 export interface HoldPlaces {
-  /** Undefined if all are taken; else what gives the place back, to be called once. */
+  /** Takes a place. Returns the function that gives it back, to be called once; undefined if there is none. */
   take(): (() => void) | undefined;
 }
 
@@ -41,16 +39,16 @@ export function createHoldPlaces(max: number): HoldPlaces {
 
 export interface Hold {
   readonly deadlineMs: number;
-  /** The API server's 404 if it has come; whoever takes it has to read or cancel its body. */
+  /** The API server's 404, if it has come. The caller has to read or cancel its body. */
   takeMissing(): Reply | undefined;
-  /** Resolves with the next snapshot, with the API server's 404, or when time is over; rejects when the client goes. */
+  /** Resolves with the next snapshot, the API server's 404, or the end of the wait. Rejects when the client goes. */
   next(): Promise<void>;
   end(): void;
 }
 
 /**
- * Begins to wait, and asks the API server beside it. To be ended once the call has been decided upon.
- * @returns undefined if too many wait already
+ * Begins to wait and asks the API server. To be ended after the decision.
+ * @returns undefined if too many calls wait already
  */
 export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
   const { session, clock, holdMs, ask } = deps;
@@ -59,7 +57,7 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
   const release = session.beginHold(namespace);
   const asking = new AbortController();
   const deadlineMs = clock.monotonicMs() + holdMs;
-  let over = false; // nobody takes the API server's answer any more
+  let over = false; // nobody takes the API server's answer
   let missing: Reply | undefined;
   let wake: () => void = () => undefined;
   void askMissing(call, namespace, asking.signal, ask).then((reply) => {
@@ -83,7 +81,7 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
         wake = listener;
       };
       await nextChange(session, clock, deadlineMs - startedMs, call.signal, woken);
-      call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - startedMs;
+      addWait(call.record, clock.monotonicMs() - startedMs);
     },
     end() {
       release();
@@ -104,11 +102,11 @@ function nextChange(
   onWake: (listener: () => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const finish = (settle: () => void) => {
+    const finish = (finished: () => void) => {
       unsubscribe();
       timer.cancel();
       signal.removeEventListener("abort", gone);
-      settle();
+      finished();
     };
     const gone = () =>
       finish(() => reject(new MeshError("ABORTED", "waiting for a namespace's owner: aborted", { cause: signal.reason })));

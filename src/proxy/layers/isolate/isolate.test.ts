@@ -15,7 +15,7 @@ import { recordingSink, scriptedSource } from "../../../../test/support/scripted
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
-import type { Scope } from "../../../route/plan-query.ts";
+import type { ResourceScope } from "../../../route/plan-query.ts";
 import { createDiscovery } from "../../api-server/discovery.ts";
 import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -28,7 +28,11 @@ const podList = (...items: object[]) =>
   jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "7" }, items });
 const everything = podList(item("a", "own"), item("b", "theirs"), item("new", "nobodys"));
 
-function setup(first: Routes, answer: (call: Call) => Reply | Promise<Reply> = () => everything, scope: Scope = "namespaced") {
+function setup(
+  first: Routes,
+  answer: (call: Call) => Reply | Promise<Reply> = () => everything,
+  scope: ResourceScope = "namespaced",
+) {
   const clock = createFakeClock();
   const session = createEnforcer();
   let version = 1;

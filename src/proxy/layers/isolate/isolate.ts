@@ -1,26 +1,26 @@
-// The layer that keeps a subset to its slice: allows, refuses or narrows every request for objects. Invariants: what it
-// narrows is an intersection with what the caller asked; a reply that cannot be filtered is refused, never passed; a write
-// is counted as in flight from its decision to its answer. Lock traffic, which the election layer marks, passes.
+// The layer that limits a subset to what it owns: it allows, refuses or narrows every call for objects. Invariants: a narrowed call asks
+// for no more than the caller did; a reply that cannot be filtered is refused, never passed; a write counts as in flight from its
+// decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that excluded-callers has let through.
 import type { Clock, Random } from "../../../base/clock.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
 import { createPlanner, NO_PLAN } from "../../../route/plan-query.ts";
-import { isNamespaces, type LabelFilter, type ResourceView } from "../../../route/snapshot.ts";
+import { isNamespaces, type LabelFilter } from "../../../route/snapshot.ts";
 import type { Discovery } from "../../api-server/discovery.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler, Layer } from "../../call/call.ts";
 import { whenReplyDone } from "../../call/reply-done.ts";
 import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
+import { expiredWatch } from "../../filter/expired.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import type { Reply } from "../../http/handler.ts";
 import { type Collection, createResync } from "../../relist/resync.ts";
 import type { Enforced, Session } from "../../session/session.ts";
-import { admit, enforcedNow } from "./admission.ts";
+import { admit, enforcedNow, type Narrowed } from "./admission.ts";
 import { collectionOf, continuesFromList, requestOf, showsAll } from "./collection.ts";
-import { expiredWatch } from "./expired-watch.ts";
 import { createHoldPlaces } from "./hold.ts";
 import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
@@ -39,7 +39,7 @@ export interface IsolateDeps {
   readonly random: Random;
   /** How long a request waits for the owner of an unknown namespace; default 2,000. */
   readonly holdMs?: number;
-  /** Requests that wait so at a time; the next ones are answered as if time were over. Default 256. */
+  /** Requests that may wait so at a time; further ones get the answer for a wait that is over. Default 256. */
   readonly maxHeld?: number;
   /** How long an event of an unknown namespace may stall a watch; default 5,000. */
   readonly watchHoldMs?: number;
@@ -49,13 +49,13 @@ export interface IsolateDeps {
   readonly resyncJitterMs?: number;
 }
 
-/** What a held request has sent of its body waits in its socket: some 64 KiB each, 16 MiB together. */
+/** The body of a held request waits in its socket: some 64 KiB each, 16 MiB together. */
 const MAX_HELD = 256;
 const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
-  const { session, clock } = deps;
+  const { session, clock, holdMs = 2_000 } = deps;
   const resync = createResync(session, clock);
   const pages = createPages(clock);
   const heldBudget = { maxBytes: deps.maxAllHeldBytes ?? MAX_ALL_HELD_BYTES, bytes: 0 };
@@ -63,12 +63,27 @@ export function isolate(deps: IsolateDeps): Layer {
   const streams: NarrowDeps = { ...deps, resync, pages, heldBudget, planner };
   const narrow = createNarrow(streams);
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
-  const holdMs = deps.holdMs ?? 2_000;
 
-  const allowRead = async (call: ResourceCall, next: Handler): Promise<Reply> => {
+  // Refuses a watch that would go on from a list made under other routes, and notes what the client knows.
+  const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
+    const collection = collectionOf(call);
+    if (showsAll(call)) return resync.list(collection, () => send(collection));
+    const version = call.info.query.get("resourceVersion") ?? "";
+    const mustList = continuesFromList(call) && resync.mustListAgain(collection, version);
+    return mustList ? expiredWatch(call) : send(collection);
+  };
+
+  const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, next: Handler): Promise<Reply> =>
+    sendCollection(call, (collection) => {
+      call.record.decision = "narrowed";
+      if (unknown !== undefined) resync.leftOut.note(collection, unknown);
+      return narrow(call, requestOf(call, collection), queryPlan, next);
+    });
+
+  const sendAllowed = async (call: ResourceCall, next: Handler): Promise<Reply> => {
     if (!isListOrWatch(call.info)) return next(call);
     return sendCollection(call, async (collection) => {
-      // The first page may have been narrowed still.
+      // The first page may have been narrowed.
       const isPage = call.info.query.has("continue");
       const asked = isPage ? pages.resume(call, collection, NO_PLAN, () => NO_PLAN).call : call;
       const reply = await next(asked);
@@ -76,67 +91,60 @@ export function isolate(deps: IsolateDeps): Layer {
     });
   };
 
-  // Refuses a watch that would go on from a list made under other routes, and notes what is listed.
-  const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
-    const collection = collectionOf(call);
-    if (showsAll(call)) return resync.list(collection, () => send(collection));
-    const version = call.info.query.get("resourceVersion") ?? "";
-    if (!continuesFromList(call) || !resync.mustListAgain(collection, version)) return send(collection);
-    call.record.decision = "fenced";
-    call.record.reason = "list-again";
-    return expiredWatch(call);
-  };
-
-  const judge = async (call: ResourceCall, view: ResourceView, done: (() => void) | undefined, next: Handler) => {
-    const send = () => guardObject(call, view, next);
-    const reply = done === undefined ? await send() : await countedWrite(call, send, done);
-    return isEndless(call.info) ? whileAllowed(reply, call.info, session, view.labelFilter) : reply;
-  };
-
   return (next) => async (call) => {
-    // `excluded-callers` has decided about callers that own nothing here.
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
     return admit(call, scope, { session, clock, ask: next, holdMs, places, planner }, async (admitted) => {
-      if (admitted.kind === "missing") return admitted.reply;
-      if (admitted.kind === "expired") return expiredWatch(call);
-      if (admitted.kind === "narrow") {
-        const { queryPlan, unknown } = admitted;
-        return sendCollection(call, (collection) => {
-          call.record.decision = "narrowed";
-          if (unknown !== undefined) resync.leftOut.note(collection, unknown);
-          return narrow(call, requestOf(call, collection), queryPlan, next);
-        });
+      switch (admitted.kind) {
+        case "missing":
+          return admitted.reply;
+        case "expired":
+          return expiredWatch(call);
+        case "narrow":
+          return sendNarrowed(call, admitted, next);
+        case "allow": {
+          const reply = await counted(call, () => sendAllowed(call, next), admitted.done);
+          return whileAllowed(reply, call.info, session);
+        }
+        case "check-labels": {
+          const reply = await counted(call, () => guardObject(call, admitted.view, next), admitted.done);
+          return whileAllowed(reply, call.info, session, admitted.view.labelFilter);
+        }
+        default:
+          return admitted satisfies never;
       }
-      const { done } = admitted;
-      if (admitted.kind === "judge") return judge(call, admitted.view, done, next);
-      const reply = done === undefined ? await allowRead(call, next) : await countedWrite(call, next, done);
-      return isEndless(call.info) ? whileAllowed(reply, call.info, session) : reply;
     });
   };
 }
 
-/** @param objects the labels by which it was judged; it goes on as long as the same ones are asked for */
+/**
+ * A reply without an end of its own (a followed log, a proxy, a tunnel) breaks off when the routes no longer allow it. A watch has an end
+ * of its own, which knows what frames are.
+ * @param objects the labels by which it was decided; it goes on for as long as these decide
+ */
 function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, objects?: LabelFilter): Reply {
+  if (!isEndless(info)) return reply;
   const isOver = (now: Enforced) => {
     const decision = decide(now.view(info.group, info.resource), info, "unknown");
-    if (decision.kind === "judge") return decision.objects.labelSelector !== objects?.labelSelector;
+    if (decision.kind === "check-labels") return decision.objects.labelSelector !== objects?.labelSelector;
     return decision.kind !== "allow";
   };
   return endReply(reply, endBySnapshot(session, isOver));
 }
 
-async function countedWrite(call: Call, next: Handler, done: () => void): Promise<Reply> {
+/** @param done ends the count of a write in flight; undefined for other calls */
+async function counted(call: Call, send: () => Promise<Reply>, done: (() => void) | undefined): Promise<Reply> {
+  if (done === undefined) return send();
   try {
-    return whenReplyDone(call, await next(call), done);
+    return whenReplyDone(call, await send(), done);
   } catch (error) {
     done();
     throw error;
   }
 }
 
-// The frames of a tunnel cannot be filtered. The server makes none of a list or watch; this is the second lock on that door.
+// Nobody can filter the frames of a tunnel. The server makes no tunnel of a list or watch; this is the second lock on that door.
 function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
   if (upgrade === undefined || !isListOrWatch(info)) return;
   record.decision = "refused";

@@ -1,9 +1,9 @@
-// Asks the API server, as the caller, whether what a held request is about exists at all: a namespace that nobody has heard
-// of is either younger than the manager's word about it, or not there. Invariant: only the fact of a 404 comes out of here,
-// never an object, and a request that may create is answered so only if the namespace itself is missing. Called by admission.
+// Asks the API server, as the caller, whether the object or the namespace of a held call exists: an unknown namespace is either newer
+// than the snapshot or not there. Invariant: only a 404 comes out of here, never an object; a call that may create gets a 404 only for
+// the namespace. Called by hold.ts.
 import { parseRequestInfo, type ResourceInfo } from "../../../kube/request-info.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
-import type { Call, Handler } from "../../call/call.ts";
+import { createRecord, type Handler } from "../../call/call.ts";
 import type { ResourceCall } from "../../call/resource-call.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 import { discardBody } from "../../http/discard-body.ts";
@@ -18,16 +18,15 @@ export async function askMissing(
 ): Promise<Reply | undefined> {
   const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const info = parseRequestInfo("GET", target);
-  // The 404 goes to the caller as it is, and so is asked for in the encodings that the caller takes.
+  // The 404 goes to the caller as it is, so the question names the caller's encodings.
   const headers = identityHeaders(call.headers, "accept", "accept-encoding");
-  const record: Call["record"] = { info, decision: "forwarded", lock: false };
   try {
-    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record });
+    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info) });
     if (reply.status === 404) return reply;
     discardBody(reply.body);
     return undefined;
   } catch {
-    return undefined; // the request itself will meet the same failure
+    return undefined; // the call itself will meet the same failure
   }
 }
 

@@ -1,13 +1,13 @@
-// Whose an object in a body is, by its labels. Invariant: what cannot be read with certainty is an error, never nobody's and never
-// ours. Called by object-guard.ts, only for resources that labels divide.
+// The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error. Called by object-guard.ts, only
+// for resources that are partitioned by label.
 import { isMeshError } from "../../../base/errors.ts";
 import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/types.ts";
 import { readFrame } from "../../../kube/codec/watch-frames.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
+import { mediaTypeOf } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { Call } from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
 import type { ResourceCall } from "../../call/resource-call.ts";
 import { discardBody } from "../../http/discard-body.ts";
@@ -34,7 +34,7 @@ export async function requestBytes(call: ResourceCall): Promise<Uint8Array> {
 
 /** The labels in a request's body. @throws StatusError UnsupportedMediaType, BadRequest */
 export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
-  const type = mediaType(call);
+  const type = mediaTypeOf(call.headers["content-type"]);
   const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
   if (encoding !== "json" && encoding !== "protobuf") {
     const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and labels decide whose the object is; send JSON or protobuf`;
@@ -76,9 +76,4 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
   if (unreadable > 0 || objects.length === 0)
     throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");
   return objects;
-}
-
-/** The content type without its parameters, in lower case; "" if there is none. */
-export function mediaType({ headers }: Call): string {
-  return (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }

@@ -1,10 +1,12 @@
-// Later pages of a chunked list that was pushed down to one namespace. Invariant: a page is asked for in the way in which its
-// token counts, or answered 410 Expired, upon which clients list anew; never asked in a way that skips objects.
+// Later pages of a list whose first page was asked for in one namespace. Invariant: a page is asked for in the path to which its token
+// belongs, or answered 410 Expired, upon which clients list anew; the proxy never asks in a way that skips objects. Called by
+// server-side-filter.ts and isolate.ts.
 //
-// kube-apiserver (seen on 1.36) makes the token of `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to
-// all namespaces, and so loses the rest of x without a word. In x's own path it reads the token rightly, so that is where later
-// pages are asked for. Tokens of every other plan are relative to all namespaces and may be continued under any plan but that
-// one. Called by the push-down; a token's start tells which kind it is.
+// kube-apiserver (seen on 1.36) makes the token of `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all
+// namespaces, and so silently loses the rest of x. In x's own path it reads the token correctly, so the proxy asks for later pages
+// there. Tokens of all other plans are relative to all namespaces and go on under any plan but that one. The start of a token shows
+// its kind.
+import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -20,7 +22,7 @@ export interface Page {
 }
 
 export interface Pages {
-  /** A list that may come in pages was asked for in one namespace alone. */
+  /** A list that may come in pages was limited to one namespace. */
   began(target: GroupResource, namespace: string): void;
   /**
    * How to ask for the page of a call that continues a list.
@@ -30,14 +32,14 @@ export interface Pages {
   resume(call: Call, collection: Collection, plan: QueryPlan, without: () => QueryPlan): Page;
 }
 
-/** API servers compact every 5 minutes, after which a token is void; with a margin for those that are set to less often. */
+/** A compaction, every 5 minutes by default, voids the tokens before it. The rest is a margin for rarer compactions. */
 const TOKEN_MS = 15 * 60_000;
-/** Clients may make resources up. */
+/** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
 
 export function createPages(clock: Clock): Pages {
-  // Resource -> the namespaces that it was asked for in alone -> when last.
-  const singles = new Map<string, Map<string, number>>();
+  // Resource -> the namespaces to which a list was limited -> the time of the last one.
+  const singles = new BoundedMap<string, Map<string, number>>(MAX_RESOURCES);
 
   const lately = (key: string): string[] => {
     const known = singles.get(key);
@@ -52,10 +54,7 @@ export function createPages(clock: Clock): Pages {
       const key = `${group}/${resource}`;
       const known = singles.get(key) ?? new Map<string, number>();
       known.set(namespace, clock.monotonicMs());
-      singles.delete(key);
       singles.set(key, known);
-      const [oldest] = singles.keys();
-      if (singles.size > MAX_RESOURCES && oldest !== undefined) singles.delete(oldest);
     },
     resume(call, collection, plan, without) {
       if (collection.namespace !== "" || namesNamespace(call)) return { call, plan };
@@ -63,21 +62,21 @@ export function createPages(clock: Clock): Pages {
       const [single, ...ambiguous] = lately(`${collection.group}/${collection.resource}`);
       if (kind === "all-namespaces") return { call, plan: without() };
       if (single === undefined && kind === "unknown") return { call, plan: without() };
-      // Without namespaces every token looks like one of a single one.
-      if (single === undefined && plan.namespaces === undefined) return { call, plan };
+      // Tokens of a resource without namespaces look like tokens of one namespace.
+      if (single === undefined && plan.scope !== "namespaced") return { call, plan };
       if (single === undefined || ambiguous.length > 0) throw expired();
       if (kind === "unknown") {
-        // Another storage's token: good for what the first page asked for, as the protocol says.
+        // The token of another storage belongs to the selector of the first page, as the protocol says.
         if (plan.only !== single) throw expired();
         return { call, plan };
       }
-      const inPath = { plan: "one-namespace", fieldSelector: "", only: single, isByPath: true } as const;
+      const inPath = { namespacePlan: "one-namespace", fieldSelector: "", only: single, isByPath: true } as const;
       return { call: inNamespace(call, single, call.info.query), plan: { ...plan, ...inPath } };
     },
   };
 }
 
-/** True if the caller has pinned the namespace by itself: its tokens are its own affair. */
+/** True if the caller itself limits the list to a namespace: its tokens belong to that. */
 function namesNamespace({ info }: Call): boolean {
   const selector = info.query.get("fieldSelector") ?? "";
   if (!selector.includes("metadata.namespace")) return false;

@@ -1,9 +1,10 @@
-// What was planned lately for each resource that is listed or watched, for `/debug/plans`. Invariant: bounded, and nothing in
-// it comes from objects or from a caller's selectors but their length. Written by the push-down, read by the health server.
+// The last plan of each resource that is listed or watched, for `/debug/plans`. Invariant: bounded, and of objects and callers' selectors
+// it holds only lengths. Written by server-side-filter.ts, read by the health server.
+import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { PlanName } from "../../../route/plan-query.ts";
 import type { GroupResource } from "../../session/session.ts";
-import type { NotSent } from "./push-query.ts";
+import type { NotSent } from "./filter-query.ts";
 
 /** The last plan of one resource. */
 export interface PlanEntry extends GroupResource {
@@ -40,16 +41,12 @@ interface Line {
 const MAX_RESOURCES = 250;
 
 export function createPlanLog(clock: Pick<Clock, "now">, maxResources = MAX_RESOURCES): PlanLog {
-  // Oldest first, as Map keeps them.
-  const lines = new Map<string, Line>();
+  const lines = new BoundedMap<string, Line>(maxResources);
   return {
     record(entry) {
       const key = `${entry.group}/${entry.resource}`;
       const requests = (lines.get(key)?.requests ?? 0) + 1;
-      lines.delete(key);
       lines.set(key, { entry, requests, atMs: clock.now() });
-      const [oldest] = lines.keys();
-      if (lines.size > maxResources && oldest !== undefined) lines.delete(oldest);
     },
     list: () => describePlans([...lines.values()]),
   };

@@ -12,7 +12,7 @@ import { inNamespace, withQuery } from "../../call/query.ts";
 import { readableEncoding } from "../../call/readable.ts";
 import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
-import type { CollectionRequest, WatchScope } from "../../filter/watch-scope.ts";
+import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
 import { asSource } from "../../http/byte-source.ts";
 import { discardBody } from "../../http/discard-body.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -28,9 +28,9 @@ export interface RenewDeps {
   /** Sends the watch with what of a plan the API server can filter. */
   readonly watch: (
     call: Call,
-    scope: CollectionRequest,
-    plan: QueryPlan,
-  ) => Promise<{ readonly reply: Reply; readonly scope: WatchScope }>;
+    request: CollectionRequest,
+    queryPlan: QueryPlan,
+  ) => Promise<{ readonly reply: Reply; readonly sent: SentRequest }>;
   readonly list: Handler;
   /** So many ask at a time: what the lists hold is in memory until it is sent. */
   readonly turns: Turns;
@@ -39,11 +39,11 @@ export interface RenewDeps {
 /** What the namespaces of one watch may hold together, in bytes. More is listed by the client, in pages. */
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 
-/** @param plan by which the watch was begun */
+/** @param queryPlan by which the watch was begun */
 export function createRenew(
   asked: Call,
   { collection }: CollectionRequest,
-  plan: QueryPlan,
+  queryPlan: QueryPlan,
   encoding: Encoding,
   deps: RenewDeps,
 ): Renew {
@@ -55,7 +55,7 @@ export function createRenew(
       const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
       if (!isResourceCall(call)) throw refused("it is no watch");
       if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list what is new to it");
-      if (plan.namespaces === undefined && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
+      if (queryPlan.scope !== "namespaced" && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
       const frames: Uint8Array[] = [];
       let room = MAX_LISTED_BYTES;
       const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
@@ -70,9 +70,9 @@ export function createRenew(
       for (const namespace of lost) await tell("DELETED", namespace);
       for (const namespace of gained) await tell("ADDED", namespace);
       const passedMs = deps.monotonicMs() - startedMs;
-      const scope = { collection, continues: false, version };
-      const sent = await deps.watch(watchFrom(version, call, passedMs), scope, planNow(call, deps));
-      return { frames, source: asSource(checked(sent.reply, encoding)), scope: sent.scope };
+      const request = { collection, continues: false, version };
+      const { reply, sent } = await deps.watch(watchFrom(version, call, passedMs), request, planNow(call, deps));
+      return { frames, source: asSource(checked(reply, encoding)), request: sent };
     });
 }
 
@@ -108,7 +108,7 @@ function planNow(call: ResourceCall, { session, planner }: RenewDeps): QueryPlan
   const scope = isNamespaces(call.info) ? "unknown" : "namespaced";
   const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
   if (decision.kind !== "narrow") throw refused(`it is decided otherwise now: ${decision.kind}`);
-  return decision.plan;
+  return decision.queryPlan;
 }
 
 function checked(reply: Reply, encoding: Encoding): NonNullable<Reply["body"]> {

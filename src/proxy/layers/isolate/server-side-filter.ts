@@ -1,6 +1,6 @@
-// Sends a list or watch with what of its plan the API server can filter by itself. Invariants: a refusal of ours is never the
-// caller's answer; what is asked to be left out is noted before the request goes, so that its grant makes the client list
-// again. Called by narrow.
+// Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller never sees a refusal of the
+// proxy's own selectors; namespaces that the query leaves out are noted before the call goes, so that their grant makes the client list
+// again. Called by narrow.ts.
 import {
   type Capabilities,
   joinSelectors,
@@ -13,19 +13,19 @@ import {
 import { readViewOf } from "../../../route/snapshot.ts";
 import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler } from "../../call/call.ts";
+import type { ServerFilter } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
-import type { PushedDown } from "../../filter/watch-scope.ts";
 import { discardBody } from "../../http/discard-body.ts";
 import type { Reply } from "../../http/handler.ts";
 import { readBody } from "../../http/read-body.ts";
 import type { Collection, Resync } from "../../relist/resync.ts";
 import type { Session } from "../../session/session.ts";
 import { enforcedNow } from "./admission.ts";
+import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, serverFilterOf, withFilterQuery } from "./filter-query.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanEntry, PlanLog } from "./plan-log.ts";
-import { fitQuery, type PushQuery, plainQuery, pushedBy, pushQuery, withPushQuery } from "./push-query.ts";
 
-export interface PushDownDeps {
+export interface ServerSideFilterDeps {
   readonly session: Session;
   readonly resync: Resync;
   readonly metrics: StreamMetrics;
@@ -34,20 +34,21 @@ export interface PushDownDeps {
   readonly pages: Pages;
 }
 
-/** The answer, and what was asked for it. */
+/** The answer, and what the API server was asked for. */
 export interface Sent {
   readonly reply: Reply;
   readonly plan: PlanName;
-  readonly pushed: PushedDown;
+  readonly serverFilter: ServerFilter;
 }
 
-export type PushDown = (call: Call, collection: Collection, plan: QueryPlan, next: Handler) => Promise<Sent>;
+export type ServerSideFilter = (call: Call, collection: Collection, plan: QueryPlan, next: Handler) => Promise<Sent>;
 
-/** What an API server says of a selector; a longer error is about something else, and would not be a Status. */
+/** An API server says less about a selector. A longer error is no Status and about something else. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 
-export function createPushDown({ session, resync, metrics, features, plans, pages }: PushDownDeps): PushDown {
-  const noteHidden = (collection: Collection, { only, excluded, shards }: PushQuery) => {
+export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFilter {
+  const { session, resync, metrics, features, plans, pages } = deps;
+  const noteHidden = (collection: Collection, { only, excluded, shards }: FilterQuery) => {
     resync.leftOut.noteExcluded(collection, excluded);
     if (only !== undefined) resync.leftOut.noteOnly(collection, only);
     if (shards !== undefined) resync.leftOut.noteRanges(collection, shards.ranges);
@@ -55,49 +56,48 @@ export function createPushDown({ session, resync, metrics, features, plans, page
 
   return async (asked, collection, desired, next) => {
     const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
-    const scope = desired.namespaces === undefined ? "unknown" : "namespaced";
-    const replan = (capabilities: Capabilities) => planQuery(view, scope, capabilities);
+    const replan = (capabilities: Capabilities) => planQuery(view, desired.scope, capabilities);
     const without = () => (desired.only === undefined ? desired : replan({ oneNamespace: false }));
     const { call, plan } = asked.info.query.get("continue")
       ? pages.resume(asked, collection, desired, without)
       : { call: asked, plan: desired };
-    const planned = pushQuery(call, plan, (feature) => features.lackOf(collection, feature));
+    const planned = filterQueryFor(call, plan, (feature) => features.lackOf(collection, feature));
     const query = fitQuery(call, planned, replan);
     noteHidden(collection, query);
     const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
     if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 
-    const served = (reply: Reply, by: PushQuery): Sent => {
-      const name = planName(by.plan, by.labelSelector !== undefined);
+    const served = (reply: Reply, by: FilterQuery): Sent => {
+      const name = planName(by.namespacePlan, by.labelSelector !== undefined);
       call.record.plan = name;
       metrics.pushdown.inc({ plan: name });
       plans.record({ ...entryOf(call, collection, plan, by), plan: name, status: reply.status });
-      return { reply, plan: name, pushed: pushedBy(by) };
+      return { reply, plan: name, serverFilter: serverFilterOf(by) };
     };
-    const first = await next(withPushQuery(call, query));
-    const blamed = query.pushes.at(-1);
-    if (blamed === undefined) return served(first, query);
-    const { isRefused, reply } = await judge(first, blamed);
+    const first = await next(withFilterQuery(call, query));
+    const suspect = query.features.at(-1);
+    if (suspect === undefined) return served(first, query);
+    const { isRefused, reply } = await readRefusal(first, suspect);
     if (!isRefused) return served(reply, query);
-    // It may be ours that the server does not like, or the caller's own: asking again without ours tells.
+    // The API server may dislike the proxy's selectors or the caller's: the same call without the proxy's shows which.
     discardBody(reply.body);
     const plain = plainQuery(query);
-    const second = await next(withPushQuery(call, plain));
-    // "Too long" is said of this one URL, most of which may be the caller's.
+    const second = await next(withFilterQuery(call, plain));
+    // "Too long" concerns this one URL, and most of it may be the caller's.
     const isTooLong = reply.status === 414 || reply.status === 431;
-    if (!isTooLong && !isRefusal(second.status)) features.lacks(collection, blamed, "refused");
+    if (!isTooLong && !isRefusal(second.status)) features.lacks(collection, suspect, "refused");
     return served(second, plain);
   };
 }
 
-// Codes by which a server, or what stands in front of it, turns a query away.
+// Codes by which a server, or a proxy in front of it, turns a query away.
 function isRefusal(status: number): boolean {
   return status === 400 || status === 414 || status === 431;
 }
 
 // kube-apiserver answers a shard selector that it cannot read with a 500, in any encoding.
-async function judge(reply: Reply, blamed: Feature): Promise<{ readonly isRefused: boolean; readonly reply: Reply }> {
-  if (reply.status !== 500 || blamed !== "shards") return { isRefused: isRefusal(reply.status), reply };
+async function readRefusal(reply: Reply, suspect: Feature): Promise<{ readonly isRefused: boolean; readonly reply: Reply }> {
+  if (reply.status !== 500 || suspect !== "shards") return { isRefused: isRefusal(reply.status), reply };
   const body = await readBody(reply.body, MAX_ERROR_BYTES);
   return { isRefused: Buffer.from(body).includes("shard selector"), reply: { ...reply, body } };
 }
@@ -106,7 +106,7 @@ function entryOf(
   { info }: Call,
   { group, resource }: Collection,
   plan: QueryPlan,
-  by: PushQuery,
+  by: FilterQuery,
 ): Omit<PlanEntry, "plan" | "status"> {
   const chars = (name: string, added: string | undefined) => {
     const own = info.query.get(name);

@@ -3,7 +3,7 @@ import { fence, group, limit, objects, snapshot, table } from "../../../test/sup
 import type { WatchEventType } from "../../kube/codec/watch-frames.ts";
 import { viewOf } from "../../route/snapshot.ts";
 import type { RouteRule } from "../../route/table.ts";
-import { judgeEvent } from "./judge-event.ts";
+import { decideEvent } from "./event-decision.ts";
 
 const FOOS = group("demo.io", "foos");
 const GOLD = { tier: "gold" };
@@ -14,28 +14,28 @@ function judge(type: WatchEventType, labels: Record<string, string> | undefined,
   const routes = table(rules, { a: rules.map((_, index) => index).filter((index) => rules[index]?.kind === "limit") });
   const meta = { name: "x", namespace, ...(labels === undefined ? {} : { labels }) };
   const event = { type, objects: [meta], unreadable: 0, isTable: false };
-  return judgeEvent(viewOf(snapshot(routes, { subset: "gold" }), "demo.io", "foos"), event, () => false, false);
+  return decideEvent(viewOf(snapshot(routes, { subset: "gold" }), "demo.io", "foos"), event, () => false, false);
 }
 
 describe("an event of a resource that labels divide", () => {
   it("is shown if its object has our labels, the last of one that leaves too", () => {
-    for (const type of ["ADDED", "MODIFIED", "DELETED"] as const) expect(judge(type, GOLD).verdict).toEqual({ kind: "show" });
+    for (const type of ["ADDED", "MODIFIED", "DELETED"] as const) expect(judge(type, GOLD).action).toEqual({ kind: "show" });
   });
   it("is dropped if it has not, or if nobody knows them", () => {
     for (const labels of [SILVER, {}, undefined]) {
-      for (const type of ["ADDED", "DELETED"] as const) expect(judge(type, labels).verdict).toEqual({ kind: "drop" });
+      for (const type of ["ADDED", "DELETED"] as const) expect(judge(type, labels).action).toEqual({ kind: "drop" });
     }
   });
   it("makes the client list again if an object that may have been shown comes with foreign labels", () => {
-    expect(judge("MODIFIED", SILVER).verdict).toEqual({ kind: "relist" });
+    expect(judge("MODIFIED", SILVER).action).toEqual({ kind: "relist" });
   });
   it("is not held for its namespace if its labels are foreign anyway", () => {
-    expect(judge("ADDED", GOLD, [limit(), rule], "new").verdict).toEqual({ kind: "hold", namespaces: ["new"] });
+    expect(judge("ADDED", GOLD, [limit(), rule], "new").action).toEqual({ kind: "hold", namespaces: ["new"] });
     for (const type of ["ADDED", "MODIFIED", "DELETED"] as const) {
-      expect(judge(type, SILVER, [limit(), rule], "new").verdict).toEqual({ kind: "drop" });
+      expect(judge(type, SILVER, [limit(), rule], "new").action).toEqual({ kind: "drop" });
     }
   });
   it("is left out while the resource moves", () => {
-    expect(judge("MODIFIED", GOLD, [rule, fence(FOOS)])).toEqual({ verdict: { kind: "drop" }, leftOut: ["a"] });
+    expect(judge("MODIFIED", GOLD, [rule, fence(FOOS)])).toEqual({ action: { kind: "drop" }, leftOut: ["a"] });
   });
 });

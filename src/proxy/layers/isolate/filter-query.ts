@@ -1,5 +1,5 @@
-// What of a plan goes into the query, and how. Pure. Invariants: the caller's own selectors are only ever ANDed to, and one that
-// cannot be is left alone; a target that carries a shard selector has a bounded length. Called by the push-down.
+// Writes a plan into the query of a call. Pure. Invariants: the query keeps the caller's own selectors, ANDed with the plan's; where the
+// grammar has no AND, it keeps the caller's alone; a target with a shard selector has a bounded length. Called by server-side-filter.ts.
 import {
   type Capabilities,
   excludedBy,
@@ -11,12 +11,12 @@ import {
 import type { Feature, Lack } from "../../api-server/server-features.ts";
 import type { Call } from "../../call/call.ts";
 import { withTarget } from "../../call/query.ts";
-import { NOTHING_PUSHED, type PushedDown } from "../../filter/watch-scope.ts";
+import { NO_SERVER_FILTER, type ServerFilter } from "../../filter/sent-request.ts";
 
-/** What of a plan is sent. */
-export interface PushQuery {
-  /** How namespaces are told, as it is really sent. */
-  readonly plan: NamespacePlan;
+/** The part of a plan that is sent. */
+export interface FilterQuery {
+  /** What the query really says about namespaces. */
+  readonly namespacePlan: NamespacePlan;
   readonly labelSelector: string | undefined;
   readonly fieldSelector: string | undefined;
   readonly shards: ShardPlan | undefined;
@@ -24,28 +24,28 @@ export interface PushQuery {
   readonly only: string | undefined;
   readonly isByPath: boolean;
   readonly excluded: readonly string[];
-  /** Most common first: of several, the last one is blamed first if the server refuses. */
-  readonly pushes: readonly Feature[];
+  /** The rarest last: if the server refuses the query, the last one is the first suspect. */
+  readonly features: readonly Feature[];
   readonly notSent: readonly NotSent[];
 }
 
-/** What was planned and not sent, and why. */
+/** A part that was planned and not sent, with the reason. */
 export interface NotSent {
   readonly feature: Feature;
   readonly why: Lack | "callers-own" | "too-long";
 }
 
 /**
- * Bound of a target that carries a shard selector. kube-apiserver itself takes a megabyte; what may stand in front of it often
- * takes no more than 8 KiB for the request line (nginx), which has the method and the version beside the target.
+ * Bound of a target with a shard selector. kube-apiserver takes a megabyte. A proxy in front of it often takes 8 KiB for the request
+ * line (nginx), which has the method and the version beside the target.
  */
 export const MAX_TARGET_BYTES = 8_000;
 
 /**
- * Leaves out what the server does not know, and a shard selector beside the caller's own: the grammar has no AND.
- * @param lackOf why the server is not asked in this way; undefined if it is
+ * The query for a plan, without the features that the server lacks and without a second shard selector.
+ * @param lackOf the reason not to use a feature; undefined to use it
  */
-export function pushQuery(call: Call, plan: QueryPlan, lackOf: (feature: Feature) => Lack | undefined): PushQuery {
+export function filterQueryFor(call: Call, plan: QueryPlan, lackOf: (feature: Feature) => Lack | undefined): FilterQuery {
   const notSent: NotSent[] = [];
   const isOwn = (feature: Feature) => feature === "shards" && call.info.query.has("shardSelector");
   const can = (feature: Feature) => {
@@ -57,28 +57,28 @@ export function pushQuery(call: Call, plan: QueryPlan, lackOf: (feature: Feature
   const fieldSelector = plan.fieldSelector !== "" && can("fields") ? plan.fieldSelector : undefined;
   const shards = plan.shards !== undefined && can("shards") ? plan.shards : undefined;
   const isByPath = plan.isByPath === true;
-  const pushes: Feature[] = [];
-  if (labelSelector !== undefined) pushes.push("labels");
-  if (fieldSelector !== undefined) pushes.push("fields");
-  if (shards !== undefined) pushes.push("shards");
+  const features: Feature[] = [];
+  if (labelSelector !== undefined) features.push("labels");
+  if (fieldSelector !== undefined) features.push("fields");
+  if (shards !== undefined) features.push("shards");
   const hidesNamespaces = isByPath || fieldSelector !== undefined || shards !== undefined;
   return {
-    plan: hidesNamespaces ? plan.plan : "none",
+    namespacePlan: hidesNamespaces ? plan.namespacePlan : "none",
     labelSelector,
     fieldSelector,
     shards,
     only: isByPath || fieldSelector !== undefined ? plan.only : undefined,
     isByPath,
     excluded: fieldSelector === undefined ? [] : excludedBy(plan),
-    pushes,
+    features,
     notSent,
   };
 }
 
-/** The query with fewer ranges, or none, where the caller's selectors leave too little room. */
-export function fitQuery(call: Call, query: PushQuery, replan: (capabilities: Capabilities) => QueryPlan): PushQuery {
+/** The query with fewer ranges, or with none, where the caller's selectors leave little room. */
+export function fitQuery(call: Call, query: FilterQuery, replan: (capabilities: Capabilities) => QueryPlan): FilterQuery {
   if (query.shards === undefined) return query;
-  const over = withPushQuery(call, query).target.length - MAX_TARGET_BYTES;
+  const over = withFilterQuery(call, query).target.length - MAX_TARGET_BYTES;
   if (over <= 0) return query;
   const shardBytes = encodeShards(query.shards.selector).length - over;
   const { shards } = replan({ oneNamespace: false, shardBytes });
@@ -86,31 +86,31 @@ export function fitQuery(call: Call, query: PushQuery, replan: (capabilities: Ca
   return {
     ...query,
     shards,
-    plan: "none",
-    pushes: query.pushes.filter((feature) => feature !== "shards"),
+    namespacePlan: "none",
+    features: query.features.filter((feature) => feature !== "shards"),
     notSent: [...query.notSent, { feature: "shards", why: "too-long" }],
   };
 }
 
-/** The query without anything of ours, after a refusal. */
-export function plainQuery(query: PushQuery): PushQuery {
+/** The query without any selector of the proxy, after a refusal. */
+export function plainQuery(query: FilterQuery): FilterQuery {
   const { isByPath } = query;
   return {
-    plan: isByPath ? "one-namespace" : "none",
+    namespacePlan: isByPath ? "one-namespace" : "none",
     labelSelector: undefined,
     fieldSelector: undefined,
     shards: undefined,
     only: isByPath ? query.only : undefined,
     isByPath,
     excluded: [],
-    pushes: [],
-    notSent: [...query.notSent, ...query.pushes.map((feature): NotSent => ({ feature, why: "refused" }))],
+    features: [],
+    notSent: [...query.notSent, ...query.features.map((feature): NotSent => ({ feature, why: "refused" }))],
   };
 }
 
 /** The call with the query. */
-export function withPushQuery(call: Call, { labelSelector, fieldSelector, shards, pushes }: PushQuery): Call {
-  if (pushes.length === 0) return call;
+export function withFilterQuery(call: Call, { labelSelector, fieldSelector, shards, features }: FilterQuery): Call {
+  if (features.length === 0) return call;
   const query = new URLSearchParams(call.info.query);
   if (labelSelector !== undefined) query.set("labelSelector", joinSelectors(query.get("labelSelector"), labelSelector));
   if (fieldSelector !== undefined) query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), fieldSelector));
@@ -119,8 +119,8 @@ export function withPushQuery(call: Call, { labelSelector, fieldSelector, shards
 }
 
 /** What the query leaves out. */
-export function pushedBy({ only, excluded, shards, labelSelector }: PushQuery): PushedDown {
-  if (only === undefined && excluded.length === 0 && shards === undefined && labelSelector === undefined) return NOTHING_PUSHED;
+export function serverFilterOf({ only, excluded, shards, labelSelector }: FilterQuery): ServerFilter {
+  if (only === undefined && excluded.length === 0 && shards === undefined && labelSelector === undefined) return NO_SERVER_FILTER;
   return {
     only,
     excluded,
@@ -129,7 +129,7 @@ export function pushedBy({ only, excluded, shards, labelSelector }: PushQuery): 
   };
 }
 
-// All of its characters but one may stand in a query as they are (RFC 3986); escaped it would be a quarter longer.
+// RFC 3986 allows all of its characters but one in a query. Escaped, the selector would be a quarter longer.
 function encodeShards(selector: string): string {
   return selector.replaceAll("|", "%7C");
 }

@@ -13,9 +13,9 @@ import type { Snapshot } from "../../../route/snapshot.ts";
 import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
+import { MAX_TARGET_BYTES } from "./filter-query.ts";
 import { isolate } from "./isolate.ts";
 import { createPlanLog } from "./plan-log.ts";
-import { MAX_TARGET_BYTES } from "./push-query.ts";
 
 const PODS = "/api/v1/pods";
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -73,13 +73,7 @@ describe("a shard selector", () => {
     expect((await list()).plan).toBe("shards");
   });
 
-  it("that is ignored is found out by a list without an echo, though it shows nothing foreign", async () => {
-    const { list } = setup({ blue: OWN, rest: FOREIGN }, { shards: false, objects: [{ namespace: "own-1", name: "x" }] });
-    expect((await list()).plan).toBe("shards");
-    expect((await list()).plan).toBe("none");
-  });
-
-  it("that is ignored is found out by foreign objects in a list that never has an echo", async () => {
+  it("that is ignored is found out by foreign objects in a list", async () => {
     const custom = { apiVersion: "v1", items: [{ metadata: objects.at(-1) }], kind: "PodList", metadata: {} };
     const { list } = setup({ blue: OWN, rest: FOREIGN }, () => jsonReply(custom));
     expect(await list()).toEqual({ names: [], plan: "shards" });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { callOf } from "../../../../test/support/layer-call.ts";
-import { readFrame } from "../../../kube/codec/watch-frames.ts";
-import { expiredWatch } from "./expired-watch.ts";
+import { callOf } from "../../../test/support/layer-call.ts";
+import { readFrame } from "../../kube/codec/watch-frames.ts";
+import { expiredWatch } from "./expired.ts";
 
 const answerTo = (accept: string) => {
   const { status, headers, body } = expiredWatch(

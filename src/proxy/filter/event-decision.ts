@@ -1,0 +1,57 @@
+// Decides about one watch event by the owners of its objects. Pure. Invariant: an event is shown only if the subset owns every object in
+// it (every row of a Table); an event without a readable object is dropped. Called by the watch filter.
+//
+// Where labels decide, the API server was asked for the subset's objects: when an object leaves them, it sends DELETED with the last
+// state that matched. A MODIFIED event with other labels shows that it was not asked, or ignores the selector: the client may know the
+// object, and only a new list takes it away.
+import type { WatchFrame } from "../../kube/codec/watch-frames.ts";
+import { governingNamespace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
+
+export type EventAction =
+  | { readonly kind: "show" }
+  | { readonly kind: "drop" }
+  /** Not shown, and what the client knows may be out of date: it must list again. */
+  | { readonly kind: "relist" }
+  /** A Table of which only the subset's rows may be shown; there may be none. */
+  | { readonly kind: "show-part" }
+  /** The owners of these namespaces are unknown. */
+  | { readonly kind: "hold"; readonly namespaces: readonly string[] };
+
+export interface EventDecision {
+  readonly action: EventAction;
+  /** Namespaces of objects that are not shown now and may be the subset's later. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Decides.
+ * @param givenUp true for an unknown namespace whose owner nobody waits for any more
+ * @param isFirst the watch's first event: only a first Table says what the columns are, so it is shown without rows
+ */
+export function decideEvent(
+  view: ResourceView,
+  event: WatchFrame,
+  givenUp: (namespace: string) => boolean,
+  isFirst: boolean,
+): EventDecision {
+  const { objects, unreadable, isTable } = event;
+  let own = 0;
+  let hasLeft = false;
+  const unknown: string[] = [];
+  const leftOut: string[] = [];
+  for (const object of objects) {
+    const namespace = governingNamespace(view.group, view.resource, object);
+    const ownership: Ownership = view.ownershipOf(namespace);
+    const hasOurLabels = hasOwnLabels(view, object.labels);
+    if (ownership === "own" && hasOurLabels) own++;
+    else if (ownership === "own") hasLeft ||= event.type === "MODIFIED";
+    else if (ownership === "moving" || (ownership === "unknown" && givenUp(namespace))) leftOut.push(namespace);
+    else if (ownership === "unknown" && hasOurLabels) unknown.push(namespace);
+  }
+  if (unknown.length > 0) return { action: { kind: "hold", namespaces: unknown }, leftOut };
+  if (hasLeft) return { action: { kind: "relist" }, leftOut };
+  const isWhole = own === objects.length && unreadable === 0;
+  const isEmpty = own === 0 && !(isTable && isFirst);
+  if (isEmpty || !(isWhole || isTable)) return { action: { kind: "drop" }, leftOut };
+  return { action: { kind: isWhole ? "show" : "show-part" }, leftOut };
+}

@@ -1,0 +1,32 @@
+// Tells a client to list again, as the API server does when a resourceVersion is too old: one ERROR event with a Status 410. Never
+// the HTTP status 410: the API server does not answer a readable watch so, and kopf ends its process upon it. Called by the watch
+// streams and by the layers that serve watches.
+import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
+import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
+import type { Encoding } from "../../kube/codec/types.ts";
+import { createStatus } from "../../kube/status.ts";
+import type { Call } from "../call/call.ts";
+import type { Reply } from "../http/handler.ts";
+
+const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf;stream=watch" } as const;
+const EXPIRED = createStatus(
+  "Expired",
+  "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",
+);
+
+/** The last frame of a watch whose client has to list again. */
+export function expiredFrame(encoding: Encoding): Uint8Array {
+  return encodeErrorFrame(encoding, EXPIRED);
+}
+
+/** The answer to a watch that must not go on from its resourceVersion. */
+export function expiredWatch({ headers: { accept }, record }: Call): Reply {
+  record.decision = "fenced";
+  record.reason ??= "list-again";
+  const encoding = preferredEncoding(accept);
+  return {
+    status: 200,
+    headers: { "content-type": CONTENT_TYPE[encoding], "cache-control": "no-cache, private", "x-ctrlmesh-error": "EXPIRED" },
+    body: expiredFrame(encoding),
+  };
+}

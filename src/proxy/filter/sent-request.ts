@@ -1,0 +1,64 @@
+// What a list or watch asks for, what the API server was asked for in its place, and whether that still fits the routes. Pure. Used by
+// the watch streams and by the layers that make them.
+import { type HidingQuery, isHiddenBy, ownsUnknown, type PlanName } from "../../route/plan-query.ts";
+import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
+import type { Collection } from "../relist/resync.ts";
+
+/** What one list or watch asks for. */
+export interface CollectionRequest {
+  readonly collection: Collection;
+  /** The watch goes on from an earlier list's resourceVersion. */
+  readonly continues: boolean;
+  /** All events come after this version, in order; undefined if the watch sends the whole state first, in any order. */
+  readonly version?: bigint | undefined;
+}
+
+/** What the API server was asked for. */
+export interface SentRequest extends CollectionRequest {
+  readonly serverFilter: ServerFilter;
+  /** A label of the metrics; absent for a watch that passes whole. */
+  readonly plan?: PlanName;
+  /** To be called once with an object that the API server was asked to leave out: it ignores the parameter. */
+  readonly onIgnored?: () => void;
+}
+
+/** What the API server was asked to leave out. */
+export interface ServerFilter extends HidingQuery {
+  /** The ranges may hide unknown namespaces. */
+  readonly hidesUnknown?: boolean;
+  /** Of the subset's objects; absent if the query has none. */
+  readonly labelSelector?: string;
+}
+
+export const NO_SERVER_FILTER: ServerFilter = { only: undefined, excluded: [] };
+
+/** True if namespaces are left out. */
+export function hidesNamespaces({ only, excluded, ranges }: ServerFilter): boolean {
+  return only !== undefined || excluded.length > 0 || ranges !== undefined;
+}
+
+/**
+ * True if the filter hides an object that is the subset's now.
+ * @param born the namespaces that may be the subset's since the request was sent. The watch hears of all other gains by itself
+ */
+export function isServerFilterStale(view: ResourceView, filter: ServerFilter, born: readonly string[]): boolean {
+  const { only, excluded, ranges, labelSelector } = filter;
+  if (labelSelector !== undefined && labelSelector !== view.labelFilter?.labelSelector) return true;
+  if (excluded.some((namespace) => view.ownershipOf(namespace) === "own")) return true;
+  if (only === undefined && ranges === undefined) return false;
+  if (ownsUnknown(view) && (only !== undefined || filter.hidesUnknown === true)) return true;
+  return born.some((namespace) => isHiddenBy(filter, namespace) && view.ownershipOf(namespace) === "own");
+}
+
+/** True if the subset owned the whole collection and does so no more. An unknown namespace is a deleted one, which was owned. */
+export function isTakenAway(view: ResourceView, collection: Collection): boolean {
+  if (isAllOwned(view, collection)) return false;
+  return collection.namespace === "" || view.ownershipOf(collection.namespace) !== "unknown";
+}
+
+/** True if no object of the collection needs a look: the subset owns the resource, or its one namespace. */
+export function isAllOwned(view: ResourceView, collection: Collection): boolean {
+  if (view.ownsAll || view.labelFilter !== undefined) return view.ownsAll;
+  const { namespace } = collection;
+  return namespace !== "" && !isNamespaces(collection) && view.ownershipOf(namespace) === "own";
+}

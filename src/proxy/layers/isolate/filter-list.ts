@@ -1,0 +1,61 @@
+// A list's body as this subset may see it. Invariants: an object passes only if the snapshot in force at that instant gives it to the
+// subset; a list that cannot be filtered to its end breaks off and never ends as a shorter list. Called by narrow.ts.
+import { createListFilter } from "../../../kube/codec/list-filter.ts";
+import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import type { StatusError } from "../../../kube/status.ts";
+import { RESOURCE_MOVES } from "../../../route/decide.ts";
+import { isHiddenBy } from "../../../route/plan-query.ts";
+import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { listStream } from "../../filter/list-stream.ts";
+import { hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
+import type { StreamMetrics } from "../../filter/stream-metrics.ts";
+import type { ByteSource } from "../../http/byte-stream.ts";
+import type { Resync } from "../../relist/resync.ts";
+import type { Session } from "../../session/session.ts";
+import { enforcedNow, handoverRunning } from "./admission.ts";
+
+export interface FilterListDeps {
+  readonly session: Session;
+  readonly resync: Resync;
+  readonly metrics: StreamMetrics;
+}
+
+/** The filtered body. */
+export function filterList(body: ByteSource, encoding: Encoding, request: SentRequest, deps: FilterListDeps): ByteSource {
+  const { collection, serverFilter, plan = "none" } = request;
+  const { group, resource } = collection;
+  let enforced = enforcedNow(deps.session);
+  let view = readViewOf(enforced.view(group, resource));
+  let suspect = hidesNamespaces(serverFilter) ? request.onIgnored : undefined;
+  const keep = (meta: ItemMeta) => {
+    const now = enforcedNow(deps.session);
+    if (now !== enforced) {
+      enforced = now;
+      view = readViewOf(now.view(group, resource));
+    }
+    // The rest of the list would come out empty, and clients would believe it.
+    if (view.isMoving) throw resourceMoves();
+    if (isOwned(view, meta)) return true;
+    const namespace = governingNamespace(group, resource, meta);
+    const ownership = view.ownershipOf(namespace);
+    if (ownership === "unknown" || ownership === "moving") deps.resync.leftOut.note(collection, namespace);
+    if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {
+      suspect();
+      suspect = undefined;
+    }
+    return false;
+  };
+  const filter = createListFilter(encoding, keep, { labels: view.labelFilter !== undefined });
+  const served = deps.metrics.servedBy(plan);
+  return listStream(body, filter, (filteredBytes, readBytes) => {
+    deps.metrics.filteredBytes.inc(filteredBytes);
+    served.read(readBytes);
+    served.sent(readBytes - filteredBytes);
+    served.dropped(filter.dropped);
+  });
+}
+
+/** The refusal of a list or watch of a resource that moves as a whole. */
+export function resourceMoves(): StatusError {
+  return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
+}

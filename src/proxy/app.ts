@@ -5,7 +5,6 @@ import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { VERSION } from "../base/version.ts";
-import { loadMeshContract } from "../wire/load-proto.ts";
 import { createProxy, type ReadyInfo } from "./assemble.ts";
 import type { ProxyConfig } from "./config.ts";
 import { createIdentity } from "./identity/create-identity.ts";
@@ -27,9 +26,8 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunProx
   const log = createLogger({ name: "ctrlmesh-proxy", level: config.logLevel });
   const registry = createRegistry("proxy", VERSION);
   const [clock, random] = [systemClock, systemRandom];
-  const contract = loadMeshContract();
-  const { access, certificate } = createIdentity({ config, service: contract.service, registry, clock, random, log });
-  const session = createSession({ config, access, contract, log, clock, random, registry, proxyVersion: VERSION });
+  const { access, certificate } = createIdentity({ config, registry, clock, random, log });
+  const session = createSession({ config, access, log, clock, random, registry, proxyVersion: VERSION });
   const proxy = createProxy(config, { session, certificate, layers: outboundLayers, registry, clock, random, log });
   const announce: Runnable = {
     name: "ready",

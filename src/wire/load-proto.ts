@@ -1,53 +1,69 @@
-// Loads the gRPC contract from proto/ctrlmesh/v1/mesh.proto, for both services. The file ships with the package.
+// The gRPC contract of proto/ctrlmesh/v1/mesh.proto, loaded once for manager and proxy. The file ships with the package. Used by both ends of
+// the stream and by the codecs of this folder.
 import { fileURLToPath } from "node:url";
-import type { ServiceDefinition } from "@grpc/grpc-js";
+import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 import { type AnyDefinition, loadSync, type MessageTypeDefinition } from "@grpc/proto-loader";
 import { MeshError } from "../base/errors.ts";
-import type { RouteTableMessage } from "./messages.ts";
+import type {
+  CertificateReplyMessage,
+  CertificateRequestMessage,
+  ManagerMessage,
+  ProxyMessage,
+  RouteDeltaMessage,
+  RouteMessage,
+  RouteTableMessage,
+} from "./messages.ts";
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 
 /** gRPC message size limit in both directions, in bytes: a table of 10,000 namespaces takes about 0.3 MB. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
-export interface MeshContract {
-  /** `ctrlmesh.v1.Mesh`, for a grpc-js server or client. */
-  readonly service: ServiceDefinition;
-  /** `ctrlmesh.v1.RouteTable` by itself. */
-  readonly routeTable: RouteTableCodec;
+/** One message of the contract by itself. */
+export interface MessageCodec<T> {
+  encode(message: T): Buffer;
+  /** @throws if the bytes are no protobuf */
+  decode(bytes: Uint8Array): T;
 }
 
-export interface RouteTableCodec {
-  encode(table: RouteTableMessage): Buffer;
-  /** @throws what the bytes are not */
-  decode(bytes: Buffer): RouteTableMessage;
-}
+const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true });
 
-export function loadMeshContract(): MeshContract {
-  const definition = loadSync(PROTO_FILE, { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true });
-  const service = definition["ctrlmesh.v1.Mesh"];
-  if (service === undefined || "format" in service) {
-    throw new MeshError("PROTO_INVALID", `loading ${PROTO_FILE}: no service ctrlmesh.v1.Mesh`);
-  }
-  const table = definition["ctrlmesh.v1.RouteTable"];
-  if (table === undefined || !isMessage(table)) {
-    throw new MeshError("PROTO_INVALID", `loading ${PROTO_FILE}: no message ctrlmesh.v1.RouteTable`);
-  }
+/** `ctrlmesh.v1.Mesh`, for a grpc-js server or client. */
+export const MESH_SERVICE: ServiceDefinition = service();
+export const CONNECT: MethodDefinition<ProxyMessage, ManagerMessage> = method("Connect");
+export const CERTIFY: MethodDefinition<CertificateRequestMessage, CertificateReplyMessage> = method("Certify");
+
+export const ROUTE_MESSAGE = messageCodec<RouteMessage>("Route");
+export const ROUTE_DELTA_MESSAGE = messageCodec<RouteDeltaMessage>("RouteDelta");
+export const ROUTE_TABLE_MESSAGE = messageCodec<RouteTableMessage>("RouteTable");
+
+/** The codec of a message, for a new resource type. @param name without the package */
+function messageCodec<T>(name: string): MessageCodec<T> {
+  const message = definition[`ctrlmesh.v1.${name}`];
+  if (message === undefined || !isMessage(message)) throw incomplete(`message ${name}`);
   return {
-    service,
-    routeTable: {
-      encode: (message) => table.serialize(message),
-      decode: (bytes) => table.deserialize(bytes) as RouteTableMessage,
-    },
+    encode: (value) => message.serialize(value as object),
+    decode: (bytes) => message.deserialize(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)) as T,
   };
 }
 
-// As the loader tells them apart: a service has no format.
-function isMessage(definition: AnyDefinition): definition is MessageTypeDefinition<object, object> {
-  return "format" in definition && "serialize" in definition;
+function service(): ServiceDefinition {
+  const found = definition["ctrlmesh.v1.Mesh"];
+  if (found === undefined || "format" in found) throw incomplete("service Mesh");
+  return found;
 }
 
-/** The definition of the service alone. */
-export function loadMeshService(): ServiceDefinition {
-  return loadMeshContract().service;
+function method<Q, R>(name: string): MethodDefinition<Q, R> {
+  const found = MESH_SERVICE[name];
+  if (found === undefined) throw incomplete(`method ${name}`);
+  return found;
+}
+
+// The loader distinguishes them so: a service has no format.
+function isMessage(found: AnyDefinition): found is MessageTypeDefinition<object, object> {
+  return "format" in found && "serialize" in found;
+}
+
+function incomplete(part: string): MeshError {
+  return new MeshError("PROTO_INVALID", `loading ${PROTO_FILE}: no ${part}`);
 }

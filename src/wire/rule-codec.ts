@@ -1,5 +1,5 @@
 // Route rule <-> wire message. Invariant: a rule of a kind, or with a term, that this version does not know is a problem of its
-// table and never left out: without it a subset would have more than it was given. Called by snapshot-codec.ts.
+// table and never left out: without it a subset would have more than it was given. Called by table-codec.ts.
 import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../route/table.ts";
 import type { LabelTermMessage, RuleMessage } from "./messages.ts";
@@ -7,7 +7,7 @@ import type { LabelTermMessage, RuleMessage } from "./messages.ts";
 /** The rule as a message. */
 export function ruleToWire(rule: RouteRule): RuleMessage {
   const { resources, origin } = rule;
-  const common = { subset: "", resources, origin };
+  const common = { subset: "", resources, origin, terms: [] };
   switch (rule.kind) {
     case "limit":
       return { kind: "LIMIT", ...common };
@@ -45,7 +45,7 @@ export function ruleFromWire(
   if (resources.length === 0) report(".resources: missing");
   if (kind === "FENCE") return { kind: "fence", because: "unreported", resources, origin };
   if (kind === "FENCE_MOVES") return { kind: "fence", because: "moves", resources, origin };
-  const terms = termsFromWire(message.terms ?? [], report);
+  const terms = termsFromWire(message.terms, report);
   const [term] = terms;
   if (kind === "OBJECT_LIMIT") return { kind: "object-limit", terms, resources, origin };
   if (term === undefined || terms.length > 1) report(`.terms: must be one, are ${terms.length}`);

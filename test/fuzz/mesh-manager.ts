@@ -15,11 +15,10 @@ import { createAdmission } from "../../src/manager/proxies/admit-proxy.ts";
 import { createProxyRegistry } from "../../src/manager/proxies/proxy-registry.ts";
 import { serveProxyStream } from "../../src/manager/proxies/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/proxies/registration-tables.ts";
-import { createSnapshotEncoder } from "../../src/manager/proxies/snapshot-encoder.ts";
 import { createVirtualAppSource } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
 import { appsIn } from "../support/source-apps.ts";
-import { ModelStream, routeTable, serialize } from "./mesh-stream.ts";
+import { ModelStream } from "./mesh-stream.ts";
 
 const log = silentLogger();
 
@@ -97,9 +96,8 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     log,
     cut: () => undefined,
     registrations: { allow: () => true },
-    tables: createRegistrationTables({ codec: routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: registry.tables }),
   };
-  const encoder = createSnapshotEncoder(serialize);
 
   const watchApps = () => apps.replace(cluster.apps());
   const watchPods = () => podStore?.replace(cluster.pods());
@@ -117,7 +115,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     },
     open(): ModelStream {
       const stream = new ModelStream();
-      serveProxyStream(stream.asServed, { ...streamDeps, encoder });
+      serveProxyStream(stream.asServed, streamDeps);
       return stream;
     },
     async reconcile(namespace: string, name: string) {

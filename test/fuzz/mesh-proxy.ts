@@ -5,20 +5,21 @@ import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { INHERITED_WRITES_MS } from "../../src/proxy/session/inherited-writes.ts";
+import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Greeting, greetingOf } from "../../src/proxy/session/registration.ts";
+import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import { createSnapshotIntake, type DeltaAnswers } from "../../src/proxy/session/snapshot-intake.ts";
-import { createTableBytes } from "../../src/proxy/session/table-bytes.ts";
+import { createSnapshotIntake } from "../../src/proxy/session/snapshot-intake.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
-import type { ManagerMessage, PodRef, ProxyMessage } from "../../src/wire/messages.ts";
+import type { ManagerMessage, PodRef, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";
+import { ROUTE } from "../../src/wire/route-type.ts";
 import { flush } from "./mesh-clock.ts";
 import { createModelDisk, type DiskState, type Remains } from "./mesh-disk.ts";
 import type { ModelManager } from "./mesh-manager.ts";
-import { type ModelStream, routeTable } from "./mesh-stream.ts";
+import type { ModelStream } from "./mesh-stream.ts";
 
 const log = silentLogger();
 const metrics = createSessionMetrics(new Registry());
-const tableBytes = createTableBytes(routeTable);
 
 export interface ModelProxyOptions {
   readonly pod: PodRef;
@@ -69,17 +70,17 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     return { enforcer, intake, stop, streams: disk.openStreams(clock.now) };
   }
 
-  const answersOn = (on: Link): DeltaAnswers => {
-    const say = (message: ProxyMessage) => {
+  const answersOn = (on: Link, update: UpdateMessage): Answers => {
+    const send = (message: ProxyMessage) => {
       if (link === on) on.stream.say(message);
     };
+    const answers = answersTo(update, { send });
     return {
-      ack: (nonce, version) => say({ ack: { nonce, version } }),
-      nack(nonce, version, problems) {
+      ...answers,
+      nack(problems) {
         nacks.push(problems.join("; "));
-        say({ nack: { nonce, version, problems } });
+        answers.nack(problems);
       },
-      needsSnapshot: (nonce, version) => say({ nack: { nonce, version, problems: [], needsSnapshot: true } }),
     };
   };
   const leave = () => {
@@ -91,13 +92,12 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   const take = async (from: Link, message: ManagerMessage | "end") => {
     if (message === "end" || "redirect" in message) leave();
     else if ("welcome" in message) {
-      const { epoch, wantedTables = [] } = message.welcome;
+      const { epoch, wantedTables } = message.welcome;
       hasForgotten ||= isForgetful && wantedTables.length > 0;
       const tables = isForgetful ? [] : from.greeting.tablesFor(wantedTables);
       if (await session.streams.promise(epoch)) from.stream.say({ promise: { epoch, tables } });
       else leave();
-    } else if ("delta" in message) session.intake.takeDelta(message.delta, answersOn(from));
-    else session.intake.take(message.snapshot, answersOn(from));
+    } else session.intake.take(message.update, answersOn(from, message.update));
   };
   const isMine = (namespace: string, resource: string, labels: Readonly<Record<string, string>>) => {
     const view = session.enforcer.current?.view("", resource);
@@ -148,8 +148,9 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const { enforcer, intake, streams } = session;
       const stream = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
-      const facts = { pod, proxyVersion: "", stream, epoch: streams.epoch, version, held: intake.held };
-      const greeting = greetingOf(facts, tableBytes);
+      const { epoch } = streams;
+      const capabilities = capabilitiesOf({ [ROUTE.name]: intake });
+      const greeting = greetingOf({ pod, proxyVersion: "", capabilities, stream, epoch, version, claims: intake.claims });
       const opened: Link = { manager: to, stream: to.open(), greeting };
       link = opened;
       opened.stream.say({ registration: greeting.registration });
@@ -157,8 +158,9 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     },
     report(isLeader: boolean) {
       leader = isLeader;
-      const { heldNamespaces: held, drainingWrites } = session.enforcer;
-      link?.stream.say({ report: { leader, lock: null, held, drainingWrites } });
+      const { heldNamespaces, drainingWrites } = session.enforcer;
+      link?.stream.say({ report: { leader } });
+      link?.stream.say({ report: { backlog: { heldNamespaces, drainingWrites } } });
     },
     /** Ends the stream from the proxy's side: what it has said before still arrives. */
     hangUp: leave,
@@ -188,9 +190,9 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const message = link?.stream.take(false);
       if (link === undefined || message === undefined || message === "end")
         throw new Error(`nothing is on its way to ${pod.name}`);
-      const sent = "delta" in message ? message.delta : "snapshot" in message ? message.snapshot : undefined;
-      if (sent === undefined) throw new Error(`what is on its way to ${pod.name} is no snapshot`);
-      link.stream.say({ nack: { nonce: sent.nonce, version: sent.version, problems: [problem] } });
+      if (!("update" in message)) throw new Error(`what is on its way to ${pod.name} is no update`);
+      const { stream } = link;
+      answersTo(message.update, { send: (answer) => stream.say(answer) }).nack([problem]);
     },
     /**
      * A manager takes a message of the proxy: the oldest of its newest stream, or of the oldest of those that it has left.
@@ -206,7 +208,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     async restart(remains: Remains) {
       if (!alive) return;
       leave();
-      const { acknowledged, inDoubt } = session.intake.held;
+      const { acknowledged, inDoubt } = session.intake.claims;
       const had = new Set([acknowledged?.digest, ...inDoubt.map(({ digest }) => digest)]);
       session.stop.abort();
       // Writes of a process that was killed may still be carried out. Who has lost the whole disk as well knows nothing of them.

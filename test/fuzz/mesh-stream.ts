@@ -2,16 +2,8 @@
 // Invariant: messages of one direction keep their order; what is not yet delivered can be lost with the stream, never changed.
 import { EventEmitter } from "node:events";
 import type { MeshStream } from "../../src/manager/proxies/proxy-stream.ts";
-import { loadMeshContract } from "../../src/wire/load-proto.ts";
+import { CONNECT as METHOD } from "../../src/wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
-
-const { method: METHOD, routeTable } = contractOf();
-
-/** The contract's codec of tables alone. */
-export { routeTable };
-
-/** Bytes of what a manager says, as its encoder wants them. */
-export const serialize = (message: ManagerMessage): Buffer => METHOD.responseSerialize(message);
 
 interface Down {
   /** Undefined: the manager has ended the stream. */
@@ -36,8 +28,8 @@ export class ModelStream extends EventEmitter {
     return this as unknown as MeshStream;
   }
 
-  write(message: ManagerMessage | Buffer, written: () => void): void {
-    this.down.push({ bytes: Buffer.isBuffer(message) ? message : serialize(message), written });
+  write(message: ManagerMessage, written: () => void): void {
+    this.down.push({ bytes: METHOD.responseSerialize(message), written });
   }
 
   sendMetadata(): void {}
@@ -91,10 +83,4 @@ export class ModelStream extends EventEmitter {
     this.up.length = 0;
     this.close();
   }
-}
-
-function contractOf() {
-  const { service, routeTable } = loadMeshContract();
-  if (service.Connect === undefined) throw new Error("the contract has no method Connect");
-  return { method: service.Connect, routeTable };
 }

@@ -8,7 +8,7 @@ import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
 import type { NamespaceFacts } from "../../src/manager/sources/app.ts";
 import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
 import { ownersOf, ownerText } from "../../src/route/table.ts";
-import { tableToWire } from "../../src/wire/snapshot-codec.ts";
+import { tableToWire } from "../../src/wire/table-codec.ts";
 
 interface Input {
   readonly virtualApp: unknown;

@@ -49,7 +49,7 @@ export function modelApp(
     const { enforced, outstanding } = model;
     const version = Math.max(enforced?.version ?? 0, outstanding?.version ?? 0);
     const rest = { inDoubt: [], unresolved: false, problems: [], leader: false, held: 0, drainingWrites: 0, lock: null };
-    return { ...rest, connected: true, enforced, outstanding, version };
+    return { ...rest, connected: true, acknowledged: enforced, outstanding, version };
   };
   const appPods = () =>
     [...pods.values()].map(({ pod, enforced, isStatusLate, isOlder }) => {

@@ -24,7 +24,7 @@ export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): A
 export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
   return {
     connected: true,
-    enforced: undefined,
+    acknowledged: undefined,
     outstanding: undefined,
     inDoubt: [],
     unresolved: false,

@@ -18,7 +18,6 @@ import type { PlanLog } from "../../src/proxy/layers/isolate/plan-log.ts";
 import { outboundLayers, type StackDeps } from "../../src/proxy/layers/stack.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
-import { loadMeshService } from "../../src/wire/load-proto.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
 import { snapshot, table } from "./route-table.ts";
@@ -97,7 +96,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   const log = options.log ?? silentLogger();
   const config = configFor(api, dataDir, apiCaFile, options);
   const clock = options.identityClock ?? systemClock;
-  const { certificate } = createIdentity({ config, service: loadMeshService(), registry, clock, random: systemRandom, log });
+  const { certificate } = createIdentity({ config, registry, clock, random: systemRandom, log });
   let plans: PlanLog | undefined;
   const proxy = createProxy(config, {
     certificate,

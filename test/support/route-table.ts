@@ -52,7 +52,7 @@ export function table(
     readonly retained?: readonly RetainedClass[];
   } = {},
 ): RouteTable {
-  const classes = [...new Set(Object.values(members).map((row) => row.join()))];
+  const classes = [...new Set(Object.values(members).map((row) => row.join()))].sort(); // as they come from the wire
   return {
     rules,
     classes: classes.map((row) => (row === "" ? [] : row.split(",").map(Number))),

@@ -9,7 +9,7 @@ import {
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import type { KeyCertificate } from "../../src/base/certificates.ts";
-import { loadMeshService } from "../../src/wire/load-proto.ts";
+import { MESH_SERVICE } from "../../src/wire/load-proto.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
@@ -33,6 +33,8 @@ export interface ManagerOptions {
   readonly tls?: KeyCertificate;
   /** Called for each call; by default every call is admitted. */
   readonly admit?: (metadata: Metadata) => Refusal | undefined;
+  /** The epoch of the welcome that answers each registration; undefined: none is sent. Default 1. */
+  readonly epoch?: number | undefined;
   readonly certify?: (request: CertificateRequestMessage) => CertificateReplyMessage | Refusal;
 }
 
@@ -47,7 +49,7 @@ export interface ScriptedManager {
   readonly authorizations: readonly string[];
   /** The certificate requests. */
   readonly requests: readonly CertificateRequestMessage[];
-  /** Sends on the newest stream. */
+  /** Sends on the newest stream; an update once the proxy has promised there to follow. */
   send(message: ManagerMessage): void;
   /** Ends everything at once. Another call does nothing. */
   stop(): void;
@@ -56,8 +58,11 @@ export interface ScriptedManager {
 /** @param port 0 for any free one */
 export async function startManager(port = 0, options: ManagerOptions = {}): Promise<ScriptedManager> {
   const { host = "127.0.0.1", tls, admit = () => undefined, certify } = options;
+  const epoch = "epoch" in options ? options.epoch : 1;
   const server = new Server();
   const streams: ManagerStream[] = [];
+  const promised = new Set<ManagerStream>();
+  const updates = new Map<ManagerStream, ManagerMessage[]>();
   const received: ProxyMessage[] = [];
   const authorizations: string[] = [];
   const requests: CertificateRequestMessage[] = [];
@@ -78,7 +83,15 @@ export async function startManager(port = 0, options: ManagerOptions = {}): Prom
       const index = streams.indexOf(stream);
       if (index >= 0) streams.splice(index, 1);
     };
-    stream.on("data", (message: ProxyMessage) => received.push(message));
+    stream.on("data", (message: ProxyMessage) => {
+      received.push(message);
+      if ("promise" in message) {
+        promised.add(stream);
+        for (const waiting of updates.get(stream) ?? []) stream.write(waiting);
+        updates.delete(stream);
+      }
+      if ("registration" in message && epoch !== undefined) stream.write({ welcome: { epoch, wantedTables: [] } });
+    });
     stream.on("end", () => {
       gone();
       stream.end();
@@ -95,7 +108,7 @@ export async function startManager(port = 0, options: ManagerOptions = {}): Prom
     if ("code" in result) callback(result);
     else callback(null, result);
   };
-  server.addService(loadMeshService(), { Connect: connect as UntypedHandleCall, Certify: answer as UntypedHandleCall });
+  server.addService(MESH_SERVICE, { Connect: connect as UntypedHandleCall, Certify: answer as UntypedHandleCall });
   const credentials = tls === undefined ? ServerCredentials.createInsecure() : sslOf(tls);
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${host}:${port}`, credentials, (error, number) => (error ? reject(error) : resolve(number)));
@@ -110,7 +123,8 @@ export async function startManager(port = 0, options: ManagerOptions = {}): Prom
     send(message) {
       const stream = streams.at(-1);
       if (stream === undefined) throw new Error("no proxy is connected");
-      stream.write(message);
+      if (!("update" in message) || promised.has(stream)) stream.write(message);
+      else updates.set(stream, [...(updates.get(stream) ?? []), message]);
     },
     stop: () => server.forceShutdown(),
   };

@@ -8,16 +8,9 @@ import {
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
-import { loadMeshService } from "../../src/wire/load-proto.ts";
-import type {
-  CertificateReplyMessage,
-  CertificateRequestMessage,
-  ManagerMessage,
-  ProxyMessage,
-  RegistrationMessage,
-} from "../../src/wire/messages.ts";
-
-const { Connect: method, Certify: certifyMethod } = loadMeshService();
+import { CERTIFY, CONNECT } from "../../src/wire/load-proto.ts";
+import type { CertificateReplyMessage, ManagerMessage, ProxyMessage, RegistrationMessage } from "../../src/wire/messages.ts";
+import { claimsOf } from "./updates.ts";
 
 /** How the proxy calls its manager; by default in plain text and anonymously. */
 export interface Access {
@@ -25,6 +18,8 @@ export interface Access {
   /** The name in the manager's certificate. */
   readonly serverName?: string;
   readonly token?: string;
+  /** It does not answer a welcome by itself. */
+  readonly isSilent?: boolean;
 }
 
 export interface ScriptedProxy {
@@ -56,13 +51,12 @@ function metadataOf({ token }: Access): Metadata {
 
 /** Requests one certificate. @throws grpc-js' ServiceError */
 export function certify(endpoint: string, publicKey: Uint8Array, access: Access): Promise<CertificateReplyMessage> {
-  if (certifyMethod === undefined) throw new Error("the contract has no method Certify");
   const client = openClient(endpoint, access);
   return new Promise<CertificateReplyMessage>((resolve, reject) => {
     client.makeUnaryRequest(
-      certifyMethod.path,
-      (message: CertificateRequestMessage) => certifyMethod.requestSerialize(message),
-      (bytes: Buffer) => certifyMethod.responseDeserialize(bytes) as CertificateReplyMessage,
+      CERTIFY.path,
+      CERTIFY.requestSerialize,
+      CERTIFY.responseDeserialize,
       { publicKey },
       metadataOf(access),
       (error, reply) => (reply === undefined ? reject(error) : resolve(reply)),
@@ -71,12 +65,11 @@ export function certify(endpoint: string, publicKey: Uint8Array, access: Access)
 }
 
 export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy {
-  if (method === undefined) throw new Error("the contract has no method Connect");
   const client = openClient(endpoint, access);
   const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = client.makeBidiStreamRequest(
-    method.path,
-    (message: ProxyMessage) => method.requestSerialize(message),
-    (bytes: Buffer) => method.responseDeserialize(bytes) as ManagerMessage,
+    CONNECT.path,
+    CONNECT.requestSerialize,
+    CONNECT.responseDeserialize,
     metadataOf(access),
   );
   const received: ManagerMessage[] = [];
@@ -89,7 +82,10 @@ export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy 
   call.on("metadata", () => {
     served = true;
   });
-  call.on("data", (message: ManagerMessage) => received.push(message));
+  call.on("data", (message: ManagerMessage) => {
+    received.push(message);
+    if ("welcome" in message && !access.isSilent) call.write({ promise: { epoch: message.welcome.epoch, tables: [] } });
+  });
   call.on("end", () => finish(0, ""));
   call.on("error", ({ code, details }: ServiceError) => finish(code, details));
   return {
@@ -109,24 +105,24 @@ export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy 
   };
 }
 
-/**
- * A proxy that sends this and then reads nothing, while its HTTP/2 answers pings. (A gRPC client would read one message ahead.)
- */
-export function openStuckProxy(endpoint: string, message: ProxyMessage): { close(): void } {
-  if (method === undefined) throw new Error("the contract has no method Connect");
+/** A proxy that sends these and then reads nothing, while its HTTP/2 answers pings. (A gRPC client would read one message ahead.) */
+export function openStuckProxy(endpoint: string, ...messages: readonly ProxyMessage[]): { close(): void } {
   const session = connect(`http://${endpoint}`);
-  const headers = { ":method": "POST", ":path": method.path, "content-type": "application/grpc", te: "trailers" };
+  const headers = { ":method": "POST", ":path": CONNECT.path, "content-type": "application/grpc", te: "trailers" };
   const stream = session.request(headers, { endStream: false });
   for (const part of [session, stream]) part.on("error", () => undefined);
-  const body = method.requestSerialize(message);
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(body.length, 1);
-  stream.write(Buffer.concat([prefix, body]));
+  for (const message of messages) {
+    const body = CONNECT.requestSerialize(message);
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(body.length, 1);
+    stream.write(Buffer.concat([prefix, body]));
+  }
   return { close: () => session.destroy() };
 }
 
-/** A registration of a pod without further details. */
+/** A registration of a pod that claims nothing. */
 export function registrationOf(name: string, more: Partial<RegistrationMessage> = {}, namespace = "shop"): ProxyMessage {
   const pod = { namespace, name, uid: "uid-1" };
-  return { registration: { pod, version: 0, digest: "", proxyVersion: "test", enforced: null, inDoubt: [], ...more } };
+  const facts = { proxyVersion: "test", capabilities: ["type:route"], stream: 1, epoch: 0, route: claimsOf() };
+  return { registration: { pod, ...facts, ...more } };
 }

@@ -61,7 +61,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     const name = key.split("/")[1] ?? "";
     if (!known.has(name)) return undefined;
     return proxyFacts({
-      enforced: enforced.get(name),
+      acknowledged: enforced.get(name),
       outstanding: outstanding.get(name),
       version: enforced.get(name)?.version ?? 0,
       ...world.reports.get(name),

@@ -23,5 +23,5 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
 /** The names of the apps whose routes a proxy may enforce; undefined if not all is known. A proxy has routes of its own namespace alone. */
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
   if (facts === undefined || facts.unresolved) return undefined;
-  return [facts.enforced, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);
+  return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);
 }

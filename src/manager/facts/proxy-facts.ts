@@ -6,25 +6,25 @@ import type { PodKey } from "./pod-key.ts";
 /** What is known about one proxy. */
 export interface ProxyFacts {
   readonly connected: boolean;
-  /** What the proxy enforces: the newest snapshot that it acknowledged, or spoke of at registration. */
-  readonly enforced: Snapshot | undefined;
+  /** The newest route that the proxy acknowledged, or named so in its registration. */
+  readonly acknowledged: Snapshot | undefined;
   /** Sent and not yet answered: the proxy may enforce it any moment. */
   readonly outstanding: Snapshot | undefined;
-  /** What it may have come to enforce after `enforced` without an ACK: what it said so at registration of, or what was undone before that. */
+  /** What it may have come to enforce after `acknowledged` without an ACK: by its registration, or because it was undone. */
   readonly inDoubt: readonly Snapshot[];
-  /** The proxy enforces something that it could not tell at registration; over with its first ACK. */
+  /** The proxy may enforce anything besides; over with its first ACK. */
   readonly unresolved: boolean;
   /** The highest version that the proxy has spoken of. */
   readonly version: number;
-  /** Why the proxy refused the newest snapshot; empty if it did not. */
+  /** Why the proxy cannot have what it is to enforce, for any resource type: it refused, or does not support the type. */
   readonly problems: readonly string[];
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
-  /** Namespaces whose requests wait there for their owner to be told. */
+  /** Namespaces whose requests wait there for their owner. */
   readonly held: number;
-  /** Writes under way there that delay its acknowledgement. */
+  /** Writes in flight there that delay its acknowledgement. */
   readonly drainingWrites: number;
-  /** What the API server said about the operator's use of its renamed lock; null while the proxy has not told. */
+  /** What the API server said about the operator's use of its renamed lock; null while the proxy has not reported it. */
   readonly lock: LockAccessMessage | null;
 }
 

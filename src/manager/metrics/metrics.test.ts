@@ -7,7 +7,7 @@ import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createManagerMetrics } from "./metrics.ts";
 
-const facts = (more: Partial<ProxyFacts>) => proxyFacts({ enforced: snapshot(table([], {}), { subset: "canary" }), ...more });
+const facts = (more: Partial<ProxyFacts>) => proxyFacts({ acknowledged: snapshot(table([], {}), { subset: "canary" }), ...more });
 const proxies: Record<string, ProxyFacts> = {
   "shop/a": facts({}),
   "shop/b": facts({ connected: false }),

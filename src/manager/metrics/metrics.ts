@@ -89,7 +89,7 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
       this.reset();
       for (const pod of registry.pods) {
         const facts = registry.facts(pod);
-        const snapshot = facts?.enforced ?? facts?.outstanding;
+        const snapshot = facts?.acknowledged ?? facts?.outstanding;
         if (facts === undefined || snapshot === undefined) continue;
         const virtualapp = `${snapshot.app.namespace}/${snapshot.app.name}`;
         this.inc({ virtualapp, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });

@@ -22,7 +22,7 @@ const pods = [
   { namespace: "n", name: "c", subset: "canary", proxy: "own" },
 ] as AppPod[];
 const facts = (digest: string | undefined, version: number) =>
-  proxyFacts({ enforced: digest === undefined ? undefined : snapshot(routes, { digest, version }), version });
+  proxyFacts({ acknowledged: digest === undefined ? undefined : snapshot(routes, { digest, version }), version });
 const issue = (before: Issue | undefined, status: number, digests: Record<string, string>, known: Record<string, ProxyFacts>) =>
   nextIssue(before, status, plan(digests), pods, (pod) => known[pod]);
 

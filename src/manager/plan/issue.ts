@@ -41,7 +41,8 @@ export function nextIssue(
   for (const [digest, group] of Map.groupBy(takers, ({ rules }) => rules.digest)) {
     const connected = group.flatMap(({ facts }) => (facts.connected ? [facts] : []));
     const last = before?.snapshots.get(digest);
-    const known = last ?? connected.map(({ enforced }) => enforced).find((enforced) => enforced?.digest === digest);
+    const known =
+      last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => acknowledged?.digest === digest);
     // A proxy takes no lower version than it has heard of: a version is used again only if no proxy is above it.
     const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest)), 0);
     const [first] = group;
@@ -60,6 +61,6 @@ function highestOther(facts: ProxyFacts, digest: string): number {
   return Math.max(spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version)));
 }
 
-function knownSnapshots({ enforced, outstanding, inDoubt }: ProxyFacts): Snapshot[] {
-  return [enforced, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
+function knownSnapshots({ acknowledged, outstanding, inDoubt }: ProxyFacts): Snapshot[] {
+  return [acknowledged, ...inDoubt, outstanding].filter((snapshot) => snapshot !== undefined);
 }

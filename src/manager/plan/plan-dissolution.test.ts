@@ -90,7 +90,7 @@ describe("an app that is deleted", () => {
       subset: "canary",
     });
     const of = (enforced: Snapshot | undefined) => {
-      const factsOf = () => enforced && { ...FACTS, enforced };
+      const factsOf = () => enforced && { ...FACTS, acknowledged: enforced };
       const pods = [{ ...POD, proxy: "other-app" as const }];
       const plan = planDissolution({
         app: { namespace: "shop", name: "app" },
@@ -112,13 +112,13 @@ describe("an app that is deleted", () => {
       { ...POD, name: "a" },
       { ...POD, name: "b", proxy: "other-app" as const },
     ];
-    const whole = { ...FACTS, enforced: undefined as Snapshot | undefined };
-    const others = { ...FACTS, enforced: { ...snapshot(table([], {})), app: { namespace: "shop", name: "first" } } };
+    const whole = { ...FACTS, acknowledged: undefined as Snapshot | undefined };
+    const others = { ...FACTS, acknowledged: { ...snapshot(table([], {})), app: { namespace: "shop", name: "first" } } };
     const factsOf = (pod: string) => (pod === "shop/a" ? whole : others);
     const plan = planDissolution({ app, pods, factsOf, lockName: "", namespaces: ["n"] });
     expect(plan.waits).toEqual([]);
     expect(isDissolved(plan, pods, factsOf)).toBe(false);
-    whole.enforced = { ...plan.rulesFor(POD), version: 1 };
+    whole.acknowledged = { ...plan.rulesFor(POD), version: 1 };
     expect(isDissolved(plan, pods, factsOf)).toBe(true);
   });
 
@@ -184,9 +184,9 @@ describe("an app that is deleted", () => {
     const nameBy = (lastLockName: string | undefined, factsOf: FactsOf) =>
       planDissolution({ ...facts, factsOf, lastLockName }).rules.get("")?.lockName;
     expect(nameBy("old", () => undefined)).toBe("old");
-    expect(nameBy("old", () => ({ ...FACTS, enforced: { ...snapshot(table([], {})), app: facts.app, lockName: "new" } }))).toBe(
-      "new",
-    );
+    expect(
+      nameBy("old", () => ({ ...FACTS, acknowledged: { ...snapshot(table([], {})), app: facts.app, lockName: "new" } })),
+    ).toBe("new");
     expect(nameBy(undefined, () => undefined)).toBe("");
   });
 

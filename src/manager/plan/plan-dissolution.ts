@@ -90,7 +90,7 @@ export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf:
     if (!isToDissolve(pod, factsOf)) return false;
     const facts = factsOf(podKey(pod));
     if (facts === undefined || facts.unresolved || facts.outstanding !== undefined || facts.inDoubt.length > 0) return true;
-    return facts.enforced?.digest !== plan.rulesFor(pod).digest;
+    return facts.acknowledged?.digest !== plan.rulesFor(pod).digest;
   });
 }
 
@@ -101,7 +101,7 @@ function isToDissolve(pod: AppPod, factsOf: FactsOf): boolean {
 /** Its proxy enforces the routes of another app, which go on as they are. */
 function isOthers(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): boolean {
   const { proxy } = pod;
-  if (proxy !== "other-app" || facts === undefined || facts.unresolved || facts.enforced === undefined) return false;
+  if (proxy !== "other-app" || facts === undefined || facts.unresolved || facts.acknowledged === undefined) return false;
   return podClaims(app, [pod], () => facts).every(({ kind }) => kind === "everything");
 }
 

@@ -11,7 +11,7 @@ const snapshot: Snapshot = {
   table: routes,
 };
 const pod = appPod("p", "canary", { running: false, ended: true, ready: false, terminating: true });
-const facts = proxyFacts({ connected: false, enforced: snapshot });
+const facts = proxyFacts({ connected: false, acknowledged: snapshot });
 
 it("a pod whose operator was never started, and whose proxy a manager before may have told something, claims everything as such", () => {
   const unstarted = appPod("p", "canary", { ready: false, unstarted: true });
@@ -27,7 +27,7 @@ describe("the claims of a pod that is gone", () => {
     expect(goneClaims(APP, [{ pod, facts }])).toEqual([
       { kind: "table", pod: "p", subset: "canary", table: routes, enforced: true, isGone: true },
     ]);
-    expect(goneClaims(APP, [{ pod, facts: { ...facts, enforced: undefined } }])).toEqual([]);
+    expect(goneClaims(APP, [{ pod, facts: { ...facts, acknowledged: undefined } }])).toEqual([]);
   });
   it("are everything if nothing was known of it, or it had no proxy", () => {
     const everything = { kind: "everything", pod: "p", isGone: true };

@@ -8,7 +8,7 @@ import type { Claim } from "./claims.ts";
 
 /** What the proxy will have come to enforce when it takes its next snapshot, if it is of the app; undefined if nothing known. */
 export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {
-  const last = facts?.outstanding ?? facts?.inDoubt.at(-1) ?? facts?.enforced;
+  const last = facts?.outstanding ?? facts?.inDoubt.at(-1) ?? facts?.acknowledged;
   return last !== undefined && isOfApp(app, last) ? last : undefined;
 }
 
@@ -62,7 +62,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
     const { subset, table } = snapshot;
     // Another app divides by names of its own: what its subset holds cannot be told from ours.
     if (isOfApp(app, snapshot))
-      claims.push({ kind: "table", pod: pod.name, subset, table, enforced: snapshot === facts.enforced });
+      claims.push({ kind: "table", pod: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
     else claims.push(everything(undefined));
   }
   return claims;
@@ -76,7 +76,7 @@ export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
 // All that a pod may be enforcing, the oldest first.
 function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
   if (facts === undefined || isOver(pod, facts)) return [];
-  return [facts.enforced, ...facts.inDoubt, facts.outstanding].filter((snapshot) => snapshot !== undefined);
+  return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].filter((snapshot) => snapshot !== undefined);
 }
 
 function isOfApp(app: AppRef, snapshot: Snapshot): boolean {

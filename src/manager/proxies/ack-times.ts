@@ -18,7 +18,7 @@ export function measureAcks(
       sentMs.set(pod, clock.monotonicMs());
       for (const oldest of sentMs.size > MAX_PODS ? sentMs.keys().take(1) : []) sentMs.delete(oldest);
     },
-    onAnswer(pod, _snapshot, answer) {
+    onAnswer(pod, answer) {
       const ms = sentMs.get(pod);
       sentMs.delete(pod);
       if (ms !== undefined && answer === "acked") metrics.snapshotAcknowledged((clock.monotonicMs() - ms) / 1000);

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { snapshot, table } from "../../../test/support/route-table.ts";
+import { claimsOf } from "../../../test/support/updates.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { createStore } from "../../runtime/store.ts";
-import type { SnapshotMessage } from "../../wire/messages.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
+import type { RouteClaimsMessage } from "../../wire/messages.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { PodIdentity, Rejection } from "../identity/token-reviewer.ts";
 import { createAdmission } from "./admit-proxy.ts";
@@ -46,17 +46,17 @@ function admissionWith({
   const admit = createAdmission({ pods: listed, apps: appStore, leaderElsewhere: () => leader, rejections });
   return (
     said: { name?: string; uid?: string; namespace?: string } | null = {},
-    enforced: SnapshotMessage | null = null,
+    route: RouteClaimsMessage | null = null,
     caller?: PodIdentity,
   ) =>
     admit(
       {
         pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
-        version: 0,
-        digest: "",
         proxyVersion: "",
-        enforced,
-        inDoubt: [],
+        capabilities: [],
+        stream: 1,
+        epoch: 0,
+        route,
       },
       caller,
     );
@@ -77,7 +77,7 @@ describe("which proxies are served", () => {
   it("are those that enforce something already, whatever their pods' labels say by now: what they hold has to be known", () => {
     const stripped = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: {} } }] });
     const renamed = admissionWith({ pods: [{ metadata: { ...pod.metadata, labels: { [INJECTED_LABEL]: "gone" } } }] });
-    const held = snapshotToWire(snapshot(table([], {})), 0);
+    const held = claimsOf(snapshot(table([], {})));
     expect([stripped().kind, renamed().kind]).toEqual(["refuse", "refuse"]);
     expect([stripped({}, held).kind, renamed({}, held).kind]).toEqual(["serve", "serve"]);
     expect(stripped({ uid: "uid-2" }, held).kind).toBe("refuse");
@@ -93,7 +93,7 @@ describe("which proxies are served", () => {
   });
   it("are those of the pod that the token is bound to, and of no other, whatever the registration says", () => {
     const caller = { namespace: "shop", name: "p", uid: "uid-1" };
-    const held = snapshotToWire(snapshot(table([], {})), 0);
+    const held = claimsOf(snapshot(table([], {})));
     expect(admissionWith()({}, null, caller)).toEqual({ kind: "serve" });
     expect(admissionWith()({ uid: "" }, null, caller)).toEqual({ kind: "serve" });
     for (const said of [{ name: "q" }, { namespace: "store" }, { uid: "uid-2" }]) {
@@ -110,7 +110,7 @@ describe("which proxies are served", () => {
   it("are not those of pods without the proxy: who has a good token all the same is counted", () => {
     // Whoever makes a pod can label it, and say that it enforces something.
     const labelled = admissionWith({ pods: [{ metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }] });
-    const held = snapshotToWire(snapshot(table([], {})), 0);
+    const held = claimsOf(snapshot(table([], {})));
     const caller = { namespace: "shop", name: "p", uid: "uid-1" };
     expect([labelled({}, null, caller).kind, labelled({}, held, caller).kind]).toEqual(["refuse", "refuse"]);
     expect(rejected).toEqual(["no-proxy shop/p", "no-proxy shop/p"]);

@@ -7,7 +7,7 @@ import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
-import type { Admission } from "./snapshot-server.ts";
+import type { Admission } from "./stream-machine.ts";
 
 export interface AdmissionOptions {
   readonly pods: PodLists;
@@ -53,7 +53,7 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
       return { kind: "refuse", message };
     }
     // Labels change while proxies serve: what it has to go on with counts, whoever it was told by.
-    if (registration.enforced !== null && apps.list(namespace).length > 0) return { kind: "serve" };
+    if (registration.route?.acknowledged && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
     if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
     if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no VirtualApp ${namespace}/${app}` };

@@ -1,97 +1,103 @@
-// What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it.
-// Invariant: at most one snapshot a proxy is unacknowledged, and its undoing; what else comes meanwhile is coalesced to the newest. Facts only
-// leave when the pod is gone, so that a lost connection never looks like a lost claim.
+// What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it. Invariant: facts
+// leave only with the pod, so that a lost connection never looks like a lost claim. The streams report to it, the planner reads it, and the
+// controllers publish to it.
 import type { Logger } from "../../base/log.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
-import type { NackMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { createDeltaCache } from "./delta-cache.ts";
-import { createNonces } from "./nonces.ts";
+import { acknowledge, nextUpdate, refuse, setDesired } from "./delivery.ts";
+import { type ReportKind, withReport } from "./proxy-reports.ts";
 import {
   applyRegistration,
-  baseOf,
+  deliveryOf,
   doubtfulState,
   emptyState,
   factsOf,
-  giveUpOutstanding,
-  isUndone,
+  isSupported,
+  type ProxyRegistration,
   type ProxyState,
   type ProxyStream,
-  recordEnforced,
-  takeReport,
 } from "./proxy-state.ts";
-import { createTableInterner } from "./table-interner.ts";
+import { createSharedTables, type SharedTables } from "./shared-tables.ts";
+import { createUpdateBodies } from "./update-bodies.ts";
 
-export type { ProxyStream } from "./proxy-state.ts";
+export type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
+
+/** What has changed of a proxy: its connection, what it enforces or refuses, or one kind of its reports. */
+export type ProxyChange = "connection" | "answer" | ReportKind;
 
 export interface ProxyRegistry {
   /**
-   * A proxy's stream has opened with its registration. An older stream of the same pod is ended; if this one is the older, by the
-   * proxy's own count, it is ended and changes nothing. With the first one of another epoch all others are ended, and their pods may
-   * hold anything until they have registered again: who has promised less may follow another leader meanwhile.
+   * A proxy's stream has opened with its registration. An older stream of the same pod is ended. If this one is the older, by the
+   * proxy's own count, it is ended and changes nothing. With the first registration of another epoch all other streams are ended, and
+   * their pods may hold anything until they register again: who has promised less may follow another leader meanwhile.
    * @param epoch to which the proxy has given its promise
    */
-  connected(pod: string, registration: RegistrationMessage, stream: ProxyStream, epoch?: number): void;
+  connected(pod: string, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
   /** The stream is gone; ignored if the pod has a newer one. */
   disconnected(pod: string, stream: ProxyStream): void;
-  acked(pod: string, stream: ProxyStream, nonce: number): void;
-  nacked(pod: string, stream: ProxyStream, nack: NackMessage): void;
+  acked(pod: string, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
+  nacked(pod: string, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
   reported(pod: string, stream: ProxyStream, report: ReportMessage): void;
-  /** What the pod's proxy is to enforce from now on; ignored for a pod that has not registered to this manager. */
-  publish(pod: string, snapshot: Snapshot): void;
-  /** The pod is gone: its stream is closed, and it is told nothing more. Gives back what was known of it. */
+  /**
+   * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to this manager. To a proxy
+   * that does not accept the type nothing is sent, and its facts say so as a problem.
+   */
+  publish<R extends Versioned>(pod: string, type: ResourceType<R>, resource: R): void;
+  /** The pod is gone: its stream is closed. Returns what was known of it. */
   forget(pod: string): ProxyFacts | undefined;
   facts(pod: string): ProxyFacts | undefined;
   readonly pods: Iterable<string>;
-  /** Calls the listener with the pod whose facts have changed. */
-  onChange(listener: (pod: string) => void): void;
+  /** Calls the listener with each pod whose facts have changed, and with what changed. */
+  onChange(listener: (pod: string, change: ProxyChange) => void): void;
+  /** For registrations: equal tables are one object. */
+  readonly tables: SharedTables;
   /** Ends all streams. */
   close(reason: string): void;
 }
 
-/** What came back for a snapshot. */
-export type SnapshotAnswer = "acked" | "refused" | "needs-snapshot";
+/** What came back for an update. */
+export type UpdateAnswer = "acked" | "refused" | "needs-whole";
 
 export interface ProxyRegistryOptions {
   readonly log: Logger;
-  /** Told of every snapshot that is sent. */
-  readonly onSent?: (pod: string, snapshot: Snapshot, isDelta: boolean) => void;
-  /** Told of every answer to one. */
-  readonly onAnswer?: (pod: string, snapshot: Snapshot, answer: SnapshotAnswer) => void;
+  /** Called with every route that is sent. */
+  readonly onSent?: (pod: string) => void;
+  /** Called with every answer to one. */
+  readonly onAnswer?: (pod: string, answer: UpdateAnswer) => void;
 }
 
 export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOptions): ProxyRegistry {
   const states = new Map<string, ProxyState>();
-  const listeners: ((pod: string) => void)[] = [];
-  const interner = createTableInterner();
-  const deltas = createDeltaCache();
-  const nonces = createNonces();
+  const listeners: ((pod: string, change: ProxyChange) => void)[] = [];
+  const types = new Map<string, ResourceType<Versioned>>();
+  const tables = createSharedTables();
+  const bodies = createUpdateBodies();
   let promisedEpoch = 0;
 
-  const changed = (pod: string) => {
-    for (const listener of listeners) listener(pod);
+  const changed = (pod: string, change: ProxyChange) => {
+    for (const listener of listeners) listener(pod, change);
   };
-  const send = (pod: string, state: ProxyState, stream: ProxyStream, snapshot: Snapshot, wholeOnly: boolean) => {
-    const base = wholeOnly ? undefined : baseOf(state);
-    const delta = base === undefined ? undefined : deltas.between(base, snapshot);
-    const nonce = nonces.next(snapshot, state.lastNonce);
-    state.lastNonce = nonce;
-    state.outstanding = { snapshot, nonce, isDelta: delta !== undefined };
-    stream.send(snapshot, nonce, delta);
-    onSent?.(pod, snapshot, delta !== undefined);
-  };
-  const flush = (pod: string, state: ProxyState, wholeOnly = false) => {
-    const { stream, desired, enforced } = state;
-    if (stream === undefined || desired === undefined) return;
-    if (isUndone(state)) giveUpOutstanding(state); // its ACK may wait for a write that hangs, and the write is allowed again
-    if (state.outstanding !== undefined) return;
-    const isEnforced = desired.digest === enforced?.digest && state.inDoubt.length === 0 && !state.unresolved;
-    if (isEnforced || desired.digest === state.refusedDigest) return;
-    send(pod, state, stream, desired, wholeOnly);
+  const flush = (pod: string, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
+    const delivery = deliveryOf(state, type);
+    if (state.stream === undefined || delivery.desired === undefined) return;
+    if (!isSupported(state, type)) {
+      delivery.problems = [`the proxy does not support resource type "${type.name}"`];
+      return;
+    }
+    const takesDeltas = type.delta !== undefined && state.capabilities.has(type.delta.capability);
+    const update = nextUpdate(delivery, type, bodies, mayDiff && takesDeltas);
+    if (update === undefined) return;
+    state.stream.send(update);
+    if (type === ROUTE) onSent?.(pod);
   };
   const current = (pod: string, stream: ProxyStream): ProxyState | undefined => {
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
+  };
+  const answered = (pod: string, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
+    if (type === ROUTE) onAnswer?.(pod, answer);
   };
   /** The state that a registration is about: a pod made anew under the same name is another pod, of which nothing is known. */
   const stateFor = (pod: string, uid: string): ProxyState => {
@@ -102,77 +108,74 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
     states.set(pod, state);
     return state;
   };
-
   const startEpoch = (epoch: number) => {
     promisedEpoch = epoch;
     for (const [pod, state] of states) {
       states.set(pod, doubtfulState(state));
-      state.stream?.end(`the leader's epoch is ${epoch} now: registration and promise are to be said anew`);
-      changed(pod);
+      state.stream?.end(`the leader's epoch is ${epoch} now: the proxy has to register and promise again`);
+      changed(pod, "connection");
     }
   };
 
   return {
+    tables,
     connected(pod, registration, stream, epoch = promisedEpoch) {
       if (epoch !== promisedEpoch) startEpoch(epoch);
-      const state = stateFor(pod, registration.pod?.uid ?? "");
-      const number = registration.stream ?? 0; // 0: an older version that does not count has taken the place of a newer one
-      if (number > 0 && number < state.streamNumber) {
-        log.info({ pod, stream: registration.stream, newest: state.streamNumber }, "late registration ignored");
-        stream.end(`the pod has opened a newer stream: ${registration.stream ?? 0} is older than ${state.streamNumber}`);
+      const state = stateFor(pod, registration.uid);
+      const { streamNumber: newest } = state;
+      if (registration.stream < newest) {
+        log.info({ pod, stream: registration.stream, newest }, "late registration ignored");
+        stream.end(`the pod has opened a newer stream: ${registration.stream} is older than ${newest}`);
         return;
       }
       state.stream?.end("the pod has opened a newer stream");
       state.stream = stream;
-      applyRegistration(state, registration, interner);
-      changed(pod); // what it is sent is decided anew, now that it is known what it holds
+      applyRegistration(state, registration);
+      changed(pod, "connection"); // now that it is known what the proxy holds, it is decided anew what it is sent
     },
     disconnected(pod, stream) {
       const state = current(pod, stream);
       if (state === undefined) return;
       state.stream = undefined;
-      state.leader = false;
-      changed(pod);
+      state.reports = { ...state.reports, leader: false };
+      changed(pod, "connection");
     },
-    acked(pod, stream, nonce) {
+    acked(pod, stream, { type: name, nonce }) {
       const state = current(pod, stream);
-      if (state?.outstanding?.nonce !== nonce) return;
-      const { snapshot } = state.outstanding;
-      recordEnforced(state, snapshot);
-      onAnswer?.(pod, snapshot, "acked");
-      flush(pod, state);
-      changed(pod);
+      const type = types.get(name);
+      if (state === undefined || type === undefined || !acknowledge(deliveryOf(state, type), nonce)) return;
+      answered(pod, type, "acked");
+      flush(pod, state, type);
+      changed(pod, "answer");
     },
-    nacked(pod, stream, { nonce, problems, needsSnapshot = false }) {
+    nacked(pod, stream, nack) {
       const state = current(pod, stream);
-      if (state?.outstanding?.nonce !== nonce) return;
-      const { snapshot, isDelta } = state.outstanding;
-      state.outstanding = undefined;
-      if (needsSnapshot && isDelta) {
-        log.info({ pod, version: snapshot.version }, "the whole snapshot is asked for");
-        onAnswer?.(pod, snapshot, "needs-snapshot");
-        flush(pod, state, true);
-        return;
+      const type = types.get(nack.type);
+      if (state === undefined || type === undefined) return;
+      const answer = refuse(deliveryOf(state, type), nack);
+      if (answer === undefined) return;
+      answered(pod, type, answer);
+      flush(pod, state, type, answer !== "needs-whole");
+      if (answer === "needs-whole") log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
+      else {
+        log.error({ pod, type: type.name, problems: nack.problems }, "resource refused");
+        changed(pod, "answer");
       }
-      state.refusedDigest = snapshot.digest;
-      state.problems = problems;
-      log.error({ pod, problems }, "snapshot refused");
-      onAnswer?.(pod, snapshot, "refused");
-      flush(pod, state);
-      changed(pod);
     },
     reported(pod, stream, report) {
       const state = current(pod, stream);
       if (state === undefined) return;
-      takeReport(state, report);
-      changed(pod);
+      const change = withReport(state.reports, report);
+      if (change === undefined) return;
+      state.reports = change.reports;
+      changed(pod, change.kind);
     },
-    publish(pod, snapshot) {
+    publish(pod, type, resource) {
+      types.set(type.name, type);
       const state = states.get(pod);
-      if (state === undefined) return; // of a proxy that has said nothing yet nothing is known: only its registration makes a state
-      state.desired = interner.own(snapshot);
-      if (snapshot.digest !== state.refusedDigest) state.problems = [];
-      flush(pod, state);
+      if (state === undefined) return; // only a registration makes a state
+      setDesired(deliveryOf(state, type), resource);
+      flush(pod, state, type);
     },
     forget(pod) {
       const state = states.get(pod);

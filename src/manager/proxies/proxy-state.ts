@@ -1,52 +1,40 @@
-// What is known about one proxy, and how a registration and an acknowledgement change it. Pure. Invariant: facts only get narrower by what
-// the proxy itself has said. Owned by the proxy registry.
+// What is known about one proxy, and how a registration changes it. Pure. Invariant: what is known only gets narrower by what the proxy itself
+// has said. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { LockAccessMessage, RegistrationMessage, ReportMessage, SnapshotMessage } from "../../wire/messages.ts";
-import type { SnapshotDelta } from "../../wire/snapshot-delta.ts";
+import type { UpdateMessage } from "../../wire/messages.ts";
+import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { acceptedLockAccess } from "./lock-report.ts";
-import type { TableInterner } from "./table-interner.ts";
+import { createDelivery, type Delivery } from "./delivery.ts";
+import { NO_REPORTS, type Reports, reportsAfter } from "./proxy-reports.ts";
+import type { RouteClaims } from "./registration-tables.ts";
 
 /** The sending side of one proxy's stream. */
 export interface ProxyStream {
-  /** @param delta what to send instead of the whole, if the proxy is known to enforce its base */
-  send(snapshot: Snapshot, nonce: number, delta?: SnapshotDelta): void;
+  send(update: UpdateMessage): void;
   /** Ends the stream; the proxy comes back. */
   end(reason: string): void;
 }
 
-/**
- * No version is above it: each is one more than the last. What a registration says beyond is a lie or a broken file; were it taken, the versions
- * that follow would soon be no safe integers, which every proxy refuses, and the status would keep that for the managers to come.
- */
-const MAX_VERSION = 2 ** 48;
-
-export interface ProxyState {
-  uid: string;
-  /** The number of its newest stream. */
-  streamNumber: number;
-  takesDeltas: boolean;
-  /** Of what was sent last; 0 if nothing was. */
-  lastNonce: number;
-  stream: ProxyStream | undefined;
-  desired: Snapshot | undefined;
-  enforced: Snapshot | undefined;
-  outstanding: Outstanding | undefined;
-  inDoubt: readonly Snapshot[];
-  unresolved: boolean;
-  version: number;
-  refusedDigest: string;
-  problems: readonly string[];
-  leader: boolean;
-  held: number;
-  drainingWrites: number;
-  lock: LockAccessMessage | null;
+/** A registration whose tables are resolved. */
+export interface ProxyRegistration {
+  readonly uid: string;
+  /** The number of the stream, by the proxy's own count. */
+  readonly stream: number;
+  readonly capabilities: readonly string[];
+  readonly route: RouteClaims;
 }
 
-export interface Outstanding {
-  readonly snapshot: Snapshot;
-  readonly nonce: number;
-  readonly isDelta: boolean;
+export interface ProxyState {
+  readonly uid: string;
+  /** The number of its newest stream. */
+  streamNumber: number;
+  stream: ProxyStream | undefined;
+  capabilities: ReadonlySet<string>;
+  route: Delivery<Snapshot>;
+  /** By name of the type: all other types. */
+  others: Map<string, Delivery>;
+  reports: Reports;
 }
 
 /** The state of a pod of which nothing is known. */
@@ -54,100 +42,68 @@ export function emptyState(uid: string): ProxyState {
   return {
     uid,
     streamNumber: 0,
-    takesDeltas: false,
-    lastNonce: 0,
     stream: undefined,
-    desired: undefined,
-    enforced: undefined,
-    outstanding: undefined,
-    inDoubt: [],
-    unresolved: false,
-    version: 0,
-    refusedDigest: "",
-    problems: [],
-    leader: false,
-    held: 0,
-    drainingWrites: 0,
-    lock: null,
+    capabilities: new Set(),
+    route: createDelivery(),
+    others: new Map(),
+    reports: NO_REPORTS,
   };
 }
 
 /** The state of a pod of which nothing that was known counts any more: it may hold anything, until its next registration. */
-export function doubtfulState({ uid, streamNumber, version, lock }: ProxyState): ProxyState {
-  return { ...emptyState(uid), streamNumber, version, lock, unresolved: true };
+export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState): ProxyState {
+  const { version, lastNonce } = route;
+  return {
+    ...emptyState(uid),
+    streamNumber,
+    reports: reportsAfter(reports),
+    route: createDelivery({ version, lastNonce, unresolved: true }),
+  };
 }
 
-/** Takes what the proxy says at registration over what was known: it may have restarted with an older snapshot, or with none. */
-export function applyRegistration(state: ProxyState, registration: RegistrationMessage, interner: TableInterner): void {
-  state.streamNumber = registration.stream ?? 0;
-  state.takesDeltas = registration.takesDeltas ?? false;
-  // A permission (`lock`) outlives a connection: that a proxy comes back says nothing about it, and its next report does.
-  state.leader = false;
-  state.held = 0;
-  state.drainingWrites = 0;
-  state.outstanding = undefined;
-  state.desired = undefined;
-  state.refusedDigest = "";
-  state.problems = [];
-  state.version = Math.max(state.version, registration.version <= MAX_VERSION ? registration.version : 0);
-  const told = (message: SnapshotMessage) => (message.version <= MAX_VERSION ? interner.told(message) : undefined);
-  state.enforced = registration.enforced === null ? undefined : told(registration.enforced);
-  const inDoubt = registration.inDoubt.map(told);
-  state.inDoubt = inDoubt.filter((snapshot) => snapshot !== undefined);
-  const holdsSomething = registration.enforced !== null || registration.digest !== "" || registration.version > 0;
-  // What a proxy of another version holds is not known until it has acknowledged one of ours.
-  state.unresolved = (holdsSomething && state.enforced === undefined) || inDoubt.includes(undefined);
+/** Puts a registration in the place of what was known: the proxy may have restarted with an older route, or with none. */
+export function applyRegistration(state: ProxyState, { stream, capabilities, route }: ProxyRegistration): void {
+  state.streamNumber = stream;
+  state.capabilities = new Set(capabilities);
+  state.reports = reportsAfter(state.reports);
+  state.route = createDelivery({
+    acknowledged: route.acknowledged,
+    inDoubt: route.inDoubt,
+    unresolved: route.isUnresolved,
+    version: Math.max(state.route.version, route.version),
+    lastNonce: state.route.lastNonce,
+  });
+  state.others = new Map();
 }
 
-/** The proxy enforces this, and nothing else any more. */
-export function recordEnforced(state: ProxyState, enforced: Snapshot): void {
-  state.enforced = enforced;
-  state.version = Math.max(state.version, enforced.version);
-  state.outstanding = undefined;
-  state.inDoubt = [];
-  state.unresolved = false;
-  state.problems = [];
-  state.refusedDigest = "";
+/** The delivery of a type, made if there is none yet. */
+export function deliveryOf<R extends Versioned>(state: ProxyState, type: Pick<ResourceType<R>, "name">): Delivery<R>;
+export function deliveryOf(state: ProxyState, { name }: { readonly name: string }): Delivery {
+  if (name === ROUTE.name) return state.route;
+  const delivery = state.others.get(name) ?? createDelivery();
+  state.others.set(name, delivery);
+  return delivery;
 }
 
-export function takeReport(state: ProxyState, { leader, lock, held = 0, drainingWrites = 0 }: ReportMessage): void {
-  state.leader = leader;
-  state.held = held;
-  state.drainingWrites = drainingWrites;
-  state.lock = acceptedLockAccess(lock);
-}
-
-/** The proxy has been sent something else meanwhile, and is to have again what it acknowledged last. */
-export function isUndone({ desired, enforced, outstanding, inDoubt }: ProxyState): boolean {
-  if (outstanding === undefined || enforced === undefined || inDoubt.length > 0) return false;
-  return desired?.digest === enforced.digest && outstanding.snapshot.digest !== enforced.digest;
-}
-
-/** What is on its way is waited for no more. The proxy may come to enforce it all the same, until it acknowledges something newer. */
-export function giveUpOutstanding(state: ProxyState): void {
-  if (state.outstanding !== undefined) state.inDoubt = [...state.inDoubt, state.outstanding.snapshot];
-  state.outstanding = undefined;
-}
-
-/** What a delta may be the difference to: what the proxy enforces for certain, and alone. */
-export function baseOf(state: ProxyState): Snapshot | undefined {
-  return state.takesDeltas && !state.unresolved && state.inDoubt.length === 0 ? state.enforced : undefined;
+/** Whether the proxy accepts the type. */
+export function isSupported({ capabilities }: ProxyState, { name }: ResourceType<Versioned>): boolean {
+  return capabilities.has(acceptsType(name));
 }
 
 /** The state as others see it. */
-export function factsOf(state: ProxyState): ProxyFacts {
-  const { stream, enforced, outstanding, inDoubt, unresolved, version, problems, leader, held, drainingWrites, lock } = state;
+export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFacts {
+  const { acknowledged, outstanding, inDoubt, unresolved, version } = route;
   return {
     connected: stream !== undefined,
-    enforced,
-    outstanding: outstanding?.snapshot,
+    acknowledged,
+    outstanding: outstanding?.resource,
     inDoubt,
     unresolved,
     version,
-    problems,
-    leader,
-    held,
-    drainingWrites,
-    lock,
+    problems: [route, ...others.values()].flatMap(({ problems }) => problems),
+    leader: reports.leader,
+    lock: reports.lock,
+    held: reports.backlog.heldNamespaces,
+    drainingWrites: reports.backlog.drainingWrites,
   };
 }

@@ -3,17 +3,16 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
-import { loadMeshContract } from "../../wire/load-proto.ts";
+import { claimsOf } from "../../../test/support/updates.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
 import { type MeshStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
-import { createSnapshotEncoder } from "./snapshot-encoder.ts";
+import { createSharedTables } from "./shared-tables.ts";
 
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ version: 0, digest: "", proxyVersion: "", enforced: null, inDoubt: [], stream: 1, epoch: 0, takesEpochs: true },
+  ...{ proxyVersion: "", capabilities: ["type:route"], stream: 1, epoch: 0, route: claimsOf() },
 };
 
 it("a registration whose names are no names is refused before they go anywhere", () => {
@@ -26,9 +25,8 @@ it("a registration whose names are no names is refused before they go anywhere",
     registry: createProxyRegistry({ log: pino({ level: "silent" }) }),
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
-    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     registrations: { allow: (pod) => asked.push(pod) > 0 },
-    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
@@ -52,15 +50,14 @@ it("a registration that tells far more than a proxy can have in doubt is refused
     registry,
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
-    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     registrations: { allow: () => true },
-    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
   });
-  const one = { ...snapshotToWire(snapshot(table([], {})), 0), table: null, tableHash: Buffer.alloc(32) };
-  stream.emit("data", { registration: { ...REGISTRATION, inDoubt: Array.from({ length: 10_000 }, () => one) } });
+  const many = Array.from({ length: 10_000 }, () => snapshot(table([], {})));
+  stream.emit("data", { registration: { ...REGISTRATION, route: claimsOf(undefined, ...many) } });
   expect(errors).toMatchObject([{ code: 3 }]);
   expect([...registry.pods]).toEqual([]);
 });
@@ -80,9 +77,8 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
     registry: createProxyRegistry({ log }),
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
-    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     registrations: { allow: () => true },
-    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
     cut: (peer) => void cut.push(peer),
     clock,
     log,
@@ -109,16 +105,15 @@ it("a proxy that had to wait for the manager has as long for its promise as any 
     leaderElsewhere: () => elsewhere,
     admit: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
-    encoder: createSnapshotEncoder(() => Buffer.alloc(0)),
     registrations: { allow: () => true },
-    tables: createRegistrationTables({ codec: loadMeshContract().routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
   });
   await clock.advance(4_700); // nobody leads
   elsewhere = undefined;
-  await clock.advance(50);
+  await clock.advance(100);
   stream.emit("data", { registration: REGISTRATION });
   await clock.advance(4_900);
   hasListed = true;

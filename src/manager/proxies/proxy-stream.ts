@@ -1,10 +1,9 @@
-// One proxy's stream, from its registration to its end, turned into calls of the registry. Invariants: a stream says nothing before its registration,
-// is told only about its own pod, and is ended at the first message out of order; nothing is sent on it by a replica that leads no
-// more, and what a registration says counts only once the proxy has promised to follow no older leader. Called by the snapshot server.
+// One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on the stream and the registry.
+// Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy cannot flood. Called by the snapshot server.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wire/messages.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
@@ -12,16 +11,17 @@ import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import type { RegistrationLimit } from "./registration-limit.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
-import type { SnapshotEncoder } from "./snapshot-encoder.ts";
-
-/** Who may be served now. */
-export type Admission =
-  | { readonly kind: "serve" }
-  /** This replica does not lead; `endpoint` is "" while nobody is known to. */
-  | { readonly kind: "redirect"; readonly endpoint: string }
-  /** Not yet: the proxy shall come back. */
-  | { readonly kind: "wait"; readonly message: string }
-  | { readonly kind: "refuse"; readonly message: string };
+import {
+  type Admission,
+  MAX_WAIT_MS,
+  NO_REGISTRATION,
+  type StreamEffect,
+  type StreamEvent,
+  type StreamFacts,
+  type StreamState,
+  step,
+  turnAway,
+} from "./stream-machine.ts";
 
 /** Whether this replica leads, and since which change of the leader. */
 export interface Leadership {
@@ -31,19 +31,17 @@ export interface Leadership {
   sawEpoch(epoch: number): void;
 }
 
-/** As it is written: what is sent to many is encoded already. */
-export type MeshStream = ServerDuplexStream<ProxyMessage, ManagerMessage | Buffer>;
+export type MeshStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
 export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
-  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
+  /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone decides. */
   readonly leaderElsewhere?: () => string | undefined;
-  /** Says who calls, before anything is read. Default: nobody asks. */
+  /** Identifies the caller, before anything is read. Default: nobody proves anything. */
   readonly identify?: Identify;
   /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
   readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
   readonly leadership: Leadership;
-  readonly encoder: SnapshotEncoder;
   readonly registrations: RegistrationLimit;
   readonly tables: RegistrationTables;
   /** Ends the connection of a proxy that reads nothing. */
@@ -52,61 +50,127 @@ export interface ProxyStreamDeps {
   readonly log: Logger;
 }
 
-// A stream that says nothing, or promises nothing, holds a place and is worth nothing.
+/** A stream that brings no registration or no promise within this time, in milliseconds, ends: it takes a place and is worth nothing. */
 const REGISTRATION_TIMEOUT_MS = 10_000;
-// Less than a proxy waits for an answer.
-const PARK_MS = 5_000;
-const LOOK_MS = 250;
+/** How often a proxy that waits is looked at. */
+const LOOK_MS = 100;
 /** What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
-// A proxy says a few things a minute.
+// A proxy sends a few messages a minute.
 const MAX_MESSAGES = 500;
 const MESSAGES_WINDOW_MS = 1_000;
-// It goes into lines of the log, into answers and into a map.
+// The name goes into log lines, into answers and into a map.
 const MAX_NAME_CHARS = 253;
-// A proxy tells five at most. Tables are named by hash: a short registration could tell a million, and each is a claim to be planned with.
+// A proxy names five at most. Tables are named by hash: a short registration could name a million, and each is a claim for the planner.
 const MAX_IN_DOUBT = 15;
-
-type Phase =
-  /** Said nothing yet. */
-  | { readonly kind: "registration-due" }
-  /** It cannot be judged yet, or a table of its registration is being told by another proxy. */
-  | { readonly kind: "waits"; readonly registration: RegistrationMessage }
-  /** Welcomed. */
-  | { readonly kind: "promise-due"; readonly registration: RegistrationMessage; readonly epoch: number }
-  | { readonly kind: "served"; readonly pod: string; readonly epoch: number }
-  | { readonly kind: "over" };
 
 /** Serves the stream until its end. */
 export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): void {
   const { registry, clock, log, leadership } = deps;
-  let phase: Phase = { kind: "registration-due" };
+  let state: StreamState = { kind: "registration-due" };
   /** As its registration says; "" before. */
   let pod = "";
-  let greetedMs = 0;
-  const unread = new Set<Timer>();
-  let parked: Timer | undefined;
   let caller: PodIdentity | undefined;
-  /** Reported before it was served. */
-  let report: ReportMessage | undefined;
-  const isOver = () => phase.kind === "over";
+  const tables = deps.tables.open();
   const isFlood = floodGuard(clock);
-  const tables = deps.tables.open(() => enter(() => (phase.kind === "waits" ? welcome(phase.registration) : phase)));
-  const expectIt = () =>
-    clock.after(REGISTRATION_TIMEOUT_MS, () => fail(stream, status.DEADLINE_EXCEEDED, "no registration or promise came"));
-  let due = expectIt();
+  const unread = new Set<Timer>();
+  let look: Timer | undefined;
+  const expectMessage = () =>
+    clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", status.DEADLINE_EXCEEDED));
+  let due = expectMessage();
 
-  const proxy: ProxyStream = {
-    send(snapshot, nonce, delta) {
-      if (phase.kind !== "served") return;
-      // A process that was stopped wakes up here as well as anywhere: the lease is asked, not what was believed a moment ago.
-      if (leadership.epoch !== phase.epoch) fail(stream, status.UNAVAILABLE, "this replica leads no more");
-      else write(delta === undefined ? deps.encoder.snapshot(snapshot, nonce) : deps.encoder.delta(delta, nonce));
+  const facts: StreamFacts = {
+    nowMs: () => clock.monotonicMs(),
+    epoch: () => leadership.epoch,
+    admit: (registration) => deps.admit(registration, caller),
+    wantedTables: ({ route }, mayWait) => tables.ask(route, mayWait),
+    refusal(registration) {
+      const key = podOf(registration);
+      if (key === undefined) return { code: status.INVALID_ARGUMENT, details: NO_REGISTRATION };
+      pod = key;
+      const inDoubt = registration.route?.inDoubt.length ?? 0;
+      if (inDoubt > MAX_IN_DOUBT) {
+        const details = `a registration names at most ${MAX_IN_DOUBT} routes in doubt, not ${inDoubt}`;
+        return { code: status.INVALID_ARGUMENT, details };
+      }
+      // By the caller, where that is proved: else who names another's pod uses up the registrations of that pod.
+      if (deps.registrations.allow(caller === undefined ? key : podKey(caller))) return undefined;
+      return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
     },
-    end: (reason) => fail(stream, status.UNAVAILABLE, reason),
+  };
+  const proxy: ProxyStream = {
+    send: (update) => enter({ kind: "send", message: { update } }),
+    end: (reason) => end(reason, status.UNAVAILABLE),
   };
 
-  function write(message: ManagerMessage | Buffer): void {
+  function end(reason: string, code: number): void {
+    enter({ kind: "end", code, reason });
+  }
+  function enter(event: StreamEvent): void {
+    apply(step(state, event, facts));
+  }
+  function apply(next: { readonly state: StreamState; readonly effects: readonly StreamEffect[] }): void {
+    state = next.state;
+    if (state.kind === "over") release();
+    for (const effect of next.effects) carryOut(effect);
+  }
+  function release(): void {
+    due.cancel();
+    look?.cancel();
+    tables.close();
+  }
+
+  function carryOut(effect: StreamEffect): void {
+    switch (effect.kind) {
+      case "write":
+        write(effect.message);
+        break;
+      case "welcome":
+        due.cancel(); // the proxy may have waited for us until now, and a promise with tables is long
+        due = expectMessage();
+        stream.sendMetadata(new Metadata()); // the proxy knows by it that it is served, also if nothing is to be sent
+        write(effect.message);
+        break;
+      case "look-later":
+        look?.cancel();
+        look = clock.after(LOOK_MS, () => enter({ kind: "look" }));
+        break;
+      case "serve":
+        serve(effect);
+        break;
+      case "deliver":
+        deliver(registry, pod, proxy, effect.message);
+        break;
+      case "saw-epoch":
+        leadership.sawEpoch(effect.epoch);
+        break;
+      case "redirect":
+        write({ redirect: { endpoint: effect.endpoint } });
+        stream.end();
+        break;
+      case "fail":
+        stream.emit("error", { code: effect.code, details: effect.details });
+        break;
+      case "unregister":
+        registry.disconnected(pod, proxy);
+        break;
+      default:
+        effect satisfies never;
+    }
+  }
+
+  function serve({ registration, epoch, tables: sent, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
+    due.cancel();
+    tables.take(sent);
+    const route = tables.resolve(registration.route);
+    tables.close();
+    log.info({ pod, version: route.version, epoch }, "proxy connected");
+    const { stream: number, capabilities } = registration;
+    registry.connected(pod, { uid: registration.pod?.uid ?? "", stream: number, capabilities, route }, proxy, epoch);
+    for (const report of reports) registry.reported(pod, proxy, report);
+  }
+
+  function write(message: ManagerMessage): void {
     const timer = clock.after(UNREAD_TIMEOUT_MS, () => {
       log.warn({ pod, peer: stream.getPeer() }, "proxy reads nothing, its connection is cut");
       deps.cut(stream.getPeer());
@@ -118,141 +182,18 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     });
   }
 
-  function greet(registration: RegistrationMessage): Phase {
-    const key = podOf(registration);
-    if (key === undefined) return refuse(status.INVALID_ARGUMENT, "the first message must be a registration that names the pod");
-    pod = key;
-    if (registration.inDoubt.length > MAX_IN_DOUBT)
-      return refuse(
-        status.INVALID_ARGUMENT,
-        `a registration tells at most ${MAX_IN_DOUBT} snapshots in doubt, not ${registration.inDoubt.length}`,
-      );
-    // By who calls, where that is proved: else whoever names another's pod uses up that pod's registrations.
-    if (!deps.registrations.allow(caller === undefined ? key : podKey(caller)))
-      return refuse(status.RESOURCE_EXHAUSTED, `pod ${key} registers too often`);
-    greetedMs = clock.monotonicMs();
-    return welcome(registration);
-  }
-
-  function park(registration: RegistrationMessage): Phase {
-    parked?.cancel();
-    parked = clock.after(LOOK_MS, () => enter(() => welcome(registration)));
-    return { kind: "waits", registration };
-  }
-
-  function welcome(registration: RegistrationMessage): Phase {
-    const mayWait = clock.monotonicMs() - greetedMs < PARK_MS;
-    const admission = deps.admit(registration, caller);
-    if (admission.kind === "wait" && mayWait) return park(registration);
-    if (admission.kind !== "serve") return turnAway(admission);
-    const { epoch } = leadership;
-    if (epoch === undefined) return refuse(status.UNAVAILABLE, "this replica leads no more");
-    const { epoch: promised = 0, takesEpochs = false } = registration;
-    if (promised > epoch) {
-      leadership.sawEpoch(promised);
-      return refuse(status.UNAVAILABLE, `the proxy follows a newer leader: epoch ${promised}, not ${epoch}`);
-    }
-    const wantedTables = takesEpochs ? tables.ask(registration, mayWait) : [];
-    if (wantedTables === undefined) return park(registration);
-    parked?.cancel();
-    stream.sendMetadata(new Metadata()); // tells the proxy that it is served, also when there is nothing to send it
-    if (!takesEpochs) return serve(registration, epoch);
-    due.cancel(); // it may have waited for us until now, and a promise with tables is long
-    due = expectIt();
-    write({ welcome: { epoch, wantedTables } });
-    return { kind: "promise-due", registration, epoch };
-  }
-
-  function serve(told: RegistrationMessage, epoch: number): Phase {
-    due.cancel();
-    const registration = tables.resolve(told);
-    tables.close();
-    log.info({ pod, version: registration.version, epoch }, "proxy connected");
-    phase = { kind: "served", pod, epoch };
-    registry.connected(pod, registration, proxy, epoch);
-    if (report !== undefined) registry.reported(pod, proxy, report);
-    return phase;
-  }
-
-  function turnAway(admission: Exclude<Admission, { kind: "serve" }>): Phase {
-    if (admission.kind === "refuse") return refuse(status.PERMISSION_DENIED, admission.message);
-    if (admission.kind === "wait") return refuse(status.UNAVAILABLE, admission.message);
-    if (admission.endpoint === "") return refuse(status.UNAVAILABLE, "no replica leads yet");
-    due.cancel();
-    write({ redirect: { endpoint: admission.endpoint } });
-    stream.end();
-    return { kind: "over" };
-  }
-
-  function refuse(code: number, details: string): Phase {
-    due.cancel();
-    fail(stream, code, details);
-    return { kind: "over" };
-  }
-
-  function next(now: Phase, message: ProxyMessage): Phase {
-    switch (now.kind) {
-      // Registration due => Waits, Promise due, Served if the proxy knows no epochs, or Over if it is turned away
-      case "registration-due":
-        if (!("registration" in message))
-          return refuse(status.INVALID_ARGUMENT, "the first message must be a registration that names the pod");
-        return greet(message.registration);
-      // Waits => as from Registration due, by time, or by what others tell, and by no message
-      case "waits":
-        if ("report" in message) report = message.report;
-        return now;
-      // Promise due => Served, if what let it in still holds
-      case "promise-due": {
-        if ("report" in message) report = message.report;
-        if (!("promise" in message)) return now;
-        const admission = deps.admit(now.registration, caller);
-        if (admission.kind !== "serve") return turnAway(admission);
-        if (message.promise.epoch !== now.epoch || leadership.epoch !== now.epoch) {
-          return refuse(status.UNAVAILABLE, "this replica leads no more");
-        }
-        tables.take(message.promise.tables ?? []);
-        return serve(now.registration, now.epoch);
-      }
-      case "served":
-        takeMessage(registry, now.pod, proxy, message);
-        return phase;
-      case "over":
-        return now;
-      default:
-        return now satisfies never;
-    }
-  }
-
-  function enter(nextPhase: () => Phase): void {
-    if (isOver()) return;
-    const after = nextPhase();
-    if (!isOver()) phase = after; // else the stream was ended meanwhile
-  }
-
-  const close = () => {
-    due.cancel();
-    parked?.cancel();
-    const last = phase;
-    phase = { kind: "over" };
-    tables.close();
-    if (last.kind === "served") registry.disconnected(last.pod, proxy);
-  };
-  stream.on("error", close);
+  stream.on("error", () => enter({ kind: "closed" }));
   stream.on("close", () => {
-    close();
+    enter({ kind: "closed" });
     for (const timer of unread) timer.cancel();
   });
   const listen = () => {
     stream.on("data", (message: ProxyMessage) => {
-      if (isOver()) return;
-      if (isFlood()) {
-        fail(stream, status.RESOURCE_EXHAUSTED, `more than ${MAX_MESSAGES} messages in a second`);
-        return;
-      }
-      enter(() => next(phase, message));
+      if (isFlood()) end(`more than ${MAX_MESSAGES} messages in a second`, status.RESOURCE_EXHAUSTED);
+      else enter({ kind: "message", message });
     });
     stream.on("end", () => {
-      close();
+      enter({ kind: "closed" });
       stream.end();
     });
   };
@@ -261,37 +202,38 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     asked ??= deps.identify?.(stream.metadata, stream.getPeer());
     return asked;
   };
-  const listenTo = (verdict: Verdict): Phase => {
-    if (verdict.kind === "wait") return refuse(status.UNAVAILABLE, verdict.message);
-    if (verdict.kind === "refuse") return refuse(status.UNAUTHENTICATED, verdict.message);
-    caller = verdict.pod;
-    listen();
-    return phase;
+  const listenTo = (verdict: Verdict) => {
+    if (state.kind === "over") return;
+    if (verdict.kind === "wait") end(verdict.message, status.UNAVAILABLE);
+    else if (verdict.kind === "refuse") end(verdict.message, status.UNAUTHENTICATED);
+    else {
+      caller = verdict.pod;
+      listen();
+    }
   };
   // Where to go does not depend on who asks, and a registration may be long: what is not read is hardly sent. While nobody leads, proxies
-  // wait here rather than come back hundreds of times a second, and are served the moment when this replica does.
+  // wait here rather than come back hundreds of times a second, and are served the moment when this replica leads.
   const begin = (waitedMs: number) => {
-    if (isOver()) return;
+    if (state.kind === "over") return;
     const endpoint = deps.leaderElsewhere?.();
     if (endpoint === undefined) {
       const answer = whoCalls();
       if (answer === undefined) listen();
-      else void answer.then((verdict) => enter(() => listenTo(verdict)));
-    } else if (endpoint !== "" || waitedMs >= PARK_MS) {
-      phase = turnAway({ kind: "redirect", endpoint });
+      else void answer.then(listenTo);
+    } else if (endpoint !== "" || waitedMs >= MAX_WAIT_MS) {
+      apply(turnAway(state, { kind: "redirect", endpoint }));
     } else {
       void whoCalls(); // it will have to be known
-      parked = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
+      look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
     }
   };
   begin(0);
 }
 
-function takeMessage(registry: ProxyRegistry, pod: string, proxy: ProxyStream, message: ProxyMessage): void {
-  if ("ack" in message) registry.acked(pod, proxy, message.ack.nonce);
+function deliver(registry: ProxyRegistry, pod: string, proxy: ProxyStream, message: ProxyMessage): void {
+  if ("ack" in message) registry.acked(pod, proxy, message.ack);
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
   else if ("report" in message) registry.reported(pod, proxy, message.report);
-  else if ("registration" in message) proxy.end("a stream has one registration");
   // Anything else is of a newer proxy: ignored, as the contract says.
 }
 
@@ -308,8 +250,4 @@ function floodGuard(clock: Clock): () => boolean {
     if (nowMs - sinceMs >= MESSAGES_WINDOW_MS) [sinceMs, messages] = [nowMs, 0];
     return ++messages > MAX_MESSAGES;
   };
-}
-
-function fail(stream: MeshStream, code: number, details: string): void {
-  stream.emit("error", { code, details });
 }

@@ -2,225 +2,234 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
-import { loadMeshContract } from "../../wire/load-proto.ts";
-import type { RegistrationMessage, RouteTableMessage, SnapshotMessage } from "../../wire/messages.ts";
-import { snapshotToWire, tableToWire } from "../../wire/snapshot-codec.ts";
+import { claimsOf } from "../../../test/support/updates.ts";
+import type { RouteTable } from "../../route/table.ts";
+import { ROUTE_MESSAGE } from "../../wire/load-proto.ts";
+import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
+import { namedRoute, ROUTE, routeDigest } from "../../wire/route-type.ts";
+import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import { createRegistrationTables, type StreamTables } from "./registration-tables.ts";
-
-const { routeTable } = loadMeshContract();
+import { createSharedTables } from "./shared-tables.ts";
 
 interface Told {
-  readonly bytes: Buffer;
-  readonly hash: Buffer;
-  readonly message: RouteTableMessage;
+  readonly bytes: Uint8Array;
+  readonly hash: Uint8Array;
+  readonly table: RouteTable;
 }
 /** A table that no other name has, as large as the number of its namespaces makes it. */
 function tableOf(name: string, count = 1): Told {
   const members = Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}-namespace-${index}`, [0]]));
-  const bytes = routeTable.encode(tableToWire(table([subset("canary")], members)));
-  return { bytes, hash: createHash("sha256").update(bytes).digest(), message: routeTable.decode(bytes) };
+  const made = table([subset("canary")], members);
+  return { bytes: tableToBytes(made), hash: tableHash(made), table: made };
 }
 const [A, B, C] = [tableOf("a"), tableOf("b"), tableOf("c")];
 
-const named = (tableHash: Uint8Array): SnapshotMessage => ({
-  ...snapshotToWire(snapshot(table([], {})), 0),
-  table: null,
-  tableHash,
-});
-function registrationOf(enforced: Uint8Array | null, ...inDoubt: readonly Uint8Array[]): RegistrationMessage {
-  const pod = { namespace: "shop", name: "p", uid: "" };
-  const told = { enforced: enforced && named(enforced), inDoubt: inDoubt.map(named) };
-  return { pod, version: 1, digest: "d", proxyVersion: "", ...told };
+/** A route whose table is named by this hash. */
+function named(hash: Uint8Array): ResourceMessage {
+  const route = namedRoute(snapshot(table([], {})));
+  return { ...route, body: ROUTE_MESSAGE.encode({ ...ROUTE_MESSAGE.decode(route.body), tableHash: hash }) };
+}
+function claimsWith(hashes: readonly Uint8Array[]): RouteClaimsMessage {
+  const [acknowledged = null, ...inDoubt] = hashes.map(named);
+  return { ...claimsOf(), version: 1, acknowledged, inDoubt };
 }
 
-function setup(maxKnownBytes?: number) {
+function setup() {
   const clock = createFakeClock();
-  const decoded: number[] = [];
-  const codec = {
-    decode(bytes: Buffer) {
-      decoded.push(bytes.length);
-      return routeTable.decode(bytes);
-    },
-  };
-  const tables = createRegistrationTables({ codec, clock, ...(maxKnownBytes === undefined ? {} : { maxKnownBytes }) });
-  /** A stream as proxy-stream.ts has it: it looks again when it is woken. */
-  const open = (...names: readonly Told[]) => {
-    const registration = registrationOf(names[0]?.hash ?? null, ...names.slice(1).map(({ hash }) => hash));
+  const shared = createSharedTables();
+  const tables = createRegistrationTables({ clock, tables: shared });
+  /** A stream as the stream machine has it: it looks again after a moment. */
+  const open = (...names: readonly { readonly hash: Uint8Array }[]) => {
+    const claims = claimsWith(names.map(({ hash }) => hash));
+    const stream: StreamTables = tables.open();
     const row = {
-      registration,
+      stream,
       asked: undefined as readonly Uint8Array[] | undefined,
       look(mayWait = true) {
-        row.asked ??= stream.ask(registration, mayWait);
+        row.asked ??= stream.ask(claims, mayWait);
         return row.asked;
       },
-      get stream(): StreamTables {
-        return stream;
-      },
-      /** It promises; what it told counts from here on. */
-      promise(...told: readonly Told[]) {
-        stream.take(told.map(({ bytes }) => bytes));
-        const resolved = stream.resolve(registration);
+      /** It promises; what it sent counts from here on. */
+      promise(...sent: readonly Pick<Told, "bytes">[]) {
+        stream.take(sent.map(({ bytes }) => bytes));
+        const resolved = stream.resolve(claims);
         stream.close();
-        return [resolved.enforced, ...resolved.inDoubt].map((message) => message?.table ?? null);
+        return resolved;
+      },
+      tables: (...sent: readonly Pick<Told, "bytes">[]) => {
+        const { acknowledged, inDoubt } = row.promise(...sent);
+        return [acknowledged?.table, ...inDoubt.map((route) => route.table)];
       },
     };
-    const stream: StreamTables = tables.open(() => void row.look());
     row.look();
     return row;
   };
-  return { clock, tables, decoded, open };
+  return { clock, tables, shared, open };
 }
 
 describe("tables that registrations name", () => {
-  it("are asked of one of many, decoded once, and the same object for all", () => {
-    const { open, decoded } = setup();
-    const [first, ...others] = Array.from({ length: 1_000 }, () => open(A));
-    expect(first?.asked).toEqual([A.hash]);
+  it("are asked of two of many, and are the same object for all", () => {
+    const { open } = setup();
+    const [first, second, ...others] = Array.from({ length: 1_000 }, () => open(A));
+    expect([first?.asked, second?.asked]).toEqual([[A.hash], [A.hash]]);
     expect(others.filter(({ asked }) => asked !== undefined)).toEqual([]);
-    const [told] = first?.promise(A) ?? [];
-    expect(told).toEqual(A.message);
-    for (const { asked, promise } of others) {
-      expect(asked).toEqual([]); // woken, and nothing is left to ask
-      expect(promise()[0]).toBe(told);
+    const [known] = first?.tables(A) ?? [];
+    expect(known).toEqual(A.table);
+    for (const row of others) {
+      expect(row.look()).toEqual([]); // nothing is left to ask
+      expect(row.tables()[0]).toBe(known);
     }
-    expect(decoded).toHaveLength(1);
+    expect(second?.tables(A)[0]).toBe(known);
     expect(open(A).asked).toEqual([]);
   });
 
-  it("are asked for all that one registration names: what it has acknowledged, and two in doubt", () => {
+  it("are not asked of anybody if the manager has made them itself", () => {
+    const { open, shared } = setup();
+    shared.share(A.table);
+    expect(open(A).asked).toEqual([]);
+    expect(open(A).tables()[0]).toBe(A.table);
+  });
+
+  it("are asked for all that one registration names: the acknowledged route, and two in doubt", () => {
     const { open } = setup();
     const one = open(A, B, C);
     expect(one.asked).toEqual([A.hash, B.hash, C.hash]);
-    const two = open(B);
-    expect(two.asked).toBeUndefined();
-    expect(one.promise(C, A, B)).toEqual([A.message, B.message, C.message]);
-    expect([two.asked, two.promise()]).toEqual([[], [B.message]]);
+    expect(one.tables(C, A, B)).toEqual([A.table, B.table, C.table]);
     const three = open(A, tableOf("d"));
     expect(three.asked).toEqual([tableOf("d").hash]);
   });
 
   it("which others are asked for are waited for, and the rest is asked then", () => {
     const { open } = setup();
-    const one = open(A);
-    const two = open(A, B);
-    expect(two.asked).toBeUndefined();
+    const [one, two, waits] = [open(A), open(A), open(A, B)];
+    expect([two.asked?.length, waits.asked]).toEqual([1, undefined]);
     one.promise(A);
-    expect(two.asked).toEqual([B.hash]);
-    expect(two.promise(B)).toEqual([A.message, B.message]);
+    expect(waits.look()).toEqual([B.hash]);
+    expect(waits.tables(B)).toEqual([A.table, B.table]);
   });
 
-  it("are asked of another at once when the stream that was asked ends, or promises and tells nothing", () => {
+  it("are asked of another at once when a stream that was asked ends, or promises and sends nothing", () => {
     for (const leave of ["close", "promise"] as const) {
       const { open } = setup();
-      const one = open(A);
-      const [two, three] = [open(A), open(A)];
-      if (leave === "close") one.stream.close();
-      else expect(one.promise()).toEqual([null]);
-      expect([two.asked, three.asked]).toEqual([[A.hash], undefined]);
-      two.promise(A);
-      expect(three.asked).toEqual([]);
+      const [one, , three, four] = [open(A), open(A), open(A), open(A)];
+      expect(three?.asked).toBeUndefined();
+      if (leave === "close") one?.stream.close();
+      else expect(one?.promise()).toMatchObject({ acknowledged: undefined, isUnresolved: true });
+      expect([three?.look(), four?.look()]).toEqual([[A.hash], undefined]);
+      three?.promise(A);
+      expect(four?.look()).toEqual([]);
     }
   });
 
-  it("are asked of twice as many each half second that nobody tells: who is silent delays the others for a moment", async () => {
+  it("are asked of two more each half second that nobody sends them: a silent proxy delays the others for a moment", async () => {
     const { open, clock } = setup();
     const all = Array.from({ length: 100 }, () => open(A));
     const asked = () => all.filter((row) => row.asked !== undefined).length;
     const counts: number[] = [];
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 4; round++) {
       for (const row of all) row.look();
       counts.push(asked());
       await clock.advance(500);
     }
-    expect(counts).toEqual([1, 2, 4, 8, 16]);
-    all[9]?.promise(A);
-    expect(asked()).toBe(100);
-    expect(all[99]?.asked).toEqual([]);
+    expect(counts).toEqual([2, 4, 6, 8]);
+    all[7]?.promise(A);
+    for (const row of all) row.look();
+    expect([asked(), all[99]?.asked]).toEqual([100, []]);
   });
 
-  it("are asked of whoever may not wait any longer; what two tell is the same object all the same", () => {
+  it("are asked of whoever may not wait any longer; what two send is the same object all the same", () => {
     const { open } = setup();
-    const [one, two] = [open(A), open(A)];
-    expect(two.look(false)).toEqual([A.hash]);
-    const [told] = one.promise(A);
-    expect(two.promise(A)[0]).toBe(told);
+    const [one, , late] = [open(A), open(A), open(A)];
+    expect(late?.look(false)).toEqual([A.hash]);
+    const [known] = one?.tables(A) ?? [];
+    expect(late?.tables(A)[0]).toBe(known);
   });
 });
 
 describe("a proxy that lies", () => {
   it("about a table's bytes says nothing, and speaks for nobody else", () => {
-    const { open, decoded } = setup();
+    const { open } = setup();
     const liar = open(A);
     const honest = open(A);
-    expect(liar.promise(B)).toEqual([null]);
+    expect(liar.promise(B)).toMatchObject({ acknowledged: undefined, isUnresolved: true });
     expect(honest.asked).toEqual([A.hash]);
-    expect(honest.promise(A)).toEqual([A.message]);
-    expect(decoded).toHaveLength(1);
+    expect(honest.tables(A)).toEqual([A.table]);
     expect(open(B).asked).toEqual([B.hash]); // which nobody had asked it for
+  });
+
+  it("about a digest is not believed: the manager computes it", () => {
+    const { tables } = setup();
+    const route = snapshot(A.table);
+    const stream = tables.open();
+    const claims = { ...claimsOf(), version: 1, acknowledged: { ...namedRoute(route), digest: "another's" } };
+    stream.ask(claims, true);
+    stream.take([A.bytes]);
+    expect(stream.resolve(claims).acknowledged).toMatchObject({ digest: routeDigest(route), version: 1 });
   });
 
   it("by bytes of the right hash that are no table is taken to hold anything", () => {
     const { open } = setup();
     const bytes = Buffer.from([0xff, 0xff, 0xff, 0xff]);
-    const noTable: Told = { bytes, hash: createHash("sha256").update(bytes).digest(), message: A.message };
-    expect(open(noTable).promise(noTable)).toEqual([null]);
+    const noTable = { bytes, hash: createHash("sha256").update(bytes).digest() };
+    expect(open(noTable).promise(noTable)).toMatchObject({ acknowledged: undefined, isUnresolved: true });
   });
 
-  it("and tells what it was not asked for is not read", () => {
-    const { open, decoded } = setup();
-    const known = open(A);
-    known.promise(A);
+  it("and names a body that is no route is taken to hold anything", () => {
+    const { tables } = setup();
+    const stream = tables.open();
+    for (const body of [Buffer.from([0xff]), Buffer.alloc(0), ROUTE.encode(snapshot(A.table)).subarray(0, 9)]) {
+      const claims = { ...claimsOf(), inDoubt: [{ type: "route", version: 1, digest: "d", body }] };
+      expect(stream.ask(claims, true)).toEqual([]);
+      expect(stream.resolve(claims)).toMatchObject({ inDoubt: [], isUnresolved: true });
+    }
+  });
+
+  it("and names a version near the end of all numbers does not lead the others' versions there", () => {
+    const { tables } = setup();
+    const stream = tables.open();
+    const claims = claimsOf({ ...snapshot(A.table), version: Number.MAX_SAFE_INTEGER });
+    stream.ask(claims, true);
+    stream.take([A.bytes]);
+    expect(stream.resolve(claims)).toEqual({ version: 0, acknowledged: undefined, inDoubt: [], isUnresolved: true });
+  });
+
+  it("and sends what it was not asked for is not read", () => {
+    const { open, shared } = setup();
+    open(A).promise(A);
     const liar = open(A);
-    expect(liar.promise(B, C)).toEqual([A.message]);
-    expect(decoded).toHaveLength(1);
+    expect(liar.tables(B, C)).toEqual([A.table]);
+    expect(shared.get(Buffer.from(B.hash).toString("base64"))).toBeUndefined();
   });
 
-  it("and tells far more than it was asked for is not listened to for long", () => {
+  it("and sends far more than it was asked for is not listened to for long", () => {
     const { open } = setup();
-    const liar = open(A);
     const junk = Array.from({ length: 10_000 }, () => B);
-    expect(liar.promise(...junk, A)).toEqual([null]);
-    const huge = { ...B, bytes: Buffer.alloc(33 * 1024 * 1024) };
-    expect(open(A, B).promise(huge, A)).toEqual([null, null]);
+    expect(open(A).tables(...junk, A)).toEqual([undefined]);
+    const huge = { bytes: Buffer.alloc(33 * 1024 * 1024) };
+    expect(open(A, B).tables(huge, A)).toEqual([undefined]);
   });
 
   it("and names ten thousand tables, or what is no hash, is asked for sixteen", () => {
     const { open, tables } = setup();
-    const many = Array.from({ length: 10_000 }, (_, index) => ({ ...A, hash: createHash("sha256").update(`${index}`).digest() }));
+    const many = Array.from({ length: 10_000 }, (_, index) => ({ hash: createHash("sha256").update(`${index}`).digest() }));
     expect(open(...many).asked).toHaveLength(16);
-    const stream = tables.open(() => undefined);
-    const odd = registrationOf(Buffer.alloc(31), Buffer.alloc(0), Buffer.alloc(33));
+    const stream = tables.open();
+    const odd = claimsWith([Buffer.alloc(31), Buffer.alloc(0), Buffer.alloc(33)]);
     expect(stream.ask(odd, true)).toEqual([]);
-    expect(stream.resolve(odd).enforced?.table).toBeNull();
+    expect(stream.resolve(odd)).toMatchObject({ acknowledged: undefined, inDoubt: [], isUnresolved: true });
   });
 });
 
-it("a table that comes in the registration itself, as from older proxies, counts as it is", () => {
+it("a proxy that says that it may hold more is believed", () => {
   const { tables } = setup();
-  const stream = tables.open(() => undefined);
-  const registration: RegistrationMessage = { ...registrationOf(null), enforced: { ...named(B.hash), table: A.message } };
-  expect(stream.ask(registration, true)).toEqual([]);
-  expect(stream.resolve(registration).enforced?.table).toBe(A.message);
+  expect(tables.open().resolve({ ...claimsOf(), mayHoldMore: true })).toMatchObject({ isUnresolved: true });
+  expect(tables.open().resolve(claimsOf())).toMatchObject({ isUnresolved: false, version: 0 });
 });
 
-it("what a stream has been told stays within its reach, whatever others bring before it promises", () => {
-  const { open } = setup(1_000);
-  const first = open(A);
-  const waits = open(A);
-  first.promise(A);
-  expect(waits.asked).toEqual([]);
-  const large = tableOf("large", 100);
-  open(large).promise(large);
-  expect(open(A).asked).toEqual([A.hash]); // it is forgotten
-  expect(waits.promise()).toEqual([A.message]);
-  const [one, two] = [tableOf("one", 100), tableOf("two", 100)]; // there is room for one of them
-  expect(open(one, two).promise(one, two)).toEqual([one.message, two.message]);
-});
-
-it("nothing is kept of tables that nobody has told, once the streams are over", () => {
+it("the manager keeps nothing of tables that nobody has sent, once the streams are over", () => {
   const { open } = setup();
   const rows = Array.from({ length: 50 }, (_, index) => open(tableOf(`only-${index % 10}`), A));
   for (const row of rows) row.stream.close();
-  // Whoever comes next is asked at once, for all: nobody is waited for.
+  // Whoever comes next is asked at once, for all.
   expect(open(A, tableOf("only-3")).asked).toHaveLength(2);
 });

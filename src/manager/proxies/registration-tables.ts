@@ -1,187 +1,153 @@
-// The tables that registrations name by hash: after a failover a thousand proxies bring the same few, hundreds of kilobytes each, and one of
-// them is asked for each. Invariants: a table is known by the bytes that came, hashed here, and by nothing else that a proxy says, so
-// that none speaks for another; what was not asked of a stream is not even read; and whoever is asked and does not tell delays the
-// others for a moment only. Used by proxy-stream.ts, of which each has a handle.
-import { createHash } from "node:crypto";
+// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables, hundreds of kilobytes each; the
+// manager asks a few of them for each table. Invariants: a table is known by the hash of the bytes that came; the manager does not read what
+// it did not ask of a stream; a proxy that does not send a table delays the others for a moment only. Used by proxy-stream.ts.
 import type { Clock } from "../../base/clock.ts";
-import { MAX_MESSAGE_BYTES, type RouteTableCodec } from "../../wire/load-proto.ts";
-import type { RegistrationMessage, RouteTableMessage, SnapshotMessage } from "../../wire/messages.ts";
-import { createByteCache } from "./byte-cache.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+import type { RouteTable } from "../../route/table.ts";
+import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
+import { claimedRoute, namedTable } from "../../wire/route-type.ts";
+import { hashBytes, tableFromBytes } from "../../wire/table-codec.ts";
+import type { SharedTables } from "./shared-tables.ts";
+
+/** The routes that a proxy may be enforcing. */
+export interface RouteClaims {
+  /** The highest version that the proxy has spoken of. */
+  readonly version: number;
+  readonly acknowledged: Snapshot | undefined;
+  /** Enforced since, oldest first. */
+  readonly inDoubt: readonly Snapshot[];
+  /** The proxy may hold anything besides. */
+  readonly isUnresolved: boolean;
+}
 
 export interface RegistrationTables {
-  /** @param wake called when others have told, or will not: `ask` may have another answer now */
-  open(wake: () => void): StreamTables;
+  open(): StreamTables;
 }
 
 /** Of one stream. */
 export interface StreamTables {
   /**
-   * What to ask of this stream for the tables of its registration; undefined if others are being asked, who may tell any moment.
+   * The hashes to ask of this stream; undefined if other streams have been asked a moment ago.
    * @param mayWait false: the answer is not undefined
    */
-  ask(registration: RegistrationMessage, mayWait: boolean): readonly Uint8Array[] | undefined;
-  /** What came for it. */
+  ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
+  /** The tables that came. */
   take(tables: readonly Uint8Array[]): void;
-  /** The registration with its tables. One that is not known stays null: the proxy may hold anything. */
-  resolve(registration: RegistrationMessage): RegistrationMessage;
-  /** Nothing more comes on this stream, or nothing that counts. */
+  /** The claims with their tables. A claim whose table is not known makes them unresolved. */
+  resolve(claims: RouteClaimsMessage | null): RouteClaims;
+  /** Nothing more comes on this stream. */
   close(): void;
 }
 
 /** Of one registration: as many as it can name. */
 const MAX_ASKED = 16;
-const HASH_BYTES = 32;
-/** When others are asked besides, twice as many each time: a proxy that was stopped or lies must not keep a thousand waiting for long. */
-const TELL_MS = 500;
-// Encoded; some dozens of the largest tables.
-const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
-
-/** A table that somebody has been asked for. */
-interface Pending {
-  /** The streams that were asked and may tell still. */
-  readonly asked: Set<StreamTables>;
-  readonly waiting: Map<StreamTables, () => void>;
-  /** So many may be asked at a time. */
-  most: number;
-  sinceMs: number;
-}
-
-export interface RegistrationTablesOptions {
-  readonly codec: Pick<RouteTableCodec, "decode">;
-  readonly clock: Clock;
-  readonly maxKnownBytes?: number;
-}
+/** For each table, so many streams are asked at a time, each for so long, in milliseconds. Then the next ones are asked besides. */
+const ASKED_AT_ONCE = 2;
+const ANSWER_MS = 500;
+/**
+ * Each version is one more than the last. A higher one in a registration is a lie or a broken file. If the manager took it, later versions
+ * would soon be no safe integers, and the status would keep that for the managers to come.
+ */
+const MAX_VERSION = 2 ** 48;
 
 export function createRegistrationTables({
-  codec,
   clock,
-  maxKnownBytes = MAX_KNOWN_BYTES,
-}: RegistrationTablesOptions): RegistrationTables {
-  const known = createByteCache<RouteTableMessage>(maxKnownBytes);
-  const pending = new Map<string, Pending>();
+  tables,
+}: {
+  readonly clock: Clock;
+  readonly tables: SharedTables;
+}): RegistrationTables {
+  /** By hash: the streams that were asked, with the time. */
+  const pending = new Map<string, Map<StreamTables, number>>();
 
-  const mayBeAsked = (key: string): boolean => {
-    const entry = pending.get(key);
-    if (entry === undefined) return true;
-    const nowMs = clock.monotonicMs();
-    if (nowMs - entry.sinceMs >= TELL_MS) Object.assign(entry, { most: entry.most * 2, sinceMs: nowMs });
-    return entry.asked.size < entry.most;
-  };
-  const pendingOf = (key: string): Pending => {
-    let entry = pending.get(key);
-    if (entry === undefined) {
-      entry = { asked: new Set(), waiting: new Map(), most: 1, sinceMs: clock.monotonicMs() };
-      pending.set(key, entry);
-    }
-    return entry;
-  };
-  const forgetIfIdle = (key: string, { asked, waiting }: Pending) => {
-    if (asked.size === 0 && waiting.size === 0) pending.delete(key);
-  };
-  const wakeAll = ({ waiting }: Pending) => {
-    const wakes = [...waiting.values()];
-    waiting.clear();
-    for (const wake of wakes) wake();
-  };
-  const tell = (key: string, table: RouteTableMessage, bytes: number) => {
-    known.set(key, table, bytes);
-    const entry = pending.get(key);
-    pending.delete(key);
-    if (entry !== undefined) wakeAll(entry);
+  const mayBeAsked = (hash: string): boolean => {
+    const sinceMs = clock.monotonicMs() - ANSWER_MS;
+    return [...(pending.get(hash)?.values() ?? [])].filter((askedMs) => askedMs > sinceMs).length < ASKED_AT_ONCE;
   };
 
   return {
-    open(wake) {
-      /** So that nothing that others bring meanwhile puts them out of reach. */
-      const held = new Map<string, RouteTableMessage>();
+    open() {
+      /** Keeps the tables in memory until the proxy is registered. */
+      const held = new Map<string, RouteTable>();
       const asked = new Set<string>();
-      const waitsFor = new Set<string>();
       let bytesLeft = MAX_MESSAGE_BYTES;
 
-      const missing = (registration: RegistrationMessage): Map<string, Uint8Array> => {
-        const hashes = new Map<string, Uint8Array>();
-        for (const { table, tableHash } of snapshotsIn(registration)) {
-          if (table !== null || tableHash?.length !== HASH_BYTES || hashes.size >= MAX_ASKED) continue;
-          const key = keyOf(tableHash);
-          const found = held.get(key) ?? known.get(key);
-          if (found === undefined) hashes.set(key, tableHash);
-          else held.set(key, found);
-        }
-        return hashes;
+      const find = (hash: string): RouteTable | undefined => {
+        const table = held.get(hash) ?? tables.get(hash);
+        if (table !== undefined) held.set(hash, table);
+        return table;
       };
-      const stopWaiting = () => {
-        for (const key of waitsFor) {
-          const entry = pending.get(key);
-          if (entry?.waiting.delete(self)) forgetIfIdle(key, entry);
-        }
-        waitsFor.clear();
-      };
-      const withTable = (snapshot: SnapshotMessage): SnapshotMessage => {
-        const { table, tableHash } = snapshot;
-        if (table !== null || tableHash?.length !== HASH_BYTES) return snapshot;
-        const key = keyOf(tableHash);
-        return { ...snapshot, table: held.get(key) ?? known.get(key) ?? null };
-      };
-      const self: StreamTables = {
-        ask(registration, mayWait) {
-          const hashes = missing(registration);
-          stopWaiting();
-          const others = mayWait ? [...hashes.keys()].filter((key) => !mayBeAsked(key)) : [];
-          for (const key of others) {
-            waitsFor.add(key);
-            pendingOf(key).waiting.set(self, wake);
-          }
-          if (others.length > 0) return undefined;
-          for (const key of hashes.keys()) {
-            asked.add(key);
-            pendingOf(key).asked.add(self);
-          }
-          return [...hashes.values()];
-        },
-        take(tables) {
-          for (const bytes of tables.slice(0, asked.size)) {
-            bytesLeft -= bytes.length;
-            if (bytesLeft < 0) return;
-            const key = createHash("sha256").update(bytes).digest("base64");
-            const table = asked.has(key) ? (known.get(key) ?? read(bytes)) : undefined;
-            if (table === undefined) continue;
-            held.set(key, table);
-            tell(key, table, bytes.length);
-          }
-        },
-        resolve: (registration) => ({
-          ...registration,
-          enforced: registration.enforced && withTable(registration.enforced),
-          inDoubt: registration.inDoubt.map(withTable),
-        }),
-        close() {
-          stopWaiting();
-          held.clear();
-          for (const key of asked) {
-            const entry = pending.get(key);
-            if (entry?.asked.delete(self) !== true) continue;
-            wakeAll(entry); // one of them is asked now
-            forgetIfIdle(key, entry);
-          }
-          asked.clear();
-        },
-      };
-      const read = (bytes: Uint8Array): RouteTableMessage | undefined => {
+      const claimed = (resource: ResourceMessage): Snapshot | undefined => {
+        if (resource.version > MAX_VERSION) return undefined;
         try {
-          return codec.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+          return claimedRoute(resource, find(textOf(namedTable(resource))));
         } catch {
           return undefined;
         }
+      };
+      const self: StreamTables = {
+        ask(claims, mayWait) {
+          const missing = new Map<string, Uint8Array>();
+          for (const hash of resourcesIn(claims).flatMap((resource) => namedTable(resource) ?? [])) {
+            if (missing.size < MAX_ASKED && find(textOf(hash)) === undefined) missing.set(textOf(hash), hash);
+          }
+          if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
+          for (const hash of missing.keys()) {
+            asked.add(hash);
+            pending.set(hash, (pending.get(hash) ?? new Map()).set(self, clock.monotonicMs()));
+          }
+          return [...missing.values()];
+        },
+        take(sent) {
+          for (const bytes of sent.slice(0, asked.size)) {
+            bytesLeft -= bytes.length;
+            if (bytesLeft < 0) return;
+            const hash = textOf(hashBytes(bytes));
+            const table = asked.has(hash) ? (find(hash) ?? read(bytes)) : undefined;
+            if (table !== undefined) held.set(hash, tables.share(table, hash));
+          }
+        },
+        resolve(claims) {
+          const acknowledged = claims?.acknowledged ? claimed(claims.acknowledged) : undefined;
+          const inDoubt = claims?.inDoubt.map(claimed) ?? [];
+          const version = claims?.version ?? 0;
+          const holdsSomething = Boolean(claims?.acknowledged) || version > 0;
+          return {
+            version: version <= MAX_VERSION ? version : 0,
+            acknowledged,
+            inDoubt: inDoubt.filter((snapshot) => snapshot !== undefined),
+            isUnresolved:
+              claims?.mayHoldMore === true || inDoubt.includes(undefined) || (holdsSomething && acknowledged === undefined),
+          };
+        },
+        close() {
+          held.clear();
+          for (const hash of asked) {
+            const streams = pending.get(hash);
+            if (streams?.delete(self) && streams.size === 0) pending.delete(hash);
+          }
+          asked.clear();
+        },
       };
       return self;
     },
   };
 }
 
-function snapshotsIn({ enforced, inDoubt }: RegistrationMessage): readonly SnapshotMessage[] {
-  return enforced === null ? inDoubt : [enforced, ...inDoubt];
+function read(bytes: Uint8Array): RouteTable | undefined {
+  try {
+    return tableFromBytes(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
-function keyOf(hash: Uint8Array): string {
-  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
+function resourcesIn(claims: RouteClaimsMessage | null): readonly ResourceMessage[] {
+  if (claims === null) return [];
+  return [...(claims.acknowledged === null ? [] : [claims.acknowledged]), ...claims.inDoubt];
+}
+
+function textOf(hash: Uint8Array | undefined): string {
+  return hash === undefined ? "" : Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }

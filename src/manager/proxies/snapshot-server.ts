@@ -1,26 +1,26 @@
 // The gRPC side of the manager: the service, its limits, and the sockets under it. What is said on a stream is proxy-stream.ts'.
 // Invariant: one proxy, however slow, stuck or loud, costs the others nothing: each has a connection, a bounded number of messages
 // and at most one snapshot in it.
-import { Server, type ServiceDefinition } from "@grpc/grpc-js";
+import { Server } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
-import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import { loadMeshContract, MAX_MESSAGE_BYTES, type MeshContract } from "../../wire/load-proto.ts";
-import type { ManagerMessage, RegistrationMessage } from "../../wire/messages.ts";
+import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import type { RegistrationMessage } from "../../wire/messages.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { ServerSecurity } from "../identity/server-security.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
-import { type Admission, type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationLimit } from "./registration-limit.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
-import { createSnapshotEncoder } from "./snapshot-encoder.ts";
+import type { Admission } from "./stream-machine.ts";
 
-export type { Admission, Leadership } from "./proxy-stream.ts";
+export type { Leadership } from "./proxy-stream.ts";
+export type { Admission } from "./stream-machine.ts";
 
 export interface SnapshotServerOptions {
   readonly listen: ListenAddress;
@@ -54,12 +54,13 @@ const CHANNEL_OPTIONS = {
 
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
+/** The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large, before the caller is known. */
+const SERVICE = { Connect: CONNECT, Certify: { ...CERTIFY, requestStream: true } };
+
 export function createSnapshotServer(options: SnapshotServerOptions): SnapshotServer {
   const { registry, clock, security, listen } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
   const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
-  const contract = loadMeshContract();
-  const { service, serialize } = meshService(contract);
   const identify: Identify | undefined =
     security &&
     (async (metadata, peer) => {
@@ -70,14 +71,13 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
     });
   const deps = {
     ...options,
-    encoder: createSnapshotEncoder(serialize),
     registrations: createRegistrationLimit(clock),
-    tables: createRegistrationTables({ codec: contract.routeTable, clock }),
+    tables: createRegistrationTables({ clock, tables: registry.tables }),
     cut: listener.cut,
     ...(identify && { identify }),
   };
   const certifying = security && identify && { ...security, identify, calls: createRegistrationLimit(clock), clock };
-  grpc.addService(service, {
+  grpc.addService(SERVICE, {
     Connect: (stream: MeshStream) => serveProxyStream(stream, deps),
     Certify: (...call: CertifyCall) => serveCertify(call, certifying),
   });
@@ -99,24 +99,4 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
 
 function tlsOf({ identity, rejections }: ServerSecurity) {
   return { identity, onRefused: (address: string, why: string) => rejections.reject("handshake", address, why) };
-}
-
-/** The contract's service, but for what is encoded already. */
-function meshService({ service }: MeshContract): {
-  service: ServiceDefinition;
-  serialize: (message: ManagerMessage) => Buffer;
-} {
-  const { Connect: connect, Certify: certify } = service;
-  if (connect === undefined || certify === undefined)
-    throw new MeshError("PROTO_INVALID", "serving proxies: the service lacks a method");
-  const serialize = (message: ManagerMessage): Buffer => connect.responseSerialize(message);
-  const responseSerialize = (message: ManagerMessage | Buffer) => (Buffer.isBuffer(message) ? message : serialize(message));
-  return {
-    service: {
-      Connect: { ...connect, responseSerialize },
-      // The same bytes on the wire; but gRPC then reads nothing, however large, before it is known who asks.
-      Certify: { ...certify, requestStream: true },
-    },
-    serialize,
-  };
 }

@@ -12,8 +12,11 @@ const showing: RouteTable = { ...nothing, retained: [{ namespaces: new Set(["los
 const POD = appPod("a", "", { namespace: "ops" });
 
 const needs = (acknowledged: RouteTable | undefined, next: RouteTable, { evicted = "", desired = next } = {}) => {
-  const enforced = acknowledged === undefined ? undefined : snapshot(acknowledged);
-  const facts = { connected: true, leader: false, enforced } as ProxyFacts;
+  const facts = {
+    connected: true,
+    leader: false,
+    acknowledged: acknowledged === undefined ? undefined : snapshot(acknowledged),
+  } as ProxyFacts;
   const plan = { rulesFor: () => snapshot(next), desired };
   return restartPods({ pods: [POD], factsOf: () => facts, plan, isEvicted: (uid) => uid === evicted }).map(needsRestart);
 };

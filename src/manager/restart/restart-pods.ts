@@ -34,7 +34,10 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
       // What an undone edit is about to take back is still acknowledged, and no reason any more; nor is what waits behind a fence.
-      shows: showsSomething(known?.enforced?.table) && showsSomething(plan.rulesFor(pod).table) && isLostTo(pod, known?.enforced),
+      shows:
+        showsSomething(known?.acknowledged?.table) &&
+        showsSomething(plan.rulesFor(pod).table) &&
+        isLostTo(pod, known?.acknowledged),
     };
   });
 }

@@ -19,7 +19,7 @@ const showing: RouteTable = {
 };
 
 const pod = (name: string, more: Partial<AppPod> = {}) => appPod(name, "", { namespace: "ops", ...more });
-const known = (routes: RouteTable, leader = false) => proxyFacts({ enforced: snapshot(routes), leader });
+const known = (routes: RouteTable, leader = false) => proxyFacts({ acknowledged: snapshot(routes), leader });
 
 /** A restarter of three pods of which "a" leads, against an API server that a test scripts. */
 function setUp({ settleMs = 0 } = {}) {

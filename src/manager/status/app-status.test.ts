@@ -27,7 +27,7 @@ const plan: AppPlan = {
 };
 const wait = { namespaces: ["pilot"], pod: "a", subset: "", to: ["canary"] };
 const proxy = (digest: string, more: Partial<ProxyFacts> = {}) =>
-  proxyFacts({ enforced: { ...snapshot(desired), digest }, ...more });
+  proxyFacts({ acknowledged: { ...snapshot(desired), digest }, ...more });
 
 function status(more: Partial<StatusFacts> = {}, proxies: Record<string, ProxyFacts> = {}) {
   const all: Record<string, ProxyFacts> = {
@@ -90,7 +90,7 @@ describe("appStatus", () => {
   });
   it("is not ready while a proxy is behind or away, whatever moves", () => {
     const moving = { ...plan, waits: [{ ...wait, cause: "holds" as const }] };
-    expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { enforced: undefined }) }), "Ready")).toMatchObject({
+    expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { acknowledged: undefined }) }), "Ready")).toMatchObject({
       status: "False",
       message: expect.stringContaining("pod c is behind"),
     });

@@ -85,7 +85,7 @@ function conflictingOf(facts: StatusFacts): number {
   const held = new Set<string>();
   const seen = new Set<string>();
   for (const pod of meshedPods(facts)) {
-    const enforced = proxyOf(facts, pod)?.enforced;
+    const enforced = proxyOf(facts, pod)?.acknowledged;
     if (enforced === undefined || enforced.subset === DEFAULT_SUBSET || seen.has(enforced.digest)) continue;
     seen.add(enforced.digest);
     const holders = createHolders(enforced.table);

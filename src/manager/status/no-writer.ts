@@ -69,7 +69,7 @@ function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTabl
   const holders = createHolders(table);
   let most = 0;
   for (const pod of pods) {
-    const enforced = proxyOf(facts, pod)?.enforced;
+    const enforced = proxyOf(facts, pod)?.acknowledged;
     if (enforced === undefined || enforced.subset !== pod.subset || seen.has(enforced.table)) continue;
     seen.add(enforced.table);
     let count = 0;

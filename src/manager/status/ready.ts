@@ -91,7 +91,7 @@ function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | un
 function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   const late = servingPods(facts).filter((pod) => {
     const known = proxyOf(facts, pod);
-    return !isSynced(facts, pod) && !(known?.connected && known.enforced !== undefined && known.outstanding !== undefined);
+    return !isSynced(facts, pod) && !(known?.connected && known.acknowledged !== undefined && known.outstanding !== undefined);
   });
   const [first] = late;
   if (first === undefined) return undefined;

@@ -1,10 +1,10 @@
 // Makes keys (ECDSA P-256), and asks a replica of the manager for a certificate for one: a call on a connection of its own, every few
 // days. Invariants: a private key never leaves the process, and the call ends within a bound. mesh-certificate.ts calls it.
 import { createPrivateKey, generateKeyPair, type KeyObject } from "node:crypto";
-import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { CertificateReplyMessage, CertificateRequestMessage } from "../../wire/messages.ts";
+import { CERTIFY } from "../../wire/load-proto.ts";
+import type { CertificateReplyMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "./manager-access.ts";
 import { openManagerChannel } from "./manager-channel.ts";
 
@@ -19,7 +19,6 @@ export interface CertifyDeps {
   /** host:port of the manager's service. */
   readonly manager: string;
   readonly access: ManagerAccess;
-  readonly service: ServiceDefinition;
   readonly clock: Clock;
   /** Default: gRPC. */
   readonly connect?: typeof openManagerChannel;
@@ -28,9 +27,7 @@ export interface CertifyDeps {
 /** Long enough for the manager to ask the API server about the token. */
 const PATIENCE_MS = 10_000;
 
-export function createCertify({ manager, access, service, clock, connect = openManagerChannel }: CertifyDeps): Certify {
-  const method = service.Certify;
-  if (method === undefined) throw new MeshError("PROTO_INVALID", "asking for a certificate: the service has no method Certify");
+export function createCertify({ manager, access, clock, connect = openManagerChannel }: CertifyDeps): Certify {
   return async (publicKey, signal) => {
     const pass = await access.pass();
     const channel = connect(manager, pass);
@@ -41,10 +38,10 @@ export function createCertify({ manager, access, service, clock, connect = openM
     );
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
-    const call = channel.makeUnaryRequest<CertificateRequestMessage, CertificateReplyMessage>(
-      method.path,
-      (message) => method.requestSerialize(message),
-      (bytes) => method.responseDeserialize(bytes) as CertificateReplyMessage,
+    const call = channel.makeUnaryRequest(
+      CERTIFY.path,
+      CERTIFY.requestSerialize,
+      CERTIFY.responseDeserialize,
       { publicKey },
       pass.metadata,
       (error, reply) => {

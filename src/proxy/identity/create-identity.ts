@@ -1,6 +1,5 @@
 // Chooses the proxy's identity by its settings: how it trusts the manager and proves itself, and which certificate it serves with.
 // app.ts calls it.
-import type { ServiceDefinition } from "@grpc/grpc-js";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
@@ -25,7 +24,6 @@ export interface IdentityConfig {
 
 export interface IdentityDeps {
   readonly config: IdentityConfig;
-  readonly service: ServiceDefinition;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly random: Random;

@@ -7,20 +7,20 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
-import { loadMeshContract, type MeshContract } from "../../wire/load-proto.ts";
 import type { PodRef } from "../../wire/messages.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { createCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { greetingOf } from "./registration.ts";
-import { createReporter } from "./reporter.ts";
+import { createReporter, type Reporter } from "./reporter.ts";
+import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
 import { createSnapshotIntake } from "./snapshot-intake.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
-import { createTableBytes } from "./table-bytes.ts";
 
 export interface SessionConfig {
   /** host:port of the manager's gRPC service. */
@@ -41,8 +41,6 @@ export interface SessionDeps {
   readonly registry: Registry;
   /** How to trust the manager and prove who we are; default plain text, for the loopback only. */
   readonly access?: ManagerAccess;
-  /** Default: loaded. */
-  readonly contract?: MeshContract;
   readonly proxyVersion?: string;
   readonly backoff?: BackoffOptions;
 }
@@ -70,28 +68,30 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     unstored: metrics.promiseUnstored,
   });
   const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
-  const { service, routeTable } = deps.contract ?? loadMeshContract();
-  const tableBytes = createTableBytes(routeTable);
+  const handlers: ResourceHandlers = { [ROUTE.name]: intake };
+  const facts = { pod, proxyVersion: deps.proxyVersion ?? "", capabilities: capabilitiesOf(handlers) };
   const client = createMeshClient({
     manager: config.manager,
     access: deps.access ?? createPlainAccess(),
-    service,
-    intake,
+    handlers,
     async registration() {
       const stream = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
-      const proxyVersion = deps.proxyVersion ?? "";
-      return greetingOf({ pod, proxyVersion, stream, epoch: streams.epoch, version, held: intake.held }, tableBytes);
+      return greetingOf({ ...facts, stream, epoch: streams.epoch, version, claims: intake.claims });
     },
     promise: streams.promise,
+    reports: () => reporter.all,
     metrics,
     clock,
     random,
     log,
     ...(deps.backoff === undefined ? {} : { backoff: deps.backoff }),
   });
-  const reporter = createReporter(clock, client.report);
-  enforcer.onBacklogChange(() => reporter.tell({ held: enforcer.heldNamespaces, drainingWrites: enforcer.drainingWrites }));
+  const reporter: Reporter = createReporter(clock, client.report);
+  enforcer.onBacklogChange(() => {
+    const { heldNamespaces, drainingWrites } = enforcer;
+    reporter.tell("backlog", { heldNamespaces, drainingWrites });
+  });
   let running: Promise<void> = Promise.resolve();
   const connect = async () => {
     if (enforcer.current !== undefined) await streams.outlastOlderLeaders(stopping.signal);
@@ -113,9 +113,9 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     beginHold: enforcer.beginHold,
     setLeader(value) {
       metrics.leader.set(value ? 1 : 0);
-      reporter.tell({ leader: value });
+      reporter.tell("leader", value);
     },
-    setLockAccess: (lock) => reporter.tell({ lock }),
+    setLockAccess: (access) => reporter.tell("lock", access),
     get lockBefore() {
       return lock.before;
     },

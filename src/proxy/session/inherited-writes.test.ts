@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { routes } from "../../../test/support/test-routes.ts";
+import { wholeUpdate } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { INHERITED_WRITES_MS } from "./inherited-writes.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
@@ -36,9 +36,9 @@ async function start({ endedCleanly = false, hasStored = true, hasPromised = fal
     signal: stop.signal,
   });
   await intake.restore(endedCleanly, hasPromised);
-  const answers = { ack: (nonce: number) => void acks.push(nonce), nack: () => undefined };
   const take = async (snapshot: Snapshot, nonce: number) => {
-    intake.take(snapshotToWire(snapshot, nonce), answers);
+    const ignore = () => undefined;
+    intake.take(wholeUpdate(snapshot, nonce), { ack: () => void acks.push(nonce), nack: ignore, needsWhole: ignore });
     await clock.flush();
   };
   return { clock, enforcer, intake, saved, acks, stop, take };
@@ -59,11 +59,11 @@ describe("after a process that did not end cleanly", () => {
     const { clock, intake, saved, take } = await start();
     await take(loss, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);
-    expect(intake.held.acknowledged).toEqual(stored);
-    expect(intake.held.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
+    expect(intake.claims.acknowledged).toEqual(stored);
+    expect(intake.claims.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
     expect(saved).toEqual([]);
     await clock.advance(1);
-    expect([intake.held.acknowledged?.digest, intake.held.inDoubt]).toEqual(["digest-2", []]);
+    expect([intake.claims.acknowledged?.digest, intake.claims.inDoubt]).toEqual(["digest-2", []]);
   });
 
   it("what was stored is not acknowledged sooner: more than that may have been let through, which an ACK would deny", async () => {
@@ -71,15 +71,15 @@ describe("after a process that did not end cleanly", () => {
       const { clock, acks, intake, take } = await start();
       await take(next, 1);
       await clock.advance(INHERITED_WRITES_MS - 1);
-      expect([acks, intake.held.mayHoldMore]).toEqual([[], true]);
+      expect([acks, intake.claims.mayHoldMore]).toEqual([[], true]);
       await clock.advance(1);
-      expect([acks, intake.held.mayHoldMore]).toEqual([[1], false]);
+      expect([acks, intake.claims.mayHoldMore]).toEqual([[1], false]);
     }
   });
 
   it("a process that finds nothing stored waits as well, if one before it has followed a leader", async () => {
     const { clock, acks, intake, take } = await start({ hasStored: false, hasPromised: true });
-    expect(intake.held).toEqual({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
+    expect(intake.claims).toEqual({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
     await take(stored, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);
     expect(acks).toEqual([]);

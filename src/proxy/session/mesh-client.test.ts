@@ -5,7 +5,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import type { RegistrationMessage, SnapshotMessage } from "../../wire/messages.ts";
+import type { ProxyMessage, RegistrationMessage, UpdateMessage } from "../../wire/messages.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { KEEPALIVE, type ManagerChannel } from "../identity/manager-channel.ts";
 import { createMeshClient } from "./mesh-client.ts";
@@ -30,11 +30,11 @@ type Place =
 
 const registration: RegistrationMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
-  version: 0,
-  digest: "",
-  proxyVersion: "",
-  enforced: null,
-  inDoubt: [],
+  proxyVersion: "1.2.3",
+  capabilities: ["type:route"],
+  stream: 1,
+  epoch: 0,
+  route: null,
 };
 
 interface FakeChannel {
@@ -49,6 +49,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   const tries: string[] = [];
   /** Versions of the snapshots that came in. */
   const taken: number[] = [];
+  const sent: ProxyMessage[] = [];
   const said = { registration, canPromise: true };
   /** How the manager is trusted; an error if a file of the identity is missing. */
   const identity: { access: ManagerAccess } = { access: createPlainAccess() };
@@ -66,7 +67,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     const { endpoint, at } = options.channel as unknown as FakeChannel;
     tries.push(endpoint);
     const { promise: ended, resolve } = Promise.withResolvers<Error | undefined>();
-    const stream: MeshStream = { send: () => undefined, close: resolve, ended };
+    const stream: MeshStream = { send: (message) => void sent.push(message), close: resolve, ended };
     const place = at();
     const entry = { options, stream, isServed: place === "leads" };
     open.push(entry);
@@ -89,8 +90,8 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   const client = createMeshClient({
     manager: "service",
     access: { pass: () => identity.access.pass() },
-    service: {},
-    intake: { take: ({ version }: SnapshotMessage) => taken.push(version) } as never,
+    handlers: { route: { capabilities: [], take: ({ resource }) => void taken.push(resource?.version ?? 0) } },
+    reports: () => [],
     registration: async () => ({ registration: said.registration, tablesFor: () => [] }),
     promise: async () => said.canPromise,
     metrics: createSessionMetrics(new Registry()),
@@ -109,7 +110,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     }
     return undefined;
   };
-  return { client, identity, clock, tries, taken, said, open, channels, places, stop, servedAfter };
+  return { client, identity, clock, tries, taken, sent, said, open, channels, places, stop, servedAfter };
 }
 
 it("follows a redirect at once", async () => {
@@ -259,7 +260,9 @@ it("comes back ever more slowly to a leader that takes its registration and then
   // Once a stream was of use, all is well again.
   places.service = "leads";
   await clock.advance(20_000);
-  open[0]?.options.onMessage(snapshotOf(1));
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  await clock.flush();
+  open[0]?.options.onMessage(updateOf(1));
   open[0]?.stream.close(new Error("reset"));
   await clock.flush();
   const seen = tries.length;
@@ -267,30 +270,37 @@ it("comes back ever more slowly to a leader that takes its registration and then
   expect(tries.length).toBe(seen + 1);
 });
 
-it("takes no snapshot on a stream on which it has promised nothing, if it has promised something before", async () => {
+it("takes updates only of a replica that has its promise, given on this very stream", async () => {
   const { clock, taken, said, open } = setup({ service: "leads" });
   await clock.advance(2_000);
-  said.registration = { ...registration, epoch: 7 };
-  open[0]?.stream.close(new Error("reset"));
-  await clock.advance(1_000);
-  open[0]?.options.onMessage(snapshotOf(1)); // from a replica that knows no epochs, or has not asked for the promise
+  open[0]?.options.onMessage(updateOf(1)); // the replica has not asked for the promise
   expect(taken).toEqual([]);
-  open[0]?.options.onMessage({ welcome: { epoch: 8 } });
-  open[0]?.options.onMessage(snapshotOf(2));
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  open[0]?.options.onMessage(updateOf(2)); // the promise is not stored yet
   await clock.flush();
-  open[0]?.options.onMessage(snapshotOf(3));
+  open[0]?.options.onMessage(updateOf(3));
+  expect(taken).toEqual([3]);
+  said.canPromise = false;
+  open[0]?.options.onMessage({ welcome: { epoch: 7, wantedTables: [] } });
+  open[0]?.options.onMessage(updateOf(4));
   expect(taken).toEqual([3]);
 });
 
-it("takes snapshots of a manager that knows no epochs, unless it has promised something", async () => {
-  const { clock, taken, said, open } = setup({ service: "leads" });
+it("refuses an update of a type that it does not know, in words", async () => {
+  const { clock, taken, sent, open } = setup({ service: "leads" });
   await clock.flush();
-  open[0]?.options.onMessage(snapshotOf(1));
-  expect(taken).toEqual([1]);
-  said.canPromise = false;
-  open[0]?.options.onMessage({ welcome: { epoch: 8 } });
-  open[0]?.options.onMessage(snapshotOf(2));
-  expect(taken).toEqual([1]);
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
+  await clock.flush();
+  for (const type of ["policy", "toString"]) open[0]?.options.onMessage(updateOf(5, type));
+  expect(sent.slice(1)).toEqual(
+    ["policy", "toString"].map((type) => ({
+      nack: {
+        ...{ type, nonce: 5, version: 5, needsWhole: false },
+        problems: [`resource type "${type}" is not known to this proxy (version 1.2.3)`],
+      },
+    })),
+  );
+  expect(taken).toEqual([]);
 });
 
 it("comes back ever more slowly to a manager that does not believe who it is, up to a minute, and says what it says", async () => {
@@ -338,4 +348,6 @@ it("opens another connection when other CAs are trusted: gRPC makes one that bre
   expect([...channels]).not.toEqual([first]);
 });
 
-const snapshotOf = (version: number) => ({ snapshot: { version } as SnapshotMessage });
+function updateOf(version: number, type = "route"): { readonly update: UpdateMessage } {
+  return { update: { nonce: version, resource: { type, version, digest: "d", body: Buffer.alloc(0) }, baseDigest: "" } };
+}

@@ -1,8 +1,7 @@
-// Keeps a stream to the leading manager replica for ever: connects, registers, hands snapshots to the intake, reports,
+// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers, reports,
 // follows redirects, and comes back after any failure with backoff. Invariants: its failures never touch what is in force; no
 // replica is waited for without end, and a redirect to one that has just failed is not followed: until the next leader is known,
 // replicas name the last one.
-import type { ServiceDefinition } from "@grpc/grpc-js";
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
@@ -17,20 +16,21 @@ import { createChannels } from "./mesh-channels.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import type { Greeting } from "./registration.ts";
+import type { ResourceHandlers } from "./resource-handler.ts";
 import type { ManagerContact } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
-import type { SnapshotIntake } from "./snapshot-intake.ts";
 
 export interface MeshClientDeps {
   /** host:port of the manager's service. */
   readonly manager: string;
   readonly access: ManagerAccess;
-  readonly service: ServiceDefinition;
-  readonly intake: SnapshotIntake;
-  /** What to say first, asked anew for each stream. */
+  readonly handlers: ResourceHandlers;
+  /** What to send first, asked anew for each stream. */
   registration(): Promise<Greeting>;
   /** Promises to follow no leader of a lower epoch, also after a restart; false if it may not be followed. */
   promise(epoch: number): Promise<boolean>;
+  /** What the proxy has reported so far: the last report of each kind, for each stream. */
+  reports(): readonly ReportMessage[];
   readonly metrics: SessionMetrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -43,7 +43,7 @@ export interface MeshClientDeps {
 export interface MeshClient extends ManagerContact {
   /** Runs until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
-  /** Reports what the proxy sees, now if a stream is up, and at the start of every later one. */
+  /** Sends a report if a stream is up. */
   report(report: ReportMessage): void;
 }
 
@@ -70,7 +70,7 @@ const REFUSED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
 interface StreamOutcome extends Outcome {
-  /** It brought routes, or lasted a while. */
+  /** It brought updates, or lasted a while. */
   readonly isOfUse: boolean;
 }
 
@@ -81,7 +81,6 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const trouble = createManagerTrouble(log);
   const backoff = deps.backoff ?? BACKOFF;
   let stream: MeshStream | undefined;
-  let report: ReportMessage | undefined;
   const patience = { reach: PATIENCE.reach.ms, answer: PATIENCE.answer.ms };
 
   // By itself, so that nothing here keeps the tables of a registration as long as its stream lasts.
@@ -98,7 +97,6 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     const opened = open({
       channel: channels.to(endpoint, pass),
       metadata: pass.metadata,
-      service: deps.service,
       registration: { registration },
       onReachable() {
         deadline.cancel();
@@ -122,18 +120,18 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     };
     let deadline = clock.after(patience.reach, () => giveUp("reach"));
     stream = opened;
-    if (report !== undefined) opened.send({ report });
+    for (const report of deps.reports()) opened.send({ report });
     const stop = () => opened.close();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     try {
       const error = await opened.ended;
-      const { redirect, hasBroughtRoutes } = dialog;
+      const { redirect, hasBroughtUpdates } = dialog;
       const servedMs = connectedMs === undefined ? -1 : clock.monotonicMs() - connectedMs;
       // A replica that turns a proxy away does so at once.
       const served = servedMs >= (redirect === undefined ? 0 : SERVED_MS);
       channels.release(endpoint, isReached && !served && !isMeshError(error, "MANAGER_SILENT"));
-      return { error, redirect, served, isOfUse: hasBroughtRoutes || (served && servedMs >= SERVED_MS) };
+      return { error, redirect, served, isOfUse: hasBroughtUpdates || (served && servedMs >= SERVED_MS) };
     } finally {
       deadline.cancel();
       signal.removeEventListener("abort", stop);
@@ -172,10 +170,7 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     get trouble() {
       return trouble.trouble;
     },
-    report(news) {
-      report = news;
-      stream?.send({ report });
-    },
+    report: (report) => stream?.send({ report }),
     async run(signal) {
       const finder = createLeaderFinder(deps.manager, clock);
       while (!signal.aborted) {

@@ -1,69 +1,70 @@
-// What is said on one stream after the registration: routes go to the intake, a leader that asks for the promise gets it, and a replica that
-// does not lead names another. Invariant: a proxy that has promised anything, on this stream or before, takes routes only from a
-// replica to which it has given its promise on this very stream. One for each stream; made by mesh-client.
+// What is said on one stream after the registration: the leader gets its promise, updates go to the handlers of their types, and a replica that
+// does not lead names another. Invariant: the proxy takes updates only from a replica to which it has given its promise on this very stream.
+// Made by mesh-client for each stream.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { ManagerMessage, WelcomeMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../../wire/messages.ts";
 import type { MeshStream } from "./mesh-stream.ts";
 import type { Greeting } from "./registration.ts";
-import type { DeltaAnswers, SnapshotIntake } from "./snapshot-intake.ts";
+import type { Answers, ResourceHandlers } from "./resource-handler.ts";
 
 export interface MeshDialogDeps {
   readonly endpoint: string;
-  /** What was said first. */
+  /** What was sent first. */
   readonly greeting: Greeting;
   /** Promises to follow no leader of a lower epoch; false if this one may not be followed. */
   promise(epoch: number): Promise<boolean>;
-  readonly intake: Pick<SnapshotIntake, "take" | "takeDelta">;
+  readonly handlers: ResourceHandlers;
   readonly log: Logger;
 }
 
 export interface MeshDialog {
   take(message: ManagerMessage, stream: MeshStream): void;
-  /** Who leads, as the replica says. */
+  /** The leader, if the replica named one. */
   readonly redirect: string | undefined;
-  /** Routes came, so that the stream was good for something. */
-  readonly hasBroughtRoutes: boolean;
+  /** Updates came, so that the stream was of use. */
+  readonly hasBroughtUpdates: boolean;
 }
 
-export function createMeshDialog({ endpoint, greeting, promise, intake, log }: MeshDialogDeps): MeshDialog {
-  /** The highest epoch that the registration says is promised; 0 if none. */
-  const promised = greeting.registration.epoch ?? 0;
+export function createMeshDialog({ endpoint, greeting, promise, handlers, log }: MeshDialogDeps): MeshDialog {
   /** Forgotten once it has been asked: a stream lasts for days, and the tables of its registration are large. */
-  let toldAtFirst: Pick<Greeting, "tablesFor"> | undefined = greeting;
-  // A manager from before there were epochs asks for no promise; it is followed by whoever has given none.
-  let isFollowing = promised === 0;
+  let named: Pick<Greeting, "tablesFor"> | undefined = greeting;
+  const { proxyVersion } = greeting.registration;
+  let isFollowing = false;
   let hasWarned = false;
   let redirect: string | undefined;
-  let hasBroughtRoutes = false;
+  let hasBroughtUpdates = false;
 
-  const follow = async ({ epoch, wantedTables = [] }: WelcomeMessage, stream: MeshStream) => {
+  const follow = async ({ epoch, wantedTables }: WelcomeMessage, stream: MeshStream) => {
     isFollowing = false;
     if (await promise(epoch)) {
       isFollowing = true;
-      const tables = toldAtFirst?.tablesFor(wantedTables) ?? [];
-      toldAtFirst = undefined;
+      const tables = named?.tablesFor(wantedTables) ?? [];
+      named = undefined;
       stream.send({ promise: { epoch, tables } });
     } else {
       stream.close(new MeshError("PROMISE_REFUSED", `following ${endpoint}: a leader after epoch ${epoch} was followed already`));
     }
   };
-  const mayTakeRoutes = (): boolean => {
-    if (!isFollowing && !hasWarned)
-      log.warn({ endpoint, promised }, "routes ignored: they come from a replica to which nothing is promised");
-    hasWarned ||= !isFollowing;
-    hasBroughtRoutes ||= isFollowing;
-    return isFollowing;
+  const update = (message: UpdateMessage, stream: MeshStream) => {
+    if (!isFollowing) {
+      if (!hasWarned) log.warn({ endpoint }, "updates ignored: this replica has no promise of this proxy");
+      hasWarned = true;
+      return;
+    }
+    hasBroughtUpdates = true;
+    const type = message.resource?.type ?? "";
+    const answers = answersTo(message, stream);
+    const handler = Object.hasOwn(handlers, type) ? handlers[type] : undefined;
+    if (handler !== undefined) return handler.take(message, answers);
+    log.warn({ endpoint, type }, "resource of an unknown type refused");
+    answers.nack([`resource type ${JSON.stringify(type)} is not known to this proxy (version ${proxyVersion})`]);
   };
   return {
     take(message, stream) {
-      if ("snapshot" in message && message.snapshot) {
-        if (mayTakeRoutes()) intake.take(message.snapshot, answersOn(stream));
-      } else if ("delta" in message && message.delta) {
-        if (mayTakeRoutes()) intake.takeDelta(message.delta, answersOn(stream));
-      } else if ("welcome" in message && message.welcome) {
-        void follow(message.welcome, stream);
-      } else if ("redirect" in message && message.redirect) {
+      if ("update" in message && message.update) update(message.update, stream);
+      else if ("welcome" in message && message.welcome) void follow(message.welcome, stream);
+      else if ("redirect" in message && message.redirect) {
         redirect = message.redirect.endpoint || undefined; // "": the replica knows no leader
         stream.close();
       }
@@ -71,16 +72,18 @@ export function createMeshDialog({ endpoint, greeting, promise, intake, log }: M
     get redirect() {
       return redirect;
     },
-    get hasBroughtRoutes() {
-      return hasBroughtRoutes;
+    get hasBroughtUpdates() {
+      return hasBroughtUpdates;
     },
   };
 }
 
-function answersOn(stream: MeshStream): DeltaAnswers {
+/** How a handler answers an update on the stream that it came on. */
+export function answersTo({ nonce, resource }: UpdateMessage, stream: Pick<MeshStream, "send">): Answers {
+  const head = { type: resource?.type ?? "", nonce, version: resource?.version ?? 0 };
   return {
-    ack: (nonce, version) => stream.send({ ack: { nonce, version } }),
-    nack: (nonce, version, problems) => stream.send({ nack: { nonce, version, problems } }),
-    needsSnapshot: (nonce, version) => stream.send({ nack: { nonce, version, problems: [], needsSnapshot: true } }),
+    ack: () => stream.send({ ack: head }),
+    nack: (problems) => stream.send({ nack: { ...head, problems, needsWhole: false } }),
+    needsWhole: () => stream.send({ nack: { ...head, problems: [], needsWhole: true } }),
   };
 }

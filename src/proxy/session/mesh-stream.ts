@@ -1,7 +1,7 @@
 // One gRPC stream to one manager replica, from Registration to its end. It knows the protocol's messages and nothing of what is
 // done with them. Invariant: after `ended` nothing is sent or received any more. Called by mesh-client.
-import type { ClientDuplexStream, Metadata, ServiceDefinition } from "@grpc/grpc-js";
-import { MeshError } from "../../base/errors.ts";
+import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
+import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";
 
@@ -18,8 +18,9 @@ export interface MeshStreamOptions {
   readonly channel: ManagerChannel;
   /** Says who we are. */
   readonly metadata: Metadata;
-  readonly service: ServiceDefinition;
   readonly registration: ProxyMessage;
+  /** Default: the contract's. */
+  readonly method?: typeof CONNECT;
   /** A living process is at the other end: it has answered the handshake. A stopped one's kernel accepts connections still. */
   onReachable(): void;
   /** The manager has taken the registration. */
@@ -28,13 +29,11 @@ export interface MeshStreamOptions {
 }
 
 export function openMeshStream(options: MeshStreamOptions): MeshStream {
-  const method = options.service.Connect;
-  if (method === undefined) throw new MeshError("PROTO_INVALID", "opening mesh stream: the service has no method Connect");
-  const { channel } = options;
+  const { channel, method = CONNECT } = options;
   const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = channel.makeBidiStreamRequest(
     method.path,
-    (message: ProxyMessage) => method.requestSerialize(message),
-    (bytes: Buffer) => method.responseDeserialize(bytes) as ManagerMessage,
+    method.requestSerialize,
+    method.responseDeserialize,
     options.metadata,
   );
   let over = false;

@@ -1,38 +1,34 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
+import { CAPABILITIES } from "../../../test/support/updates.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { loadMeshContract } from "../../wire/load-proto.ts";
-import type { SnapshotMessage } from "../../wire/messages.ts";
-import { snapshotFromWire } from "../../wire/snapshot-codec.ts";
+import type { ResourceMessage } from "../../wire/messages.ts";
+import { claimedRoute, namedTable } from "../../wire/route-type.ts";
+import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
 import { greetingOf } from "./registration.ts";
-import { type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
-import { createTableBytes } from "./table-bytes.ts";
+import { type Claims, MAX_IN_DOUBT } from "./snapshot-intake.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });
+const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && namedTable(route)) ?? []).toString("hex");
 
-const { routeTable } = loadMeshContract();
-const bytes = createTableBytes(routeTable);
-const greet = (held: Held) =>
-  greetingOf({ pod: { namespace: "shop", name: "shop-0", uid: "" }, proxyVersion: "", version: 9, held }, bytes);
+const greet = (claims: Claims) => {
+  const pod = { namespace: "shop", name: "shop-0", uid: "" };
+  const { registration, tablesFor } = greetingOf({
+    ...{ pod, proxyVersion: "", capabilities: CAPABILITIES, stream: 1, epoch: 0, version: 9, claims },
+  });
+  const { acknowledged, inDoubt, mayHoldMore } = registration.route ?? { acknowledged: null, inDoubt: [], mayHoldMore: true };
+  return { registration, tablesFor, mayHoldMore, named: [...(acknowledged === null ? [] : [acknowledged]), ...inDoubt] };
+};
 
-/** Versions of what a manager that is told all tables takes for held, the acknowledged first; "anything" for what it cannot read. */
-function toldOf(held: Held): (number | "anything")[] {
-  const { registration, tablesFor } = greet(held);
-  const { enforced, inDoubt } = registration;
-  const hashes = [enforced, ...inDoubt].flatMap((message) => message?.tableHash ?? []);
-  const tables = new Map(tablesFor(hashes).map((encoded) => [hashOf(encoded), routeTable.decode(Buffer.from(encoded))]));
-  const read = (message: SnapshotMessage) => {
-    expect(message.table).toBeNull();
-    const table = tables.get(Buffer.from(message.tableHash ?? []).toString("hex")) ?? null;
-    try {
-      return snapshotFromWire({ ...message, table }).version;
-    } catch {
-      return "anything";
-    }
-  };
-  return [...(enforced === null ? [] : [enforced]), ...inDoubt].map(read);
+/** Versions of what a manager that is sent all tables takes for held, the acknowledged first; "anything" if there may be more. */
+function toldOf(claims: Claims): (number | "anything")[] {
+  const { named, mayHoldMore, tablesFor } = greet(claims);
+  const hashes = named.flatMap((route) => namedTable(route) ?? []);
+  const tables = new Map(tablesFor(hashes).map((encoded) => [hashOf(encoded), tableFromBytes(encoded)]));
+  const versions = named.map((route) => claimedRoute(route, tables.get(hexOf(route))).version);
+  return [...versions, ...(mayHoldMore ? ["anything" as const] : [])];
 }
 
 it("tells what was acknowledged, and what came into force since", () => {
@@ -51,12 +47,12 @@ it("tells many in doubt as the newest and anything, so that a registration stays
 });
 
 it("tells the tables that are asked for, and no others, as bytes of their hashes", () => {
-  const { registration, tablesFor } = greet({ acknowledged: version(1), inDoubt: [version(2), version(3)], mayHoldMore: true });
-  const [, second] = registration.inDoubt;
+  const { named, tablesFor } = greet({ acknowledged: version(1), inDoubt: [version(2), version(3)], mayHoldMore: true });
+  const [, second] = named;
   expect(tablesFor([])).toEqual([]);
   expect(tablesFor([Buffer.alloc(32)])).toEqual([]);
-  const told = tablesFor([second?.tableHash ?? Buffer.alloc(0), Buffer.alloc(32)]);
-  expect(told.map(hashOf)).toEqual([Buffer.from(second?.tableHash ?? []).toString("hex")]);
+  const told = tablesFor([Buffer.from(hexOf(second), "hex"), Buffer.alloc(32)]);
+  expect(told.map(hashOf)).toEqual([hexOf(second)]);
 });
 
 it("names equal tables by one hash, however they number their classes", () => {
@@ -66,14 +62,20 @@ it("names equal tables by one hash, however they number their classes", () => {
   const classes = [second, first, ...others, [0]]; // and one of which no namespace is left
   const two = { ...one, table: { ...one.table, classes, classOf: swapped } };
   expect(one.table.classes).toHaveLength(2);
-  expect(bytes.hashOf(two.table)).toEqual(bytes.hashOf(one.table));
-  expect(bytes.hashOf(version(2).table)).not.toEqual(bytes.hashOf(one.table));
+  expect(tableHash(two.table)).toEqual(tableHash(one.table));
+  expect(tableHash(version(2).table)).not.toEqual(tableHash(one.table));
 });
 
 it("tells equal tables once: a manager reads as many as it has asked for", () => {
   const [acknowledged, other, again, newest] = [routes(1, { blue: ["a"] }), version(2), routes(3, { blue: ["a"] }), version(4)];
-  const { registration, tablesFor } = greet({ acknowledged, inDoubt: [other, again, newest], mayHoldMore: false });
-  const hashes = [registration.enforced, ...registration.inDoubt].map((message) => Buffer.from(message?.tableHash ?? []));
-  expect(hashes.map(String)[0]).toBe(hashes.map(String)[2]);
-  expect(tablesFor(hashes).map(hashOf)).toEqual([...new Set(hashes.map((hash) => hash.toString("hex")))]);
+  const { named, tablesFor } = greet({ acknowledged, inDoubt: [other, again, newest], mayHoldMore: false });
+  const hashes = named.map(hexOf);
+  expect(hashes[0]).toBe(hashes[2]);
+  expect(tablesFor(hashes.map((hash) => Buffer.from(hash, "hex"))).map(hashOf)).toEqual([...new Set(hashes)]);
+});
+
+it("lists what the proxy supports", () => {
+  const { registration } = greet({ acknowledged: undefined, inDoubt: [], mayHoldMore: false });
+  expect(registration).toMatchObject({ capabilities: ["type:route", "route-delta"], stream: 1, epoch: 0 });
+  expect(registration.route).toEqual({ version: 9, acknowledged: null, inDoubt: [], mayHoldMore: false });
 });

@@ -1,22 +1,23 @@
-// What a proxy says first on a stream: who it is and all that it may hold, its tables by hash; and the tables themselves, of which the
-// manager asks for those that it does not know. Pure. Invariant: the manager grants by it, so it never tells less than the proxy may
-// hold; and what is told later is what the registration has named, whatever is held by then. Asked by mesh-client, anew for each stream.
-import type { Snapshot } from "../../route/snapshot.ts";
+// What a proxy sends first on a stream: who it is, what it supports, and every route that it may be enforcing, tables by hash. The Welcome
+// asks for the tables that the manager does not know. Pure. Invariant: the manager grants by it, so it never claims less than the proxy may
+// hold; and the tables are those that the registration has named, whatever the proxy holds by then. Made by mesh-client for each stream.
 import type { RouteTable } from "../../route/table.ts";
-import type { PodRef, RegistrationMessage, SnapshotMessage } from "../../wire/messages.ts";
-import { type Held, MAX_IN_DOUBT } from "./snapshot-intake.ts";
-import type { TableBytes } from "./table-bytes.ts";
+import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
+import { namedRoute } from "../../wire/route-type.ts";
+import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
+import { type Claims, MAX_IN_DOUBT } from "./snapshot-intake.ts";
 
 export interface RegistrationFacts {
   readonly pod: PodRef;
   readonly proxyVersion: string;
-  /** Number of the stream; see stream-ledger.ts. Absent where nobody counts. */
-  readonly stream?: number;
-  /** The highest epoch that it has promised to follow; absent if it promises nothing. */
-  readonly epoch?: number;
+  readonly capabilities: readonly string[];
+  /** Number of the stream; see stream-ledger.ts. */
+  readonly stream: number;
+  /** The highest epoch that the proxy has promised to follow; 0 if none. */
+  readonly epoch: number;
   /** Version of the snapshot in force; 0 if there is none. */
   readonly version: number;
-  readonly held: Held;
+  readonly claims: Claims;
 }
 
 export interface Greeting {
@@ -25,54 +26,28 @@ export interface Greeting {
   tablesFor(hashes: readonly Uint8Array[]): Uint8Array[];
 }
 
-export function greetingOf(facts: RegistrationFacts, bytes: TableBytes): Greeting {
-  const { acknowledged, inDoubt } = facts.held;
-  // Equal ones once: a table can come back under a newer version, and a manager reads no more of them than it has asked for.
+export function greetingOf({ claims, version, ...facts }: RegistrationFacts): Greeting {
+  const { acknowledged, inDoubt, mayHoldMore } = claims;
+  const newest = inDoubt.at(-1);
+  const isMany = inDoubt.length > MAX_IN_DOUBT;
+  const named = isMany && newest !== undefined ? [newest] : inDoubt;
+  // Equal tables once: a table can come back under a newer version, and a manager reads no more tables than it has asked for.
   const byHash = new Map<string, RouteTable>();
-  for (const { table } of [...(acknowledged === undefined ? [] : [acknowledged]), ...inDoubt]) {
-    byHash.set(bytes.hashOf(table).toString("base64"), table);
+  for (const { table } of [...(acknowledged === undefined ? [] : [acknowledged]), ...named]) {
+    byHash.set(tableHash(table).toString("base64"), table);
   }
   const tables = [...byHash.values()];
   return {
-    registration: registrationOf(facts, bytes.hashOf),
+    registration: {
+      ...facts,
+      route: {
+        version,
+        acknowledged: acknowledged === undefined ? null : namedRoute(acknowledged),
+        inDoubt: named.map(namedRoute),
+        mayHoldMore: mayHoldMore || isMany,
+      },
+    },
     tablesFor: (hashes) =>
-      tables.filter((table) => hashes.some((hash) => bytes.hashOf(table).equals(hash))).map((table) => bytes.encode(table)),
+      tables.filter((table) => hashes.some((hash) => tableHash(table).equals(hash))).map((table) => tableToBytes(table)),
   };
 }
-
-function registrationOf(
-  { pod, proxyVersion, stream = 0, epoch, version, held }: RegistrationFacts,
-  hashOf: (table: RouteTable) => Uint8Array,
-): RegistrationMessage {
-  const { acknowledged, inDoubt } = held;
-  const newest = inDoubt.at(-1);
-  const isMany = inDoubt.length > MAX_IN_DOUBT;
-  const told = isMany && newest !== undefined ? [newest] : inDoubt;
-  const named = ({ table, ...rest }: Snapshot): SnapshotMessage => ({ ...rest, nonce: 0, table: null, tableHash: hashOf(table) });
-  return {
-    pod,
-    version,
-    digest: acknowledged?.digest ?? "",
-    proxyVersion,
-    enforced: acknowledged === undefined ? null : named(acknowledged),
-    inDoubt: [...told.map(named), ...(isMany || held.mayHoldMore ? [ANYTHING] : [])],
-    stream,
-    takesDeltas: true,
-    epoch: epoch ?? 0,
-    takesEpochs: epoch !== undefined,
-  };
-}
-
-// No manager can read it. It then takes this proxy to hold everything besides, until it acknowledges something; what is told beside
-// it stays: a pod that said nothing but this would be kept from its own namespaces.
-const ANYTHING: SnapshotMessage = {
-  nonce: 0,
-  version: 0,
-  digest: "",
-  app: null,
-  subset: "",
-  podNamespace: "",
-  lockName: "",
-  table: null,
-  callers: null,
-};

@@ -7,26 +7,29 @@ function setup() {
   const clock = createFakeClock();
   const sent: { readonly atMs: number; readonly report: ReportMessage }[] = [];
   const reporter = createReporter(clock, (report) => sent.push({ atMs: clock.monotonicMs(), report }));
-  return { clock, sent, reporter, held: () => sent.map(({ atMs, report }) => [atMs, report.held]) };
+  const tellHeld = (heldNamespaces: number, drainingWrites = 0) => reporter.tell("backlog", { heldNamespaces, drainingWrites });
+  const held = () => sent.map(({ atMs, report }) => [atMs, "backlog" in report && report.backlog.heldNamespaces]);
+  return { clock, sent, reporter, tellHeld, held };
 }
 
 it("says nothing about what has not changed", async () => {
-  const { clock, sent, reporter } = setup();
-  reporter.tell({ leader: false, held: 0 });
-  reporter.tell({ drainingWrites: 0 });
+  const { clock, sent, reporter, tellHeld } = setup();
+  reporter.tell("leader", false);
+  reporter.tell("lock", null);
+  tellHeld(0);
   await clock.advance(1_000);
   expect(sent).toEqual([]);
 });
 
 it("tells a count's step from and to zero at once, and its other changes once in 200 ms, the last one always", async () => {
-  const { clock, reporter, held } = setup();
-  reporter.tell({ held: 1 });
+  const { clock, tellHeld, held } = setup();
+  tellHeld(1);
   for (let count = 2; count < 50; count++) {
     await clock.advance(10);
-    reporter.tell({ held: count });
+    tellHeld(count);
   }
   await clock.advance(5);
-  reporter.tell({ held: 0 });
+  tellHeld(0);
   await clock.advance(1_000);
   expect(held()).toEqual([
     [0, 1],
@@ -37,37 +40,48 @@ it("tells a count's step from and to zero at once, and its other changes once in
 });
 
 it("does not let a count that flickers flood the manager", async () => {
-  const { clock, sent, reporter } = setup();
+  const { clock, sent, tellHeld } = setup();
   for (let ms = 0; ms < 2_000; ms++) {
-    reporter.tell({ held: ms % 2, drainingWrites: ms % 3 });
+    tellHeld(ms % 2, ms % 3);
     await clock.advance(1);
   }
-  reporter.tell({ held: 7, drainingWrites: 9 });
+  tellHeld(7, 9);
   await clock.advance(400);
   expect(sent.length).toBeLessThan(25);
-  expect(sent.at(-1)?.report).toMatchObject({ held: 7, drainingWrites: 9 });
+  expect(sent.at(-1)?.report).toEqual({ backlog: { heldNamespaces: 7, drainingWrites: 9 } });
 });
 
-it("tells who leads and what the lock may do at once, however much was said just now", async () => {
-  const { clock, sent, reporter } = setup();
+it("tells who leads and what the lock may do at once, however much was said just now: each kind is paced by itself", async () => {
+  const { clock, sent, reporter, tellHeld } = setup();
   const lock = { lockName: "lock", resource: "leases", deniedVerbs: [], reason: "" };
-  reporter.tell({ held: 3 });
-  reporter.tell({ held: 4 });
-  reporter.tell({ leader: true });
-  reporter.tell({ lock });
+  tellHeld(3);
+  tellHeld(4);
+  reporter.tell("leader", true);
+  reporter.tell("lock", lock);
+  reporter.tell("lock", null);
   expect(sent.map(({ report }) => report)).toEqual([
-    { leader: false, lock: null, held: 3, drainingWrites: 0 },
-    { leader: true, lock: null, held: 4, drainingWrites: 0 },
-    { leader: true, lock, held: 4, drainingWrites: 0 },
+    { backlog: { heldNamespaces: 3, drainingWrites: 0 } },
+    { leader: true },
+    { lock },
+    { lock: { lockName: "", resource: "", deniedVerbs: [], reason: "" } },
   ]);
   await clock.advance(1_000);
-  expect(sent).toHaveLength(3);
+  expect(sent.slice(4).map(({ report }) => report)).toEqual([{ backlog: { heldNamespaces: 4, drainingWrites: 0 } }]);
+});
+
+it("keeps the last report of each kind for the next stream", () => {
+  const { reporter, tellHeld } = setup();
+  expect(reporter.all).toEqual([]);
+  reporter.tell("leader", true);
+  reporter.tell("leader", false);
+  tellHeld(2);
+  expect(reporter.all).toEqual([{ leader: false }, { backlog: { heldNamespaces: 2, drainingWrites: 0 } }]);
 });
 
 it("leaves no timer behind", () => {
-  const { clock, reporter } = setup();
-  reporter.tell({ held: 3 });
-  reporter.tell({ held: 4 });
+  const { clock, reporter, tellHeld } = setup();
+  tellHeld(3);
+  tellHeld(4);
   expect(clock.pending).toBe(1);
   reporter.stop();
   expect(clock.pending).toBe(0);

@@ -1,21 +1,75 @@
-// Sends what the proxy sees, coalesced: counts change with every request, and a manager listens to a thousand proxies.
-// Invariants: the last value is always sent; who leads and what the lock may do is sent at once; a count's step from or to zero is
-// sent at once, unless the last such step was; all else at most once in REPORT_EVERY_MS. Called by the session.
+// Reports what the proxy sees to the manager, each kind by itself. Invariants: the last value of a kind is always sent, to each new manager
+// too; equal values are not. Counts change with every request, and a manager listens to a thousand proxies: a kind that is paced is sent at
+// most once in REPORT_EVERY_MS, but its step from or to zero at once, unless the last such step was. Called by the session.
+import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { ReportMessage } from "../../wire/messages.ts";
+import type { BacklogMessage, LockAccessMessage, ReportMessage } from "../../wire/messages.ts";
+
+/** What the proxy reports, by kind. A new kind is a field here and a line in KINDS. */
+export interface Reports {
+  leader: boolean;
+  lock: LockAccessMessage | null;
+  backlog: BacklogMessage;
+}
 
 export interface Reporter {
-  readonly last: ReportMessage;
-  /** Equal values are ignored. */
-  tell(news: Partial<ReportMessage>): void;
+  tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
+  /** The last report of each kind, for a new stream. */
+  readonly all: readonly ReportMessage[];
   stop(): void;
 }
 
 const REPORT_EVERY_MS = 200;
+const NOT_KNOWN: LockAccessMessage = { lockName: "", resource: "", deniedVerbs: [], reason: "" };
+
+interface Kind<T> {
+  readonly initial: T;
+  toWire(value: T): ReportMessage;
+  /** Present if the kind is paced: whether the change is a step that is sent at once. */
+  isStep?(before: T, after: T): boolean;
+}
+
+const KINDS: { readonly [K in keyof Reports]: Kind<Reports[K]> } = {
+  leader: { initial: false, toWire: (leader) => ({ leader }) },
+  lock: { initial: null, toWire: (lock) => ({ lock: lock ?? NOT_KNOWN }) },
+  backlog: {
+    initial: { heldNamespaces: 0, drainingWrites: 0 },
+    toWire: (backlog) => ({ backlog }),
+    isStep: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
+  },
+};
 
 export function createReporter(clock: Clock, send: (report: ReportMessage) => void): Reporter {
-  let report: ReportMessage = { leader: false, lock: null, held: 0, drainingWrites: 0 };
-  let sent = report;
+  const channels = {
+    leader: createChannel(KINDS.leader, clock, send),
+    lock: createChannel(KINDS.lock, clock, send),
+    backlog: createChannel(KINDS.backlog, clock, send),
+  } satisfies { readonly [K in keyof Reports]: Channel<Reports[K]> };
+  const every = Object.values(channels);
+  return {
+    tell(kind, value) {
+      (channels[kind] as Channel<typeof value>).tell(value);
+    },
+    get all() {
+      return every.flatMap(({ last }) => last ?? []);
+    },
+    stop() {
+      for (const channel of every) channel.stop();
+    },
+  };
+}
+
+interface Channel<T> {
+  tell(value: T): void;
+  /** The last report; undefined if there was none. */
+  readonly last: ReportMessage | undefined;
+  stop(): void;
+}
+
+function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, send: (report: ReportMessage) => void): Channel<T> {
+  let value = initial;
+  let sent = initial;
+  let last: ReportMessage | undefined;
   let sentMs = Number.NEGATIVE_INFINITY;
   let steppedMs = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
@@ -23,25 +77,24 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
   const flush = () => {
     timer?.cancel();
     timer = undefined;
-    if (isEqual(report, sent)) return;
-    sent = report;
+    if (isDeepStrictEqual(value, sent)) return;
+    sent = value;
     sentMs = clock.monotonicMs();
-    send(report);
+    last = toWire(value);
+    send(last);
   };
   return {
     get last() {
-      return report;
+      return last;
     },
     tell(news) {
-      report = { ...report, ...news };
-      if (isEqual(report, sent)) return;
+      value = news;
+      if (isDeepStrictEqual(value, sent)) return;
       const nowMs = clock.monotonicMs();
-      const isUrgent = report.leader !== sent.leader || report.lock !== sent.lock;
-      if (isUrgent || nowMs - sentMs >= REPORT_EVERY_MS) {
-        if (isStep(report, sent)) steppedMs = nowMs;
-        flush();
-      } else if (isStep(report, sent) && nowMs - steppedMs >= REPORT_EVERY_MS) {
-        steppedMs = nowMs;
+      const isUrgent = isStep === undefined || nowMs - sentMs >= REPORT_EVERY_MS;
+      const isStepNow = isStep?.(sent, value) === true;
+      if (isUrgent || (isStepNow && nowMs - steppedMs >= REPORT_EVERY_MS)) {
+        if (isStepNow) steppedMs = nowMs;
         flush();
       } else {
         timer ??= clock.after(sentMs + REPORT_EVERY_MS - nowMs, flush);
@@ -51,12 +104,4 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
       timer?.cancel();
     },
   };
-}
-
-function isEqual(a: ReportMessage, b: ReportMessage): boolean {
-  return a.leader === b.leader && a.lock === b.lock && a.held === b.held && a.drainingWrites === b.drainingWrites;
-}
-
-function isStep(a: ReportMessage, b: ReportMessage): boolean {
-  return !a.held !== !b.held || !a.drainingWrites !== !b.drainingWrites;
 }

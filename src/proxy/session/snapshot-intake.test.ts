@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { routes } from "../../../test/support/test-routes.ts";
+import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
-import { snapshotToWire } from "../../wire/snapshot-codec.ts";
-import { diffSnapshots, type SnapshotDelta } from "../../wire/snapshot-delta.ts";
+import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
+import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotIntake } from "./snapshot-intake.ts";
@@ -14,10 +15,11 @@ const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const before = routes(1, { blue: ["a"], rest: NAMES });
 const after = routes(2, { blue: ["a", "b"], rest: NAMES });
 
-function deltaBetween(base: Snapshot, next: Snapshot): SnapshotDelta {
-  const delta = diffSnapshots(base, next);
-  if (delta === undefined) throw new Error("a delta was expected");
-  return delta;
+/** The delta with another content. */
+function spoilt(update: UpdateMessage, more: Partial<RouteDeltaMessage>): UpdateMessage {
+  if (update.resource === null) throw new Error("a resource was expected");
+  const body = ROUTE_DELTA_MESSAGE.encode({ ...ROUTE_DELTA_MESSAGE.decode(update.resource.body), ...more });
+  return { ...update, resource: { ...update.resource, body } };
 }
 
 function setup() {
@@ -38,11 +40,12 @@ function setup() {
   const metrics = createSessionMetrics(new Registry());
   const signal = new AbortController().signal;
   const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log: silentLogger(), signal });
-  const answers = {
-    ack: (nonce: number) => void answered.push(`ack ${nonce}`),
-    nack: (nonce: number, _: number, problems: readonly string[]) => void answered.push(`nack ${nonce} ${problems.join()}`),
-    needsSnapshot: (nonce: number) => void answered.push(`whole ${nonce}`),
-  };
+  const takeUpdate = (update: UpdateMessage) =>
+    intake.take(update, {
+      ack: () => void answered.push(`ack ${update.nonce}`),
+      nack: (problems) => void answered.push(`nack ${update.nonce} ${problems.join()}`),
+      needsWhole: () => void answered.push(`whole ${update.nonce}`),
+    });
   return {
     clock,
     enforcer,
@@ -50,8 +53,10 @@ function setup() {
     saved,
     disk,
     answered,
-    take: (snapshot: Snapshot, nonce: number) => intake.take(snapshotToWire(snapshot, nonce), answers),
-    takeDelta: (delta: SnapshotDelta, nonce: number) => intake.takeDelta({ ...delta, nonce }, answers),
+    takeUpdate,
+    take: (snapshot: Snapshot, nonce: number) => takeUpdate(wholeUpdate(snapshot, nonce)),
+    takeDelta: (nonce: number, more: Partial<RouteDeltaMessage> = {}) =>
+      takeUpdate(spoilt(deltaUpdate(before, after, nonce), more)),
   };
 }
 
@@ -59,24 +64,24 @@ it("puts a delta in force as the snapshot that it leads to, stores the whole, te
   const { clock, enforcer, intake, saved, answered, take, takeDelta } = setup();
   take(before, 1);
   await clock.flush();
-  takeDelta(deltaBetween(before, after), 2);
+  takeDelta(2);
   await clock.flush();
   expect(answered).toEqual(["ack 1", "ack 2"]);
   expect(enforcer.current?.snapshot).toMatchObject({ version: 2, digest: "digest-2", subset: "blue", lockName: "shop-lock" });
   expect(enforcer.current?.view("", "pods").ownershipOf("b")).toBe("own");
   expect(saved.map(({ digest }) => digest)).toEqual(["digest-1", "digest-2"]);
-  expect(saved.at(-1)).toBe(intake.held.acknowledged);
+  expect(saved.at(-1)).toBe(intake.claims.acknowledged);
   expect(saved.at(-1)?.table.classOf.size).toBe(22);
 });
 
 it("asks for the whole, and changes nothing, if the delta's base is not in force, or if there is none", async () => {
   const { clock, enforcer, saved, answered, take, takeDelta } = setup();
-  takeDelta(deltaBetween(before, after), 1);
+  takeDelta(1);
   take(routes(1, { blue: ["a"], rest: NAMES }, { digest: "other" }), 2);
   await clock.flush();
   let changes = 0;
   enforcer.onChange(() => changes++);
-  takeDelta(deltaBetween(before, after), 3);
+  takeDelta(3);
   await clock.flush();
   expect(answered).toEqual(["whole 1", "ack 2", "whole 3"]);
   expect([changes, enforcer.current?.snapshot.digest, saved.length]).toEqual([0, "other", 1]);
@@ -86,8 +91,8 @@ it("asks for the whole if the delta does not fit a base of the same digest", asy
   const { clock, enforcer, answered, take, takeDelta } = setup();
   take(before, 1);
   await clock.flush();
-  takeDelta({ ...deltaBetween(before, after), removed: ["never-there"] }, 2);
-  takeDelta({ ...deltaBetween(before, after), classes: [{ rules: [9], namespaces: ["b"] }] }, 3);
+  takeDelta(2, { removed: ["never-there"] });
+  takeDelta(3, { classes: [{ rules: [9], namespaces: ["b"] }] });
   expect(answered).toEqual(["ack 1", "whole 2", "whole 3"]);
   expect(enforcer.current?.snapshot.version).toBe(1);
 });
@@ -97,19 +102,19 @@ it("takes a delta to what is in force and not yet acknowledged, whose ACK then i
   const done = enforcer.beginWrite("z");
   take(before, 1);
   await clock.flush();
-  takeDelta(deltaBetween(before, after), 2);
+  takeDelta(2);
   await clock.flush();
-  expect([answered, intake.held.inDoubt.map(({ version }) => version)]).toEqual([[], [1, 2]]);
+  expect([answered, intake.claims.inDoubt.map(({ version }) => version)]).toEqual([[], [1, 2]]);
   done();
   await clock.flush();
-  expect([answered, intake.held.inDoubt]).toEqual([["ack 2"], []]);
+  expect([answered, intake.claims.inDoubt]).toEqual([["ack 2"], []]);
 });
 
 it("never goes back to an older version by a delta", async () => {
   const { clock, enforcer, answered, take, takeDelta } = setup();
   take({ ...before, version: 7 }, 1);
   await clock.flush();
-  takeDelta(deltaBetween(before, after), 2);
+  takeDelta(2);
   expect(answered[1]).toMatch(/^nack 2 version: 2 is older than 7/);
   expect(enforcer.current?.snapshot.version).toBe(7);
 });
@@ -171,5 +176,13 @@ it("killed with a gain in force that is not stored yet, the next process tells t
   const next = setup();
   next.saved.push(before);
   await next.intake.restore(false);
-  expect(next.intake.held).toEqual({ acknowledged: before, inDoubt: [], mayHoldMore: true });
+  expect(next.intake.claims).toEqual({ acknowledged: before, inDoubt: [], mayHoldMore: true });
+});
+
+it("refuses a body that is no route, and an update without a resource", () => {
+  const { takeUpdate, answered, enforcer } = setup();
+  takeUpdate(wholeUpdate(before, 1, { body: Buffer.from([0xff, 0xff]) }));
+  takeUpdate({ ...wholeUpdate(before, 2), resource: null });
+  expect(answered).toEqual([expect.stringMatching(/^nack 1 body: /), "nack 2 resource: missing"]);
+  expect(enforcer.current).toBeUndefined();
 });

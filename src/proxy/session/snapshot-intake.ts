@@ -1,43 +1,30 @@
-// What happens to a snapshot that comes from the manager: check, enforce, store, and only then acknowledge. Invariant: an
-// ACK says that the rules are in force, that no write which they refuse is under way, of this process or of the one before, and
-// that a restart cannot bring older rules back. Called by mesh-client for each message; no I/O of its own but the file.
+// The handler of the resource type "route": checks a snapshot, enforces it, stores it, and only then acknowledges it. Invariant: an ACK means
+// that the rules are in force, that no write which they refuse is under way, of this process or of the one before, and that a restart
+// cannot bring older rules back. Called by the dialog with the manager; no I/O of its own but the file.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
-import type { AckMessage, PodRef, SnapshotDeltaMessage, SnapshotMessage } from "../../wire/messages.ts";
-import { SnapshotInvalidError, snapshotFromWire } from "../../wire/snapshot-codec.ts";
-import { applyDelta } from "../../wire/snapshot-delta.ts";
+import type { PodRef, ResourceMessage } from "../../wire/messages.ts";
+import { ResourceInvalidError } from "../../wire/resource-type.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
 import { createInheritedWrites, INHERITED_WRITES_MS, NO_INHERITED_WRITES } from "./inherited-writes.ts";
+import type { Answers, ResourceHandler } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
 
-/** How the intake answers on the stream that a snapshot came on. */
-export interface Answers {
-  ack(nonce: number, version: number): void;
-  nack(nonce: number, version: number, problems: readonly string[]): void;
-}
-
-export interface DeltaAnswers extends Answers {
-  /** Nothing is wrong with the delta, but it cannot be applied here. */
-  needsSnapshot(nonce: number, version: number): void;
-}
-
-export interface SnapshotIntake {
+export interface SnapshotIntake extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
    * @param endedCleanly the process before left no write behind: see clean-end.ts
    * @param hasPromised a process before has followed a leader, so that it may have served though nothing is stored
    */
   restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  take(message: SnapshotMessage, answers: Answers): void;
-  /** As `take`, for the difference to what is in force. What is stored and told is always the whole. */
-  takeDelta(delta: SnapshotDeltaMessage, answers: DeltaAnswers): void;
   /** Stores what is in force once more, since what is stored beside it has changed; nothing if it is not stored yet. */
   storeAgain(): void;
-  readonly held: Held;
+  readonly claims: Claims;
   /** No write of the process before can be carried out any more. */
   readonly isSettled: boolean;
   /** Resolves when nothing is being stored. */
@@ -45,7 +32,7 @@ export interface SnapshotIntake {
 }
 
 /**
- * What this proxy may hold, for its registration. A new manager believes nothing but this, so it must cover every write under way:
+ * What this proxy may still write to, for its registration. A new manager believes nothing but this, so it must cover every write under way:
  *
  * - What is in force refuses new writes in what it lost, but older ones may still run there. So a snapshot is told as held
  *   (`acknowledged`) only from the moment when an ACK could be sent; until then the last such one is, and with it what it lost.
@@ -57,7 +44,7 @@ export interface SnapshotIntake {
  *   the process before may outlive it, and where it was killed also be in what it had gained and not stored yet. Until they are over
  *   nothing is acknowledged, and this process may hold anything besides (`mayHoldMore`).
  */
-export interface Held {
+export interface Claims {
   readonly acknowledged: Snapshot | undefined;
   /** Oldest first; empty if `acknowledged` is in force. With more than MAX_IN_DOUBT it is not known what else there was. */
   readonly inDoubt: readonly Snapshot[];
@@ -84,12 +71,12 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
   let stored: string | undefined;
-  let held: Omit<Held, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
+  let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
   let inherited = NO_INHERITED_WRITES;
 
   const enforce = (snapshot: Snapshot) => {
     const same = enforcer.current?.snapshot.digest === snapshot.digest;
-    if (!same) held = { ...held, inDoubt: [...held.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
+    if (!same) claims = { ...claims, inDoubt: [...claims.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
     if (same) enforcer.relabel(snapshot);
     else enforcer.enforce(snapshot);
     metrics.routeVersion.set(snapshot.version);
@@ -126,31 +113,43 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
     });
   };
 
-  const acknowledge = (message: AckMessage, snapshot: Snapshot, answers: Answers) => {
+  const acknowledge = (snapshot: Snapshot, answers: Answers) => {
     enforcer.whenSettled(async () => {
       await inherited.outlast();
       await store(snapshot);
       // The newest snapshot gets the only ACK that counts; while the file was written another may have come.
       if (enforcer.current?.snapshot !== snapshot || stored !== snapshot.digest) return;
-      held = { acknowledged: snapshot, inDoubt: [] };
-      answers.ack(message.nonce, snapshot.version);
+      claims = { acknowledged: snapshot, inDoubt: [] };
+      answers.ack();
     });
   };
 
-  const accept = (message: AckMessage, read: () => Snapshot, answers: Answers) => {
+  const accept = (version: number, read: () => Snapshot, answers: Answers) => {
     let snapshot: Snapshot;
     try {
       snapshot = checked(read(), deps.pod, enforcer.current?.snapshot);
     } catch (error) {
       const { reason, problems } = rejection(error);
       metrics.snapshotRejected.inc({ reason });
-      log.warn({ err: error, version: message.version }, "route snapshot refused, the last good one stays");
-      answers.nack(message.nonce, message.version, problems);
+      log.warn({ err: error, version }, "route snapshot refused, the last good one stays");
+      answers.nack(problems);
       return;
     }
     // From here on it is in force: a NACK would be a lie.
     enforce(snapshot);
-    acknowledge(message, snapshot, answers);
+    acknowledge(snapshot, answers);
+  };
+  /** Undefined if the delta does not fit what is in force. */
+  const applied = ({ version, digest, body }: ResourceMessage, baseDigest: string): Snapshot | undefined => {
+    const base = enforcer.current?.snapshot;
+    try {
+      if (base?.digest !== baseDigest) throw new MeshError("DELTA_BASE", "delta to a snapshot that is not in force");
+      return ROUTE.delta?.apply(base, body, { version, digest });
+    } catch (error) {
+      metrics.snapshotRejected.inc({ reason: "delta" });
+      log.info({ err: error, version }, "delta not taken, asking for the whole snapshot");
+      return undefined;
+    }
   };
 
   return {
@@ -166,27 +165,20 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
       if (snapshot === undefined) return;
       stored = snapshot.digest;
       enforce(snapshot);
-      held = { acknowledged: snapshot, inDoubt: [] };
+      claims = { acknowledged: snapshot, inDoubt: [] };
     },
-    take: (message, answers) => accept(message, () => snapshotFromWire(message), answers),
-    takeDelta(delta, answers) {
-      const { nonce, version } = delta;
-      const base = enforcer.current?.snapshot;
-      let next: Snapshot;
-      try {
-        if (base?.digest !== delta.baseDigest) throw new MeshError("DELTA_BASE", "delta to a snapshot that is not in force");
-        next = applyDelta(base, delta);
-      } catch (error) {
-        metrics.snapshotRejected.inc({ reason: "delta" });
-        log.info({ err: error, version }, "delta not taken, asking for the whole snapshot");
-        answers.needsSnapshot(nonce, version);
-        return;
-      }
-      accept(delta, () => next, answers);
+    capabilities: ROUTE.delta === undefined ? [] : [ROUTE.delta.capability],
+    take({ resource, baseDigest }, answers) {
+      if (resource === null) return answers.nack(["resource: missing"]);
+      const { version, digest, body } = resource;
+      if (baseDigest === "") return accept(version, () => ROUTE.decode(body, { version, digest }), answers);
+      const next = applied(resource, baseDigest);
+      if (next === undefined) answers.needsWhole();
+      else accept(version, () => next, answers);
     },
     storeAgain,
-    get held() {
-      return { ...held, mayHoldMore: !inherited.isOver };
+    get claims() {
+      return { ...claims, mayHoldMore: !inherited.isOver };
     },
     get isSettled() {
       return inherited.isOver;
@@ -197,7 +189,7 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
 
 function checked(snapshot: Snapshot, pod: PodRef, current: Snapshot | undefined): Snapshot {
   if (snapshot.podNamespace !== pod.namespace) {
-    throw new SnapshotInvalidError([`podNamespace: ${snapshot.podNamespace} is not this pod's namespace ${pod.namespace}`]);
+    throw new ResourceInvalidError([`podNamespace: ${snapshot.podNamespace} is not this pod's namespace ${pod.namespace}`]);
   }
   if (current === undefined || snapshot.version >= current.version) return snapshot;
   // The same rules under an older number are no step back: the number in force stays.
@@ -206,7 +198,7 @@ function checked(snapshot: Snapshot, pod: PodRef, current: Snapshot | undefined)
 }
 
 function rejection(error: unknown): { reason: string; problems: readonly string[] } {
-  if (error instanceof SnapshotInvalidError) return { reason: "invalid", problems: error.problems };
+  if (error instanceof ResourceInvalidError) return { reason: "invalid", problems: error.problems };
   if (isMeshError(error, "SNAPSHOT_STALE")) return { reason: "stale", problems: [error.message] };
   return { reason: "error", problems: [errorMessage(error)] };
 }

@@ -20,6 +20,7 @@ import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
 import { createAdmission } from "../../../src/manager/proxies/admit-proxy.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import { publishRoute } from "../../../src/manager/proxies/publish-route.ts";
 import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/proxies/snapshot-server.ts";
 import { createInformers, type Informers } from "../../../src/runtime/informers.ts";
 import { createStore, type WritableStore } from "../../../src/runtime/store.ts";
@@ -366,8 +367,8 @@ describe("a new certificate authority", () => {
     await Promise.all(asking);
     endLooking();
     expect([...steps]).toEqual(["1 trusted, 1 served", "2 trusted, 1 served", "2 trusted, 2 served"]);
-    registry.publish("shop/p", snapshot(table([], {}), { version: 1, digest: "d" }));
-    await eventually(() => stream.received.some((message) => "snapshot" in message));
+    publishRoute(registry, "shop/p", snapshot(table([], {}), { version: 1, digest: "d" }));
+    await eventually(() => stream.received.some((message) => "update" in message));
     expect(stream.ended).toBeUndefined();
     const text = await metricsRegistry.metrics();
     expect(text).toMatch(/ctrlmesh_certificate_expiry_timestamp_seconds\{name="serving"\} \d+/);

@@ -6,6 +6,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { rulesOf } from "../../../src/manager/plan/snapshots.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import { publishRoute } from "../../../src/manager/proxies/publish-route.ts";
 import {
   type Admission,
   createSnapshotServer,
@@ -13,15 +14,15 @@ import {
   type SnapshotServer,
 } from "../../../src/manager/proxies/snapshot-server.ts";
 import { greetingOf } from "../../../src/proxy/session/registration.ts";
-import { createTableBytes } from "../../../src/proxy/session/table-bytes.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
-import { loadMeshContract } from "../../../src/wire/load-proto.ts";
+import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";
 import type { ManagerMessage } from "../../../src/wire/messages.ts";
-import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
+import { tableHash, tableToBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
 import { openProxy, openStuckProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
+import { CAPABILITIES, routeAck, snapshotIn } from "../../support/updates.ts";
 
 const names = Array.from({ length: 20_000 }, (_, index) => `a-namespace-with-a-name-of-some-length-${index}`);
 function wide(version: number, moved = 0): Snapshot {
@@ -61,14 +62,16 @@ async function start(fake?: FakeClock) {
   });
   await server.start(new AbortController().signal);
 }
-const open = () => {
-  const proxy = openProxy(`127.0.0.1:${server.port}`);
+const publish = (pod: string, wanted: Snapshot) => publishRoute(registry, pod, wanted);
+const open = (isSilent = false) => {
+  const proxy = openProxy(`127.0.0.1:${server.port}`, { isSilent });
   proxies.push(proxy);
   return proxy;
 };
-const openStuck = (name: string) => proxies.push(openStuckProxy(`127.0.0.1:${server.port}`, registrationOf(name)));
-const snapshotsOf = ({ received }: ScriptedProxy) =>
-  received.flatMap((message) => ("snapshot" in message && message.snapshot ? [message.snapshot] : []));
+const openStuck = (name: string) =>
+  proxies.push(openStuckProxy(`127.0.0.1:${server.port}`, registrationOf(name), { promise: { epoch: 3, tables: [] } }));
+const updatesOf = ({ received }: ScriptedProxy) =>
+  received.flatMap((message) => ("update" in message && message.update ? [message.update] : []));
 const kinds = ({ received }: ScriptedProxy) => received.map(({ message }: ManagerMessage) => message);
 
 beforeEach(() => {
@@ -79,30 +82,34 @@ afterEach(async () => {
   await server.stop();
 });
 
-describe("a proxy that knows no epochs", () => {
+describe("a proxy", () => {
   beforeEach(() => start());
-  it("is served at its registration, sent whole snapshots, and acknowledges them", async () => {
+  it("is served once it has promised, sent whole routes, and acknowledges them", async () => {
     const proxy = open();
     proxy.send(registrationOf("p"));
     await eventually(() => proxy.served && registry.facts("shop/p")?.connected === true);
-    registry.publish("shop/p", wide(1));
-    await eventually(() => snapshotsOf(proxy).length === 1);
-    const [sent] = snapshotsOf(proxy);
-    expect(sent).toMatchObject({ version: 1, digest: wide(1).digest });
-    expect(sent?.table?.classes[0]?.namespaces).toHaveLength(names.length);
-    proxy.send({ ack: { nonce: sent?.nonce ?? 0, version: 1 } });
-    await eventually(() => registry.facts("shop/p")?.enforced?.version === 1);
+    publish("shop/p", wide(1));
+    await eventually(() => updatesOf(proxy).length === 1);
+    const [sent] = updatesOf(proxy);
+    expect(sent).toMatchObject({ resource: { type: "route", version: 1, digest: wide(1).digest }, baseDigest: "" });
+    expect(sent && snapshotIn(sent).table.classOf.size).toBe(names.length);
+    proxy.send({ ack: routeAck(sent?.nonce ?? 0, 1) });
+    await eventually(() => registry.facts("shop/p")?.acknowledged?.version === 1);
   });
   it("is sent a delta if it takes them", async () => {
     const proxy = open();
-    proxy.send(registrationOf("p", { takesDeltas: true }));
+    proxy.send(registrationOf("p", { capabilities: CAPABILITIES }));
     await eventually(() => registry.facts("shop/p")?.connected === true);
-    registry.publish("shop/p", wide(1));
-    await eventually(() => snapshotsOf(proxy).length === 1);
-    proxy.send({ ack: { nonce: snapshotsOf(proxy)[0]?.nonce ?? 0, version: 1 } });
-    registry.publish("shop/p", wide(2, 1));
-    await eventually(() => kinds(proxy).includes("delta"));
-    expect(proxy.received.at(-1)).toMatchObject({ delta: { baseDigest: wide(1).digest, classes: [{ namespaces: [names[0]] }] } });
+    publish("shop/p", wide(1));
+    await eventually(() => updatesOf(proxy).length === 1);
+    proxy.send({ ack: routeAck(updatesOf(proxy)[0]?.nonce ?? 0, 1) });
+    publish("shop/p", wide(2, 1));
+    await eventually(() => updatesOf(proxy).length === 2);
+    const sent = updatesOf(proxy).at(-1);
+    expect(sent?.baseDigest).toBe(wide(1).digest);
+    expect(ROUTE_DELTA_MESSAGE.decode(sent?.resource?.body ?? Buffer.alloc(0))).toMatchObject({
+      classes: [{ namespaces: [names[0]] }],
+    });
   });
 });
 
@@ -116,10 +123,10 @@ describe("a long stream", () => {
     proxy.send(registrationOf("p"));
     await eventually(() => registry.facts("shop/p")?.connected === true);
     for (let version = 1; version <= 20; version++) {
-      registry.publish("shop/p", snapshot(table([], {}), { version, digest: `digest-${version}` }));
-      await eventually(() => snapshotsOf(proxy).length === version);
-      proxy.send({ ack: { nonce: version, version } });
-      await eventually(() => registry.facts("shop/p")?.enforced?.version === version);
+      publish("shop/p", snapshot(table([], {}), { version, digest: `digest-${version}` }));
+      await eventually(() => updatesOf(proxy).length === version);
+      proxy.send({ ack: routeAck(version, version) });
+      await eventually(() => registry.facts("shop/p")?.acknowledged?.version === version);
     }
     process.off("warning", onWarning);
     expect(warnings).toEqual([]);
@@ -129,19 +136,19 @@ describe("a long stream", () => {
 describe("epochs", () => {
   beforeEach(() => start());
   it("are promised before a registration counts; a report that came meanwhile is kept", async () => {
-    const proxy = open();
-    proxy.send(registrationOf("p", { takesEpochs: true }));
-    proxy.send({ report: { leader: true, lock: null } });
+    const proxy = open(true);
+    proxy.send(registrationOf("p"));
+    proxy.send({ report: { leader: true } });
     await eventually(() => kinds(proxy).includes("welcome"));
     expect(proxy.received).toEqual([{ message: "welcome", welcome: { epoch: 3, wantedTables: [] } }]);
     expect(registry.facts("shop/p")).toBeUndefined();
-    proxy.send({ promise: { epoch: 3 } });
+    proxy.send({ promise: { epoch: 3, tables: [] } });
     await eventually(() => registry.facts("shop/p")?.connected === true);
     expect(registry.facts("shop/p")?.leader).toBe(true);
   });
   it("keep an older leader from a proxy that has promised to a newer one, and tell it so", async () => {
     const proxy = open();
-    proxy.send(registrationOf("p", { takesEpochs: true, epoch: 4 }));
+    proxy.send(registrationOf("p", { epoch: 4 }));
     await eventually(() => proxy.ended !== undefined);
     expect(proxy.ended).toMatchObject({ code: status.UNAVAILABLE });
     expect([leadership.seen, registry.facts("shop/p")]).toEqual([[4], undefined]);
@@ -151,9 +158,9 @@ describe("epochs", () => {
     proxy.send(registrationOf("p"));
     await eventually(() => registry.facts("shop/p")?.connected === true);
     leadership.epoch = undefined; // what waking up after the lease has run out looks like
-    registry.publish("shop/p", wide(1));
+    publish("shop/p", wide(1));
     await eventually(() => proxy.ended !== undefined);
-    expect([proxy.ended?.code, snapshotsOf(proxy)]).toEqual([status.UNAVAILABLE, []]);
+    expect([proxy.ended?.code, updatesOf(proxy)]).toEqual([status.UNAVAILABLE, []]);
     const other = open();
     other.send(registrationOf("q"));
     await eventually(() => other.ended !== undefined);
@@ -163,11 +170,11 @@ describe("epochs", () => {
     for (const change of [() => (leadership.epoch = 5), () => (admission = { kind: "refuse", message: "the pod is gone" })]) {
       await server.stop();
       await start();
-      const proxy = open();
-      proxy.send(registrationOf("p", { takesEpochs: true }));
+      const proxy = open(true);
+      proxy.send(registrationOf("p"));
       await eventually(() => kinds(proxy).includes("welcome"));
       change();
-      proxy.send({ promise: { epoch: 3 } });
+      proxy.send({ promise: { epoch: 3, tables: [] } });
       await eventually(() => proxy.ended !== undefined);
       expect(registry.facts("shop/p")).toBeUndefined();
     }
@@ -175,17 +182,16 @@ describe("epochs", () => {
 });
 
 describe("tables that registrations name by hash", () => {
-  const tables = createTableBytes(loadMeshContract().routeTable);
   const held = wide(7);
   const greeting = (name: string, snapshots: readonly Snapshot[] = [held]) => {
     const [acknowledged, ...inDoubt] = snapshots;
     const pod = { namespace: "shop", name, uid: "uid-1" };
-    const facts = { pod, proxyVersion: "test", stream: 1, epoch: 2, version: 7 };
-    return greetingOf({ ...facts, held: { acknowledged, inDoubt, mayHoldMore: false } }, tables);
+    const facts = { pod, proxyVersion: "test", capabilities: CAPABILITIES, stream: 1, epoch: 2, version: 7 };
+    return greetingOf({ ...facts, claims: { acknowledged, inDoubt, mayHoldMore: false } });
   };
   const greet = (name: string, snapshots?: readonly Snapshot[]) => {
     const { registration, tablesFor } = greeting(name, snapshots);
-    const proxy = open();
+    const proxy = open(true);
     proxy.send({ registration });
     const welcome = () =>
       proxy.received.flatMap((message) => ("welcome" in message && message.welcome ? [message.welcome] : []))[0];
@@ -197,21 +203,21 @@ describe("tables that registrations name by hash", () => {
     };
   };
 
-  it("are asked of one proxy, and known for all", async () => {
+  it("are asked of two proxies, and known for all", async () => {
     await start();
     const all = Array.from({ length: 20 }, (_, index) => greet(`p${index}`));
     await eventually(() => asked.size === 20 && all.some(({ wanted }) => wanted() !== undefined));
     const welcomed = all.filter(({ wanted }) => wanted() !== undefined);
-    expect(welcomed.map(({ wanted }) => wanted())).toEqual([[tables.hashOf(held.table)]]);
+    expect(welcomed[0]?.wanted()).toEqual([tableHash(held.table)]);
     welcomed[0]?.promise();
     await eventually(() => all.every(({ wanted }) => wanted() !== undefined));
     for (const row of all) if (row !== welcomed[0]) row.promise();
     await eventually(() => all.every(({ facts }) => facts()?.connected));
-    expect(all.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(1);
+    expect(all.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(2);
     const known = all.map(({ facts }) => facts());
-    expect(new Set(known.map((facts) => facts?.enforced?.table)).size).toBe(1);
-    expect(known[5]).toMatchObject({ unresolved: false, inDoubt: [], version: 7, enforced: { digest: held.digest } });
-    expect(known[5]?.enforced?.table.classOf.size).toBe(names.length);
+    expect(new Set(known.map((facts) => facts?.acknowledged?.table)).size).toBe(1);
+    expect(known[5]).toMatchObject({ unresolved: false, inDoubt: [], version: 7, acknowledged: { digest: held.digest } });
+    expect(known[5]?.acknowledged?.table.classOf.size).toBe(names.length);
   });
 
   it("are asked for what is in doubt, too; what does not come is held to be anything, of that proxy alone", async () => {
@@ -221,31 +227,33 @@ describe("tables that registrations name by hash", () => {
     await eventually(() => forgetful.wanted()?.length === 3);
     const honest = greet("honest", snapshots);
     await eventually(() => asked.has("honest"));
-    forgetful.promise([tables.encode(held.table), Buffer.from("no table")]);
-    await eventually(() => honest.wanted()?.length === 2); // one of three is known
+    await eventually(() => honest.wanted()?.length === 3);
+    forgetful.promise([tableToBytes(held.table), Buffer.from("no table")]);
     honest.promise();
     await eventually(() => honest.facts()?.connected === true && forgetful.facts()?.connected === true);
-    expect(forgetful.facts()).toMatchObject({ unresolved: true, enforced: { version: 7 }, inDoubt: [] });
+    expect(forgetful.facts()).toMatchObject({ unresolved: true, acknowledged: { version: 7 }, inDoubt: [] });
     expect(honest.facts()).toMatchObject({ unresolved: false, inDoubt: [{ version: 8 }, { version: 9 }] });
-    expect(honest.facts()?.enforced?.table).toBe(forgetful.facts()?.enforced?.table);
+    expect(honest.facts()?.acknowledged?.table).toBe(forgetful.facts()?.acknowledged?.table);
   });
 
-  it("are asked of others when a proxy does not tell: it delays them for half a second, and is ended", async () => {
+  it("are asked of others when two proxies do not send them: these delay the others for half a second, and are ended", async () => {
     await start(createFakeClock());
-    const silent = greet("silent");
-    await eventually(() => silent.wanted()?.length === 1);
-    const others = ["p", "q"].map((name) => greet(name));
-    await eventually(() => asked.has("p") && asked.has("q"));
+    const silent = ["s1", "s2"].map((name) => greet(name));
+    await eventually(() => silent.every(({ wanted }) => wanted()?.length === 1));
+    const others = ["p", "q", "r"].map((name) => greet(name));
+    await eventually(() => ["p", "q", "r"].every((name) => asked.has(name)));
     await clock?.advance(499);
-    expect(others.map(({ wanted }) => wanted())).toEqual([undefined, undefined]);
-    await clock?.advance(251); // when it looks again
-    await eventually(() => others.filter(({ wanted }) => wanted()?.length === 1).length === 1);
+    expect(others.map(({ wanted }) => wanted())).toEqual([undefined, undefined, undefined]);
+    await clock?.advance(101); // when it looks again
+    await eventually(() => others.filter(({ wanted }) => wanted()?.length === 1).length === 2);
     others.find(({ wanted }) => wanted()?.length === 1)?.promise();
+    await eventually(() => others.some(({ facts }) => facts()?.connected));
+    await clock?.advance(100);
     await eventually(() => others.every(({ wanted }) => wanted() !== undefined));
-    expect(others.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(1);
+    expect(others.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(2);
     await clock?.advance(10_000);
-    await eventually(() => silent.proxy.ended?.code === status.DEADLINE_EXCEEDED);
-    expect(silent.facts()).toBeUndefined();
+    await eventually(() => silent.every(({ proxy }) => proxy.ended?.code === status.DEADLINE_EXCEEDED));
+    expect(silent.map(({ facts }) => facts())).toEqual([undefined, undefined]);
   });
 
   it("are asked of whoever has waited for five seconds, whatever others do", async () => {
@@ -258,14 +266,6 @@ describe("tables that registrations name by hash", () => {
     admission = { kind: "serve" };
     await clock?.advance(300);
     await eventually(() => all.every(({ wanted }) => wanted()?.length === 1));
-  });
-
-  it("that stand in the registration itself, as those of older proxies, are understood", async () => {
-    await start();
-    const proxy = open();
-    proxy.send(registrationOf("old", { version: 7, digest: held.digest, enforced: snapshotToWire(held, 0) }));
-    await eventually(() => registry.facts("shop/old")?.connected === true);
-    expect(registry.facts("shop/old")).toMatchObject({ unresolved: false, enforced: { version: 7 } });
   });
 });
 
@@ -336,7 +336,7 @@ describe("who is turned away", () => {
     admission = { kind: "wait", message: "not listed" };
     const proxy = open();
     proxy.send(registrationOf("p"));
-    proxy.send({ report: { leader: true, lock: null } });
+    proxy.send({ report: { leader: true } });
     await eventually(() => asked.size === 1);
     expect([proxy.ended, registry.facts("shop/p")]).toEqual([undefined, undefined]);
     admission = { kind: "serve" };
@@ -354,7 +354,7 @@ describe("who is turned away", () => {
     quiet.send(registrationOf("quiet"));
     await eventually(() => registry.facts("shop/quiet")?.connected === true);
     await eventually(() => flood.filter(({ ended }) => ended?.code === status.RESOURCE_EXHAUSTED).length >= 25);
-    for (let round = 0; round < 2_000; round++) quiet.send({ report: { leader: false, lock: null } });
+    for (let round = 0; round < 2_000; round++) quiet.send({ report: { leader: false } });
     await eventually(() => quiet.ended?.code === status.RESOURCE_EXHAUSTED);
     expect(registry.facts("shop/quiet")?.connected).toBe(false);
   });
@@ -368,12 +368,12 @@ describe("a proxy that says or reads nothing", () => {
     well.send(registrationOf("well"));
     await eventually(() => registry.facts("shop/stuck")?.connected === true && registry.facts("shop/well")?.connected === true);
     for (let version = 1; version <= 5; version++) {
-      for (const pod of ["shop/stuck", "shop/well"]) registry.publish(pod, wide(version, version));
-      await eventually(() => snapshotsOf(well).length === version);
-      well.send({ ack: { nonce: snapshotsOf(well).at(-1)?.nonce ?? 0, version } });
-      await eventually(() => registry.facts("shop/well")?.enforced?.version === version);
+      for (const pod of ["shop/stuck", "shop/well"]) publish(pod, wide(version, version));
+      await eventually(() => updatesOf(well).length === version);
+      well.send({ ack: routeAck(updatesOf(well).at(-1)?.nonce ?? 0, version) });
+      await eventually(() => registry.facts("shop/well")?.acknowledged?.version === version);
     }
-    expect(registry.facts("shop/stuck")).toMatchObject({ enforced: undefined, outstanding: { version: 1 } });
+    expect(registry.facts("shop/stuck")).toMatchObject({ acknowledged: undefined, outstanding: { version: 1 } });
     await clock?.advance(31_000);
     await eventually(() => registry.facts("shop/stuck")?.connected === false);
     expect(registry.facts("shop/well")?.connected).toBe(true);
@@ -382,8 +382,8 @@ describe("a proxy that says or reads nothing", () => {
   it("is ended when no registration comes, or no promise", async () => {
     await start(createFakeClock());
     const silent = open();
-    const unpromised = open();
-    unpromised.send(registrationOf("p", { takesEpochs: true }));
+    const unpromised = open(true);
+    unpromised.send(registrationOf("p"));
     await eventually(() => kinds(unpromised).includes("welcome"));
     await clock?.advance(11_000);
     await eventually(() => silent.ended !== undefined && unpromised.ended !== undefined);
@@ -397,7 +397,7 @@ describe("the end", () => {
     await start();
     openStuck("stuck");
     await eventually(() => registry.facts("shop/stuck")?.connected === true);
-    registry.publish("shop/stuck", wide(1));
+    publish("shop/stuck", wide(1));
     const idle = connect(server.port, "127.0.0.1").resume();
     idle.on("error", () => undefined);
     await eventually(() => idle.readyState === "open");

@@ -13,7 +13,6 @@ import { createRegistry } from "../../../src/base/metrics.ts";
 import { createIdentity } from "../../../src/proxy/identity/create-identity.ts";
 import { openManagerChannel } from "../../../src/proxy/identity/manager-channel.ts";
 import { CERTIFICATE_FILE_NAME } from "../../../src/proxy/identity/stored-certificate.ts";
-import { loadMeshService } from "../../../src/wire/load-proto.ts";
 import type { CertificateReplyMessage } from "../../../src/wire/messages.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
@@ -95,7 +94,7 @@ async function requestCertificate(endpoint: string, connect = openManagerChannel
     dataDir: volume.dataDir,
   };
   const registry = createRegistry("proxy", "test");
-  const deps = { config, registry, clock, random: systemRandom, log: log(), service: loadMeshService(), connect };
+  const deps = { config, registry, clock, random: systemRandom, log: log(), connect };
   const certificate = createIdentity(deps).certificate;
   const stopping = new AbortController();
   const started = certificate.start(stopping.signal);

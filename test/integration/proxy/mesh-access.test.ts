@@ -9,7 +9,6 @@ import { createRegistry } from "../../../src/base/metrics.ts";
 import { createMeshAccess } from "../../../src/proxy/identity/manager-access.ts";
 import { createMeshTrustStore } from "../../../src/proxy/identity/mesh-trust.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
-import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   createProjectedVolume,
@@ -21,6 +20,7 @@ import {
 } from "../../support/mesh-identity.ts";
 import { type ManagerOptions, type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
 import { routes } from "../../support/test-routes.ts";
+import { wholeUpdate } from "../../support/updates.ts";
 
 const TOKEN = "first-pod-bound-secret";
 
@@ -68,7 +68,7 @@ async function session(endpoint: string) {
 
 const sendRoutes = async (manager: ScriptedManager, version: number) => {
   await eventually(() => manager.streams.length === 1);
-  manager.send({ snapshot: snapshotToWire(routes(version, { blue: ["a"] }), version) });
+  manager.send({ update: wholeUpdate(routes(version, { blue: ["a"] }), version) });
 };
 
 describe("the stream to the manager, with the identity of the mesh", () => {

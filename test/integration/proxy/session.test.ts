@@ -10,14 +10,14 @@ import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes.ts";
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
-import { loadMeshContract } from "../../../src/wire/load-proto.ts";
-import type { SnapshotMessage } from "../../../src/wire/messages.ts";
-import { snapshotToWire } from "../../../src/wire/snapshot-codec.ts";
-import { diffSnapshots } from "../../../src/wire/snapshot-delta.ts";
+import type { ResourceMessage } from "../../../src/wire/messages.ts";
+import { namedTable } from "../../../src/wire/route-type.ts";
+import { tableFromBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
+import { type ManagerOptions, type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
 import { routes } from "../../support/test-routes.ts";
+import { CAPABILITIES, deltaUpdate, wholeUpdate } from "../../support/updates.ts";
 
 let dataDir = "";
 let stops: (() => unknown)[] = [];
@@ -31,8 +31,8 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function runManager(port?: number): Promise<ScriptedManager> {
-  const started = await startManager(port);
+async function runManager(port?: number, options?: ManagerOptions): Promise<ScriptedManager> {
+  const started = await startManager(port, options);
   stops.push(() => started.stop());
   return started;
 }
@@ -60,8 +60,10 @@ async function proxy(endpoint: string, more: { podUid?: string } = {}, clock: Cl
   return { session, stop, metric };
 }
 
-const send = (to: ScriptedManager, snapshot: Snapshot, nonce: number, spoil: Partial<SnapshotMessage> = {}) =>
-  to.send({ snapshot: { ...snapshotToWire(snapshot, nonce), ...spoil } });
+const send = (to: ScriptedManager, snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}) =>
+  to.send({ update: wholeUpdate(snapshot, nonce, spoil) });
+const welcome = (epoch: number, ...wantedTables: Uint8Array[]) => ({ welcome: { epoch, wantedTables } });
+const NO_BODY = { digest: "", body: Buffer.alloc(0) };
 const acks = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("ack" in message && message.ack ? [message.ack.nonce] : []));
 const nacks = (of: ScriptedManager) =>
@@ -71,7 +73,8 @@ const registrations = (of: ScriptedManager) =>
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 const reports = (of: ScriptedManager) =>
-  of.received.flatMap((message) => ("report" in message && message.report ? [message.report.leader] : []));
+  of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
+const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
 
 describe("a proxy's session", () => {
   it("registers first, enforces the snapshot that it receives, and acknowledges it", async () => {
@@ -82,10 +85,10 @@ describe("a proxy's session", () => {
     expect(manager.received[0]).toMatchObject({
       registration: {
         pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
-        version: 0,
-        digest: "",
         proxyVersion: "9.9.9",
-        enforced: null,
+        capabilities: CAPABILITIES,
+        epoch: 0,
+        route: { version: 0, acknowledged: null, inDoubt: [], mayHoldMore: false },
       },
     });
     send(manager, routes(3, { blue: ["a"] }), 11);
@@ -101,7 +104,7 @@ describe("a proxy's session", () => {
     const { session, metric } = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
     send(manager, routes(1, { blue: ["a"] }), 1);
-    send(manager, routes(2, {}), 2, { digest: "", table: null });
+    send(manager, routes(2, {}), 2, NO_BODY);
     send(manager, routes(3, {}, { podNamespace: "elsewhere" }), 3);
     await eventually(() => nacks(manager).length === 2);
     expect(nacks(manager)[0]?.problems.join()).toMatch(/digest.*table/);
@@ -155,21 +158,20 @@ describe("a proxy's session", () => {
     await eventually(() => session.current?.snapshot.version === 2);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 2);
-    expect(registrations(manager)[1]).toMatchObject({
+    expect(registrations(manager)[1]?.route).toMatchObject({
       version: 2,
-      digest: "digest-1",
-      enforced: { version: 1, digest: "digest-1" },
-      inDoubt: [{ version: 2, digest: "digest-2", subset: "blue" }],
+      acknowledged: { type: "route", version: 1, digest: "digest-1" },
+      inDoubt: [{ version: 2, digest: "digest-2" }],
     });
-    // Route updates arrive meanwhile. They do not make the acknowledgement come earlier.
+    // Route updates arrive meanwhile, and the one that is acknowledged is acknowledged as late as ever.
     send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 3);
     send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
     await eventually(() => session.current?.snapshot.version === 3);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 3);
-    expect(registrations(manager)[2]).toMatchObject({
+    expect(registrations(manager)[2]?.route).toMatchObject({
       version: 3,
-      enforced: { version: 1 },
+      acknowledged: { version: 1 },
       inDoubt: [{ version: 2 }, { version: 3 }],
     });
     send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
@@ -180,7 +182,7 @@ describe("a proxy's session", () => {
     expect(acks(manager)).toEqual([1, 5]);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 4);
-    expect(registrations(manager)[3]).toMatchObject({ version: 3, digest: "digest-3", enforced: { version: 3 }, inDoubt: [] });
+    expect(registrations(manager)[3]?.route).toMatchObject({ version: 3, acknowledged: { version: 3 }, inDoubt: [] });
   });
 
   it("registers a snapshot as enforced if it became ready to acknowledge after its stream had ended", async () => {
@@ -192,15 +194,15 @@ describe("a proxy's session", () => {
     await eventually(() => session.current?.snapshot.version === 1);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 2);
-    expect(registrations(manager)[1]).toMatchObject({ version: 1, digest: "", enforced: null, inDoubt: [{ version: 1 }] });
+    expect(registrations(manager)[1]?.route).toMatchObject({ version: 1, acknowledged: null, inDoubt: [{ version: 1 }] });
     done();
     await eventually(async () => (await readFile(join(dataDir, "snapshot.json"), "utf8").catch(() => "")).includes("digest-1"));
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 3);
-    expect(registrations(manager)[2]).toMatchObject({ version: 1, enforced: { version: 1 }, inDoubt: [] });
+    expect(registrations(manager)[2]?.route).toMatchObject({ version: 1, acknowledged: { version: 1 }, inDoubt: [] });
   });
 
-  it("registers an unknown table in doubt once more snapshots are in doubt than it remembers", async () => {
+  it("registers that it may hold more once more snapshots are in doubt than it remembers", async () => {
     const manager = await runManager();
     const { session } = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
@@ -209,11 +211,7 @@ describe("a proxy's session", () => {
     await eventually(() => session.current?.snapshot.version === 5);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 2);
-    const { inDoubt = [] } = registrations(manager)[1] ?? {};
-    expect(inDoubt.map(({ version, table, tableHash }) => [version, table, tableHash?.length])).toEqual([
-      [5, null, 32],
-      [0, null, 0],
-    ]);
+    expect(registrations(manager)[1]?.route).toMatchObject({ inDoubt: [{ version: 5 }], mayHoldMore: true });
   });
 
   it("keeps its routes while the manager is away, and registers again when the manager is back", async () => {
@@ -230,7 +228,7 @@ describe("a proxy's session", () => {
     expect(session.current?.snapshot.version).toBe(1);
     const second = await runManager(port);
     await eventually(() => registrations(second).length === 1);
-    expect(registrations(second)[0]).toMatchObject({ version: 1, digest: "digest-1" });
+    expect(registrations(second)[0]?.route).toMatchObject({ version: 1, acknowledged: { digest: "digest-1" } });
   });
 
   it("follows a redirect to the leading replica", async () => {
@@ -250,12 +248,12 @@ describe("a proxy's session", () => {
     await eventually(() => manager.streams.length === 1);
     session.setLeader(true);
     session.setLeader(true);
-    await eventually(() => reports(manager).length === 1);
+    await eventually(() => leaders(manager).length === 1);
     manager.streams.at(-1)?.end();
-    await eventually(() => reports(manager).length === 2);
+    await eventually(() => leaders(manager).length === 2);
     session.setLeader(false);
-    await eventually(() => reports(manager).length === 3);
-    expect(reports(manager)).toEqual([true, true, false]);
+    await eventually(() => leaders(manager).length === 3);
+    expect(leaders(manager)).toEqual([true, true, false]);
   });
 
   it("reports the verbs that the API server denies on its lock beside its leadership, and again on a new stream", async () => {
@@ -263,22 +261,15 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
-    const locks = () => manager.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
     session.setLockAccess(lock);
     session.setLeader(true);
-    await eventually(() => locks().length === 2);
-    expect(locks()).toMatchObject([
-      { leader: false, lock },
-      { leader: true, lock },
-    ]);
+    await eventually(() => reports(manager).length === 2);
+    expect(reports(manager)).toMatchObject([{ lock }, { leader: true }]);
     manager.streams.at(-1)?.end();
-    await eventually(() => locks().length === 3);
+    await eventually(() => reports(manager).length === 4);
     session.setLockAccess(null);
-    await eventually(() => locks().length === 4);
-    expect(locks().slice(2)).toMatchObject([
-      { leader: true, lock },
-      { leader: true, lock: null },
-    ]);
+    await eventually(() => reports(manager).length === 5);
+    expect(reports(manager).slice(2)).toMatchObject([{ leader: true }, { lock }, { lock: { resource: "" } }]);
   });
 
   it("enforces the stored snapshot after a restart without a manager, but not that of another pod", async () => {
@@ -297,46 +288,39 @@ describe("a proxy's session", () => {
   });
 
   it("applies a delta, stores the whole snapshot, and asks for a whole snapshot if a delta does not fit", async () => {
-    const manager = await runManager();
+    const manager = await runManager(0, { epoch: undefined });
     const first = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
     const rest = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, two, three] = [1, 2, 3].map((version) => routes(version, { blue: ["a", `b${version}`], rest }));
     if (one === undefined || two === undefined || three === undefined) throw new Error("three snapshots were expected");
-    const delta = (from: Snapshot, to: Snapshot, nonce: number) => {
-      const difference = diffSnapshots(from, to);
-      if (difference === undefined) throw new Error("a delta was expected");
-      manager.send({ delta: { ...difference, nonce } });
-    };
+    const delta = (from: Snapshot, to: Snapshot, nonce: number) => manager.send({ update: deltaUpdate(from, to, nonce) });
+    await eventually(() => registrations(manager).length === 1);
+    manager.send(welcome(1));
     send(manager, one, 1);
     delta(one, two, 2);
-    delta(one, three, 3); // its base is no longer enforced
+    delta(one, three, 3); // its base is not in force any more
     await eventually(() => nacks(manager).length === 1);
-    expect(nacks(manager)[0]).toMatchObject({ nonce: 3, problems: [], needsSnapshot: true });
+    expect(nacks(manager)[0]).toMatchObject({ nonce: 3, problems: [], needsWhole: true });
     await eventually(() => acks(manager).includes(2));
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 2);
-    expect(registrations(manager)[1]).toMatchObject({
-      takesDeltas: true,
-      version: 2,
-      enforced: { digest: "digest-2" },
-      inDoubt: [],
-    });
-    const { tableHash = Buffer.alloc(0) } = registrations(manager)[1]?.enforced ?? {};
-    manager.send({ welcome: { epoch: 1, wantedTables: [tableHash, Buffer.alloc(32)] } });
-    await eventually(() => promises(manager).length === 1);
-    const [sentTable, ...others] = promises(manager)[0]?.tables ?? [];
+    const { acknowledged = null, ...claims } = registrations(manager)[1]?.route ?? {};
+    expect({ acknowledged, ...claims }).toMatchObject({ version: 2, acknowledged: { digest: "digest-2" }, inDoubt: [] });
+    const tableHash = (acknowledged && namedTable(acknowledged)) ?? Buffer.alloc(0);
+    manager.send(welcome(1, tableHash, Buffer.alloc(32)));
+    await eventually(() => promises(manager).length === 2);
+    const [told, ...others] = promises(manager)[1]?.tables ?? [];
     expect([
       createHash("sha256")
-        .update(sentTable ?? "")
+        .update(told ?? "")
         .digest(),
       others,
     ]).toEqual([tableHash, []]);
-    const table = loadMeshContract().routeTable.decode(Buffer.from(sentTable ?? []));
-    expect(table.classes.flatMap((row) => row.namespaces)).toHaveLength(52);
-    manager.send({ welcome: { epoch: 2, wantedTables: [tableHash] } }); // out of order: the proxy has no table to send
-    await eventually(() => promises(manager).length === 2);
-    expect(promises(manager)[1]).toMatchObject({ epoch: 2, tables: [] });
+    expect(tableFromBytes(told ?? Buffer.alloc(0)).classOf.size).toBe(52);
+    manager.send(welcome(2, tableHash)); // out of order: nothing is kept for it
+    await eventually(() => promises(manager).length === 3);
+    expect(promises(manager)[2]).toMatchObject({ epoch: 2, tables: [] });
     await first.stop();
     manager.stop();
     const second = await proxy(manager.endpoint);
@@ -346,19 +330,19 @@ describe("a proxy's session", () => {
   });
 
   it("promises to follow a leader that welcomes it, and follows no older leader, even after a restart", async () => {
-    const manager = await runManager();
+    const manager = await runManager(0, { epoch: undefined });
     const first = await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 1);
-    expect(registrations(manager)[0]).toMatchObject({ takesEpochs: true, epoch: 0 });
-    manager.send({ welcome: { epoch: 5 } });
+    expect(registrations(manager)[0]).toMatchObject({ epoch: 0 });
+    manager.send(welcome(5));
     await eventually(() => promises(manager).length === 1);
     await first.stop();
     await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 2);
     expect(registrations(manager)[1]).toMatchObject({ epoch: 5 });
-    manager.send({ welcome: { epoch: 4 } });
-    await eventually(() => registrations(manager).length === 3); // the proxy has left this leader
-    manager.send({ welcome: { epoch: 6 } });
+    manager.send(welcome(4));
+    await eventually(() => registrations(manager).length === 3); // it has left
+    manager.send(welcome(6));
     await eventually(() => promises(manager).length === 2);
     expect(promises(manager).map(({ epoch }) => epoch)).toEqual([5, 6]);
   });
@@ -366,10 +350,10 @@ describe("a proxy's session", () => {
   it("follows a leader although it cannot write to its folder, and a metric shows this", async () => {
     await writeFile(join(dataDir, "file"), "");
     dataDir = join(dataDir, "file");
-    const manager = await runManager();
+    const manager = await runManager(0, { epoch: undefined });
     const { session, metric } = await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 1);
-    manager.send({ welcome: { epoch: 5 } });
+    manager.send(welcome(5));
     await eventually(() => manager.received.some((message) => "promise" in message && message.promise));
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
@@ -379,10 +363,10 @@ describe("a proxy's session", () => {
   });
 
   it("waits one lease before it registers if it has routes and its promise is lost", async () => {
-    const manager = await runManager();
+    const manager = await runManager(0, { epoch: undefined });
     const first = await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 1);
-    manager.send({ welcome: { epoch: 5 } });
+    manager.send(welcome(5));
     await eventually(() => manager.received.some((message) => "promise" in message && message.promise));
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
@@ -418,7 +402,9 @@ describe("a proxy's session", () => {
     await eventually(() => manager.streams.length === 1);
     const counts = () =>
       manager.received.flatMap((message) =>
-        "report" in message && message.report ? [[message.report.held, message.report.drainingWrites]] : [],
+        "report" in message && "backlog" in message.report
+          ? [[message.report.backlog.heldNamespaces, message.report.backlog.drainingWrites]]
+          : [],
       );
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
@@ -464,7 +450,7 @@ describe("a proxy's session", () => {
     const before = routes(6, { blue: ["a", "b"] });
     const loss = routes(7, { blue: ["b"], fenced: ["a"] });
 
-    // The previous process, which has the namespace a.
+    // The process before, which has the namespace a.
     async function first() {
       const manager = await runManager();
       const started = await proxy(manager.endpoint);
@@ -482,10 +468,10 @@ describe("a proxy's session", () => {
       return { clock, ...started };
     }
     const isStored = async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes("digest-7");
-    // Later snapshots are answered and the disk is written to meanwhile. So an ACK that did not wait has arrived by then.
-    const expectNoEarlyAck = async (manager: ScriptedManager) => {
+    // What comes after the loss is answered, and the disk has been written to meanwhile: an ACK at once would be here.
+    const settled = async (manager: ScriptedManager) => {
       for (const nonce of [91, 92]) {
-        send(manager, loss, nonce, { digest: "", table: null });
+        send(manager, loss, nonce, NO_BODY);
         await eventually(() => nacks(manager).some((nack) => nack.nonce === nonce));
         await writeFile(join(dataDir, "other"), "", { flush: true });
       }
@@ -503,12 +489,10 @@ describe("a proxy's session", () => {
     it("acknowledges the loss once the writes of a killed process have ended, and registers the old snapshot until then", async () => {
       const { manager } = await first();
       const { clock } = await next(manager, 2);
-      await expectNoEarlyAck(manager);
+      await settled(manager);
       expect([acks(manager), await isStored()]).toEqual([[1], false]);
       expect(registrations(manager)[1]).toMatchObject({
-        version: 6,
-        enforced: { digest: "digest-6" },
-        inDoubt: [{ table: null }],
+        route: { version: 6, acknowledged: { digest: "digest-6" }, inDoubt: [], mayHoldMore: true },
       });
       await clock.advance(INHERITED_WRITES_MS);
       await eventually(() => acks(manager).includes(2));
@@ -520,7 +504,7 @@ describe("a proxy's session", () => {
       session.beginWrite("a", { group: "", resource: "pods" });
       await stop();
       await next(manager, 2);
-      await expectNoEarlyAck(manager);
+      await settled(manager);
       expect(acks(manager)).toEqual([1]);
     });
 
@@ -529,7 +513,7 @@ describe("a proxy's session", () => {
       const { stop } = await next(manager, 2);
       await stop();
       await next(manager, 3);
-      await expectNoEarlyAck(manager);
+      await settled(manager);
       expect(acks(manager)).toEqual([1]);
     });
 
@@ -554,7 +538,7 @@ describe("a proxy's session", () => {
     const second = await proxy(manager.endpoint);
     expect(second.session.current).toBeUndefined();
     await eventually(() => registrations(manager).length === 2);
-    expect(registrations(manager)[1]).toMatchObject({ version: 0, enforced: null });
+    expect(registrations(manager)[1]).toMatchObject({ route: { version: 0, acknowledged: null } });
   });
 
   it("stops at once while the manager cannot be reached", async () => {

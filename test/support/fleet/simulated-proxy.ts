@@ -9,10 +9,11 @@ import { openManagerChannel } from "../../../src/proxy/identity/manager-channel.
 import { createMeshClient } from "../../../src/proxy/session/mesh-client.ts";
 import { openMeshStream } from "../../../src/proxy/session/mesh-stream.ts";
 import { greetingOf } from "../../../src/proxy/session/registration.ts";
+import { capabilitiesOf, type ResourceHandlers } from "../../../src/proxy/session/resource-handler.ts";
 import { createSessionMetrics } from "../../../src/proxy/session/session-metrics.ts";
-import type { SnapshotIntake } from "../../../src/proxy/session/snapshot-intake.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import type { PodRef } from "../../../src/wire/messages.ts";
+import { ROUTE } from "../../../src/wire/route-type.ts";
 import type { SharedWire } from "./shared-wire.ts";
 import type { Slots } from "./slots.ts";
 
@@ -75,25 +76,17 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
     snapshotsOf.set(epoch, (snapshotsOf.get(epoch) ?? 0) + 1);
     onChange(proxy);
   };
-  const intake: SnapshotIntake = {
-    take(message, answers) {
-      counts.wholes++;
-      enforce(wire.snapshot(message));
-      answers.ack(message.nonce, message.version);
+  const handlers: ResourceHandlers = {
+    [ROUTE.name]: {
+      capabilities: ["route-delta"],
+      take({ resource, baseDigest }, answers) {
+        if (resource === null) return answers.nack(["resource: missing"]);
+        counts[baseDigest === "" ? "wholes" : "deltas"]++;
+        if (baseDigest !== "" && current?.digest !== baseDigest) return answers.needsWhole();
+        enforce(wire.snapshot(resource, baseDigest === "" ? undefined : current));
+        answers.ack();
+      },
     },
-    takeDelta(delta, answers) {
-      counts.deltas++;
-      if (current?.digest !== delta.baseDigest) return answers.needsSnapshot(delta.nonce, delta.version);
-      enforce(wire.applied(current, delta));
-      answers.ack(delta.nonce, delta.version);
-    },
-    get held() {
-      return { acknowledged: current, inDoubt: [], mayHoldMore: false };
-    },
-    isSettled: true,
-    restore: async () => undefined,
-    storeAgain: () => undefined,
-    idle: async () => undefined,
   };
   const metrics = createSessionMetrics(new Registry());
   const { managerConnected } = metrics;
@@ -105,8 +98,8 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
         return pass;
       },
     },
-    service: wire.service(counts),
-    intake,
+    handlers,
+    reports: () => [],
     async registration() {
       counts.registrations++;
       const facts = {
@@ -114,10 +107,11 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
         proxyVersion: "simulated",
         stream: ++stream,
         epoch,
+        capabilities: capabilitiesOf(handlers),
         version: current?.version ?? 0,
-        held: intake.held,
+        claims: { acknowledged: current, inDoubt: [], mayHoldMore: false },
       };
-      return greetingOf(facts, wire.tables);
+      return greetingOf(facts);
     },
     async promise(to) {
       if (to < epoch) return false;
@@ -144,6 +138,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
         const end = endHandshake;
         const opened = openMeshStream({
           ...how,
+          method: wire.method(counts),
           onReachable() {
             end();
             how.onReachable();

@@ -23,6 +23,7 @@ import { type AppPlan, planApp } from "../../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../plan/plan-dissolution.ts";
 import type { GoneAppPod } from "../../plan/pod-claims.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
+import { publishRoute } from "../../proxies/publish-route.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
 import { type App, isLive, type PodSelection, type Source, type SourceObject } from "../../sources/app.ts";
@@ -80,7 +81,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     }
     for (const pod of own) {
       const snapshot = pod.proxy === "own" ? issue.snapshots.get(plan.rulesFor(pod).digest) : undefined;
-      if (snapshot !== undefined) registry.publish(podKey(pod), snapshot);
+      if (snapshot !== undefined) publishRoute(registry, podKey(pod), snapshot);
     }
     return issue.version;
   };

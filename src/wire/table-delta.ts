@@ -1,70 +1,31 @@
-// A snapshot as the difference to another one: only namespaces' classes, fences, version and digest may differ, since nothing else
-// moves often. Pure. Invariant: `applyDelta(base, diffSnapshots(base, next))` rules as `next` does, also for a base of the same
-// digest that numbers its classes differently: a class is named by its rules. The manager's registry makes deltas, once for each
-// pair of snapshots; the proxy's intake applies them.
-import type { Snapshot } from "../route/snapshot.ts";
+// A route table as the difference to another one: only the classes of namespaces and the fences may differ, since nothing else changes often.
+// Pure. Invariant: `applyDelta(base, diffTables(base, next))` rules as `next` does, also for an equal base that numbers its classes
+// differently: a delta names a class by its rules. Called by route-type.ts.
 import type { RouteTable } from "../route/table.ts";
-import type { NamespaceClassMessage, SnapshotDeltaMessage } from "./messages.ts";
-import { ruleToWire } from "./rule-codec.ts";
-import { SnapshotInvalidError } from "./snapshot-codec.ts";
-
-/** A delta before it is sent: the nonce names the sending. */
-export type SnapshotDelta = Omit<SnapshotDeltaMessage, "nonce">;
+import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 
 /**
- * The difference between two snapshots of one proxy, or of several with equal rules. The cost grows with the number of namespaces.
- * @returns undefined if more differs than a delta can say, or if the whole is as short
+ * The difference between two tables that differ in classes and fences alone. The cost grows with the number of namespaces.
+ * @returns undefined if the whole is as short
  */
-export function diffSnapshots(base: Snapshot, next: Snapshot): SnapshotDelta | undefined {
-  if (!isDeltaEnough(base, next)) return undefined;
-  const budget = next.table.classOf.size + next.table.fenced.size;
-  const classes = changedClasses(base.table, next.table);
-  const removed = missingIn(base.table.classOf, next.table.classOf);
-  const fenced = missingIn(next.table.fenced, base.table.fenced);
-  const unfenced = missingIn(base.table.fenced, next.table.fenced);
+export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessage | undefined {
+  const budget = next.classOf.size + next.fenced.size;
+  const classes = changedClasses(base, next);
+  const removed = missingIn(base.classOf, next.classOf);
+  const fenced = missingIn(next.fenced, base.fenced);
+  const unfenced = missingIn(base.fenced, next.fenced);
   const moved = classes.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
   if (moved + removed.length + fenced.length + unfenced.length >= budget) return undefined;
-  return { version: next.version, baseDigest: base.digest, digest: next.digest, classes, removed, fenced, unfenced };
+  return { classes, removed, fenced, unfenced };
 }
 
 /**
- * The snapshot that the delta leads to. What it leaves alone is shared with the base.
- * @throws SnapshotInvalidError naming every field that does not fit the base
+ * The table that the delta leads to. It shares with the base what the delta leaves alone.
+ * @param problems gets every field that does not fit the base; with a problem the result means nothing
  */
-export function applyDelta(base: Snapshot, delta: SnapshotDelta): Snapshot {
-  const problems = problemsOf(base, delta);
-  if (problems.length > 0) throw new SnapshotInvalidError(problems);
-  const { version, digest } = delta;
-  const table = { ...base.table, ...movedClasses(base.table, delta), fenced: movedFences(base.table.fenced, delta) };
-  return { ...base, version, digest, table };
-}
-
-function isDeltaEnough(base: Snapshot, next: Snapshot): boolean {
-  const [a, b] = [base.table, next.table];
-  const sameTable = a.rules === b.rules && a.sharedResources === b.sharedResources && a.retained === b.retained;
-  const sameRest =
-    base.app.namespace === next.app.namespace &&
-    base.app.name === next.app.name &&
-    base.subset === next.subset &&
-    base.podNamespace === next.podNamespace &&
-    base.lockName === next.lockName;
-  if (!sameRest) return false;
-  return (sameTable && base.callers === next.callers) || fixedParts(base) === fixedParts(next);
-}
-
-// What no delta can change, as text.
-function fixedParts({ table, callers }: Snapshot): string {
-  const { userAgent, defaultOnlyUserAgents, stripManagedFields } = callers;
-  const matches = (of: RouteTable["sharedResources"]) => of.map(({ apiGroups, resources }) => [apiGroups, resources]);
-  return JSON.stringify([
-    [userAgent, defaultOnlyUserAgents, stripManagedFields],
-    table.rules.map(ruleToWire),
-    matches(table.sharedResources),
-    (table.retained ?? []).map(({ namespaces, rules }) => [
-      [...namespaces].sort(),
-      rules.map(({ resources, visible }) => [matches(resources), visible]),
-    ]),
-  ]);
+export function applyDelta(base: RouteTable, delta: RouteDeltaMessage, problems: string[]): RouteTable {
+  problems.push(...problemsOf(base, delta));
+  return { ...base, ...movedClasses(base, delta), fenced: movedFences(base.fenced, delta) };
 }
 
 function changedClasses(base: RouteTable, next: RouteTable): NamespaceClassMessage[] {
@@ -110,9 +71,7 @@ function missingIn(names: Names, others: Names): string[] {
   return missing.sort();
 }
 
-function problemsOf(base: Snapshot, delta: SnapshotDelta): string[] {
-  const { version, baseDigest, digest, classes, removed, fenced, unfenced } = delta;
-  const { table } = base;
+function problemsOf(table: RouteTable, { classes, removed, fenced, unfenced }: RouteDeltaMessage): string[] {
   const problems: string[] = [];
   const once = (field: string, names: readonly string[], seen: Set<string>, fits: (name: string) => boolean, why: string) => {
     for (const name of names) {
@@ -121,9 +80,6 @@ function problemsOf(base: Snapshot, delta: SnapshotDelta): string[] {
       seen.add(name);
     }
   };
-  if (!Number.isSafeInteger(version) || version <= 0) problems.push(`version: ${version} is not positive`);
-  if (baseDigest !== base.digest) problems.push(`baseDigest: ${baseDigest} is not ${base.digest}, which is in force`);
-  if (digest === "") problems.push("digest: missing");
   const moved = new Set<string>();
   classes.forEach(({ rules, namespaces }, index) => {
     for (const rule of rules) {
@@ -139,7 +95,7 @@ function problemsOf(base: Snapshot, delta: SnapshotDelta): string[] {
   return problems;
 }
 
-function movedClasses(base: RouteTable, { classes: moved, removed }: SnapshotDelta): Pick<RouteTable, "classes" | "classOf"> {
+function movedClasses(base: RouteTable, { classes: moved, removed }: RouteDeltaMessage): Pick<RouteTable, "classes" | "classOf"> {
   const { classes, classOf } = base;
   if (moved.length === 0 && removed.length === 0) return { classes, classOf };
   const rows = [...classes];
@@ -166,7 +122,7 @@ function withoutEmpty(
   return { classes: used.map((old) => rows[old] ?? []), classOf: members };
 }
 
-function movedFences(base: ReadonlySet<string>, { fenced, unfenced }: SnapshotDelta): ReadonlySet<string> {
+function movedFences(base: ReadonlySet<string>, { fenced, unfenced }: RouteDeltaMessage): ReadonlySet<string> {
   if (fenced.length === 0 && unfenced.length === 0) return base;
   const fences = new Set(base);
   for (const name of unfenced) fences.delete(name);

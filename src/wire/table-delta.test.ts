@@ -3,9 +3,11 @@ import { describe, expect, it } from "vitest";
 import { budget } from "../../test/support/fuzz.ts";
 import { group, limit, snapshot, subset, table } from "../../test/support/route-table.ts";
 import type { Snapshot } from "../route/snapshot.ts";
-import { loadMeshService } from "./load-proto.ts";
-import { SnapshotInvalidError, snapshotToWire, tableToWire } from "./snapshot-codec.ts";
-import { applyDelta, diffSnapshots, type SnapshotDelta } from "./snapshot-delta.ts";
+import { ROUTE_DELTA_MESSAGE } from "./load-proto.ts";
+import type { RouteDeltaMessage } from "./messages.ts";
+import { ROUTE } from "./route-type.ts";
+import { tableToWire } from "./table-codec.ts";
+import { applyDelta } from "./table-delta.ts";
 
 const RULES = [limit(), subset("canary"), subset("blue", group("apps"))];
 const of = (version: number, members: Record<string, number[]>, fenced: string[] = []): Snapshot =>
@@ -25,14 +27,20 @@ function renumbered(before: Snapshot): Snapshot {
   return { ...before, table: { ...before.table, classes: [[0, 2], ...[...classes].reverse()], classOf: new Map(members) } };
 }
 
-function problemsWith(base: Snapshot, delta: SnapshotDelta): readonly string[] {
-  try {
-    applyDelta(base, delta);
-    return [];
-  } catch (error) {
-    if (error instanceof SnapshotInvalidError) return error.problems;
-    throw error;
-  }
+function problemsWith(base: Snapshot, delta: RouteDeltaMessage): readonly string[] {
+  const problems: string[] = [];
+  applyDelta(base.table, delta, problems);
+  return problems;
+}
+
+/** The delta as it is sent. */
+function diffSnapshots(base: Snapshot, next: Snapshot): Uint8Array | undefined {
+  return ROUTE.delta?.encode(base, next);
+}
+function applied(base: Snapshot, delta: Uint8Array, next: Snapshot): Snapshot {
+  const result = ROUTE.delta?.apply(base, delta, next);
+  if (result === undefined) throw new Error("routes have no deltas");
+  return result;
 }
 
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`ns-${index}`, [index % 3]]));
@@ -53,7 +61,7 @@ describe("the difference between two snapshots", () => {
         if (delta === undefined) return;
         deltas++;
         for (const start of [base, renumbered(base)]) {
-          const result = applyDelta(start, delta);
+          const result = applied(start, delta, next);
           expect(meaning(result)).toEqual(meaning(next));
         }
       }),
@@ -65,31 +73,22 @@ describe("the difference between two snapshots", () => {
   it("of one namespace among 10,000 is a few dozen bytes, and shares all else with its base", () => {
     const [base, next] = [of(1, many), of(2, { ...many, "ns-5": [1] })];
     const delta = diffSnapshots(base, next);
-    expect(delta).toEqual({
-      version: 2,
-      baseDigest: "d1",
-      digest: "d2",
+    if (delta === undefined) throw new Error("a delta was expected");
+    expect(ROUTE_DELTA_MESSAGE.decode(delta)).toEqual({
       classes: [{ rules: [1], namespaces: ["ns-5"] }],
       removed: [],
       fenced: [],
       unfenced: [],
     });
-    if (delta === undefined) return;
-    const bytes = loadMeshService().Connect?.responseSerialize({ delta: { ...delta, nonce: 9 } });
-    expect(bytes?.length).toBeLessThan(64);
-    const after = applyDelta(base, delta);
+    expect(delta.length).toBeLessThan(32);
+    const after = applied(base, delta, next);
+    expect(after).toMatchObject({ version: 2, digest: "d2" });
     expect(after.table.rules).toBe(base.table.rules);
     expect(after.table.fenced).toBe(base.table.fenced);
     expect(after.table.sharedResources).toBe(base.table.sharedResources);
-    const fence = diffSnapshots(base, { ...base, version: 3, table: { ...base.table, fenced: new Set(["ns-1"]) } });
-    expect(fence && applyDelta(base, fence).table.classOf).toBe(base.table.classOf);
-  });
-
-  it("survives the bytes of the contract", () => {
-    const delta = diffSnapshots(of(1, many), of(2, { ...many, "ns-5": [0, 1], new: [] }, ["ns-7"]));
-    const method = loadMeshService().Connect;
-    const bytes = method?.responseSerialize({ delta: { ...delta, nonce: 9 } });
-    expect(method?.responseDeserialize(bytes ?? Buffer.alloc(0))).toEqual({ message: "delta", delta: { ...delta, nonce: 9 } });
+    const fenced = { ...base, version: 3, table: { ...base.table, fenced: new Set(["ns-1"]) } };
+    const fence = diffSnapshots(base, fenced);
+    expect(fence && applied(base, fence, fenced).table.classOf).toBe(base.table.classOf);
   });
 
   it.each<[string, Partial<Snapshot>]>([
@@ -111,7 +110,7 @@ describe("the difference between two snapshots", () => {
       const { table: routes, ...rest } = of(1, many);
       return { ...rest, table: { ...routes, rules: [limit(), subset("canary"), subset("blue", group("apps"))], shown: shown() } };
     };
-    expect(diffSnapshots(copy(), copy())).toMatchObject({ classes: [], removed: [], fenced: [], unfenced: [] });
+    expect(diffSnapshots(copy(), copy())).toEqual(Buffer.alloc(0));
   });
 
   it("is none where the whole is as short", () => {
@@ -121,21 +120,13 @@ describe("the difference between two snapshots", () => {
 
   it("that does not fit its base is refused, with every field that does not", () => {
     const base = of(1, { a: [0], b: [1] }, ["a"]);
-    const nothing: SnapshotDelta = {
-      version: 2,
-      baseDigest: "d1",
-      digest: "d2",
-      classes: [],
-      removed: [],
-      fenced: [],
-      unfenced: [],
-    };
+    const nothing: RouteDeltaMessage = { classes: [], removed: [], fenced: [], unfenced: [] };
     expect(problemsWith(base, nothing)).toEqual([]);
+    expect(() => applied(base, ROUTE_DELTA_MESSAGE.encode(nothing), { ...base, version: 0, digest: "" })).toThrow(
+      "version: 0 is not positive; digest: missing",
+    );
     expect(
       problemsWith(base, {
-        version: 0,
-        baseDigest: "d0",
-        digest: "",
         classes: [
           { rules: [3], namespaces: ["c", "b"] },
           { rules: [], namespaces: ["c"] },
@@ -145,9 +136,6 @@ describe("the difference between two snapshots", () => {
         unfenced: ["b", "c"],
       }),
     ).toEqual([
-      "version: 0 is not positive",
-      "baseDigest: d0 is not d1, which is in force",
-      "digest: missing",
       "classes[0].rules: 3 is no rule, there are 3",
       'classes[1].namespaces: "c" is named twice',
       'removed: "b" is named twice',
@@ -163,11 +151,12 @@ describe("the difference between two snapshots", () => {
     let base = of(1, many);
     for (let version = 2; version < 10; version++) {
       const members = version % 2 === 0 ? { ...many, extra: [0, 1] } : many;
-      const delta = diffSnapshots(base, of(version, members));
+      const next = of(version, members);
+      const delta = diffSnapshots(base, next);
       if (delta === undefined) throw new Error("a delta was expected");
-      base = applyDelta(base, delta);
+      base = applied(base, delta, next);
     }
     expect(base.table.classes.length).toBe(3);
-    expect(snapshotToWire(base, 0).table?.classes.map((row) => row.namespaces.length)).toEqual([3334, 3333, 3333]);
+    expect(tableToWire(base.table).classes.map((row) => row.namespaces.length)).toEqual([3334, 3333, 3333]);
   });
 });

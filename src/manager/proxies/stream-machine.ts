@@ -1,0 +1,194 @@
+// The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure but for the questions in `StreamFacts`.
+// Invariants: a registration counts only after the proxy has promised to follow no older leader; a replica that leads no more sends nothing;
+// the first message out of order ends the stream. proxy-stream.ts runs it and carries out the effects.
+import { status } from "@grpc/grpc-js";
+import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+
+/** Who may be served now. */
+export type Admission =
+  | { readonly kind: "serve" }
+  /** This replica does not lead; `endpoint` is "" while nobody is known to. */
+  | { readonly kind: "redirect"; readonly endpoint: string }
+  /** Not yet: the proxy shall come back. */
+  | { readonly kind: "wait"; readonly message: string }
+  | { readonly kind: "refuse"; readonly message: string };
+
+export type StreamState =
+  /** The proxy has sent nothing yet. */
+  | { readonly kind: "registration-due" }
+  /** The registration cannot be answered yet, or another proxy is being asked for one of its tables. */
+  | { readonly kind: "waits"; readonly registration: RegistrationMessage; readonly sinceMs: number; readonly reports: Reports }
+  /** Welcomed. */
+  | {
+      readonly kind: "promise-due";
+      readonly registration: RegistrationMessage;
+      readonly epoch: number;
+      readonly reports: Reports;
+    }
+  | { readonly kind: "served"; readonly epoch: number }
+  | { readonly kind: "over" };
+
+/** What the proxy reported before it was served: the last report of each kind. */
+type Reports = readonly ReportMessage[];
+
+export type StreamEvent =
+  | { readonly kind: "message"; readonly message: ProxyMessage }
+  /** Time has passed, so that a registration that waits may be answered now. */
+  | { readonly kind: "look" }
+  /** Something is to be sent, or the proxy is to go. */
+  | { readonly kind: "send"; readonly message: ManagerMessage }
+  | { readonly kind: "end"; readonly code: number; readonly reason: string }
+  /** The stream is gone. */
+  | { readonly kind: "closed" };
+
+export type StreamEffect =
+  | { readonly kind: "write"; readonly message: ManagerMessage }
+  /** The first answer: the proxy knows by it that this replica serves. */
+  | { readonly kind: "welcome"; readonly message: ManagerMessage }
+  | { readonly kind: "look-later" }
+  | {
+      readonly kind: "serve";
+      readonly registration: RegistrationMessage;
+      readonly epoch: number;
+      readonly tables: readonly Uint8Array[];
+      readonly reports: Reports;
+    }
+  | { readonly kind: "deliver"; readonly message: ProxyMessage }
+  | { readonly kind: "saw-epoch"; readonly epoch: number }
+  | { readonly kind: "redirect"; readonly endpoint: string }
+  | { readonly kind: "fail"; readonly code: number; readonly details: string }
+  | { readonly kind: "unregister" };
+
+/** What the machine asks when it needs it. */
+export interface StreamFacts {
+  nowMs(): number;
+  /** Undefined unless this replica leads at this very moment. */
+  epoch(): number | undefined;
+  admit(registration: RegistrationMessage): Admission;
+  /** Why the registration cannot be taken at all; undefined if it can. */
+  refusal(registration: RegistrationMessage): { readonly code: number; readonly details: string } | undefined;
+  /** The tables to ask for; undefined if another proxy is being asked. */
+  wantedTables(registration: RegistrationMessage, mayWait: boolean): readonly Uint8Array[] | undefined;
+}
+
+export interface Step {
+  readonly state: StreamState;
+  readonly effects: readonly StreamEffect[];
+}
+
+/** How long a registration may wait, in milliseconds: less than a proxy waits for an answer. */
+export const MAX_WAIT_MS = 5_000;
+
+export function step(state: StreamState, event: StreamEvent, facts: StreamFacts): Step {
+  if (state.kind === "over") return stay(state);
+  switch (event.kind) {
+    case "message":
+      return onMessage(state, event.message, facts);
+    case "look":
+      return state.kind === "waits" ? answer(state, facts) : stay(state);
+    case "send":
+      // A process that was stopped may wake up here: the lease is asked, not what was believed a moment ago.
+      if (state.kind !== "served") return stay(state);
+      if (facts.epoch() !== state.epoch) return leadsNoMore(state);
+      return { state, effects: [{ kind: "write", message: event.message }] };
+    case "end":
+      return fail(state, event.code, event.reason);
+    case "closed":
+      return over(state);
+    default:
+      return event satisfies never;
+  }
+}
+
+function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: ProxyMessage, facts: StreamFacts): Step {
+  switch (state.kind) {
+    // Registration due => Waits, Promise due, or Over if it is turned away
+    case "registration-due": {
+      if (!("registration" in message)) return fail(state, status.INVALID_ARGUMENT, NO_REGISTRATION);
+      const { registration } = message;
+      const refusal = facts.refusal(registration);
+      if (refusal !== undefined) return fail(state, refusal.code, refusal.details);
+      return answer({ kind: "waits", registration, sinceMs: facts.nowMs(), reports: [] }, facts);
+    }
+    // Waits => as from Registration due, by time and by no message
+    case "waits":
+      return stay({ ...state, reports: withReport(state.reports, message) });
+    // Promise due => Served, if what let the proxy in still holds
+    case "promise-due": {
+      if (!("promise" in message)) return stay({ ...state, reports: withReport(state.reports, message) });
+      const { registration, epoch, reports } = state;
+      const admission = facts.admit(registration);
+      if (admission.kind !== "serve") return turnAway(state, admission);
+      if (message.promise.epoch !== epoch || facts.epoch() !== epoch) return leadsNoMore(state);
+      const { tables } = message.promise;
+      return { state: { kind: "served", epoch }, effects: [{ kind: "serve", registration, epoch, tables, reports }] };
+    }
+    case "served":
+      if ("registration" in message) return fail(state, status.UNAVAILABLE, "a stream has one registration");
+      return { state, effects: [{ kind: "deliver", message }] };
+    default:
+      return state satisfies never;
+  }
+}
+
+export const NO_REGISTRATION = "the first message must be a registration that names the pod";
+
+// Waits => Promise due, Over, or Waits
+function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFacts): Step {
+  const { registration, sinceMs, reports } = state;
+  const mayWait = facts.nowMs() - sinceMs < MAX_WAIT_MS;
+  const admission = facts.admit(registration);
+  if (admission.kind === "wait" && mayWait) return { state, effects: [{ kind: "look-later" }] };
+  if (admission.kind !== "serve") return turnAway(state, admission);
+  const epoch = facts.epoch();
+  if (epoch === undefined) return leadsNoMore(state);
+  if (registration.epoch > epoch) {
+    const { effects } = fail(
+      state,
+      status.UNAVAILABLE,
+      `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch}`,
+    );
+    return { state: OVER, effects: [{ kind: "saw-epoch", epoch: registration.epoch }, ...effects] };
+  }
+  const wantedTables = facts.wantedTables(registration, mayWait);
+  if (wantedTables === undefined) return { state, effects: [{ kind: "look-later" }] };
+  return {
+    state: { kind: "promise-due", registration, epoch, reports },
+    effects: [{ kind: "welcome", message: { welcome: { epoch, wantedTables } } }],
+  };
+}
+
+/** A proxy that is not served is told why, or where to go. */
+export function turnAway(state: StreamState, admission: Exclude<Admission, { kind: "serve" }>): Step {
+  if (admission.kind === "refuse") return fail(state, status.PERMISSION_DENIED, admission.message);
+  if (admission.kind === "wait") return fail(state, status.UNAVAILABLE, admission.message);
+  if (admission.endpoint === "") return fail(state, status.UNAVAILABLE, "no replica leads yet");
+  return { state: OVER, effects: [{ kind: "redirect", endpoint: admission.endpoint }] };
+}
+
+const OVER: StreamState = { kind: "over" };
+
+function stay(state: StreamState): Step {
+  return { state, effects: [] };
+}
+
+// Any => Over
+function over(state: StreamState): Step {
+  return { state: OVER, effects: state.kind === "served" ? [{ kind: "unregister" }] : [] };
+}
+
+function fail(state: StreamState, code: number, details: string): Step {
+  return { state: OVER, effects: [...over(state).effects, { kind: "fail", code, details }] };
+}
+
+function leadsNoMore(state: StreamState): Step {
+  return fail(state, status.UNAVAILABLE, "this replica leads no more");
+}
+
+// Bounded by the number of kinds.
+function withReport(reports: Reports, message: ProxyMessage): Reports {
+  if (!("report" in message)) return reports;
+  const { report } = message;
+  const kindOf = (each: ReportMessage) => Object.keys(each).filter((key) => key !== "report")[0];
+  return [...reports.filter((each) => kindOf(each) !== kindOf(report)), report];
+}

@@ -1,0 +1,118 @@
+// The route as a resource type: snapshot <-> message, bytes and digest. `routeToWire` and `routeFromWire` are the only lists of a snapshot's
+// fields. The digest, deltas, registrations and the stored file all use the message, so that a new field reaches them by itself. Invariant:
+// what decodes without an error can be enforced as it is; else the error names every problem. Called by both ends of the stream.
+import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
+import type { RouteTable } from "../route/table.ts";
+import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
+import type { ResourceMessage, RouteMessage } from "./messages.ts";
+import { headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { fixedTableToWire, hashBytes, tableFromWire, tableHash, tableToWire } from "./table-codec.ts";
+import { applyDelta, diffTables } from "./table-delta.ts";
+
+/** A snapshot without version and digest. */
+export type RouteContent = Omit<Snapshot, keyof Versioned>;
+
+export const ROUTE: ResourceType<Snapshot> = {
+  name: "route",
+  encode: (snapshot) =>
+    ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table: tableToWire(snapshot.table), tableHash: NO_HASH }),
+  decode(body, head) {
+    const message = messageOf(body);
+    return routeFromWire(message, head, (problems) => message.table && tableFromWire(message.table, problems));
+  },
+  delta: {
+    capability: "route-delta",
+    encode(base, next) {
+      if (!fixedParts(base).equals(fixedParts(next))) return undefined;
+      const delta = diffTables(base.table, next.table);
+      return delta && ROUTE_DELTA_MESSAGE.encode(delta);
+    },
+    apply(base, body, { version, digest }) {
+      const problems = headProblems({ version, digest });
+      const table = applyDelta(base.table, ROUTE_DELTA_MESSAGE.decode(body), problems);
+      if (problems.length > 0) throw new ResourceInvalidError(problems);
+      return { ...base, version, digest, table };
+    },
+  },
+};
+
+/** The digest of a route: half of a SHA-256, in hex. Equal in every manager replica and after restarts. */
+export function routeDigest(content: RouteContent): string {
+  return hashBytes(namedBody(content)).toString("hex").slice(0, 32);
+}
+
+/** The snapshot as a registration carries it: its table is named by hash. */
+export function namedRoute(snapshot: Snapshot): ResourceMessage {
+  return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
+}
+
+/** The hash that names the table of a registration's route; undefined if there is none. */
+export function namedTable({ body }: ResourceMessage): Uint8Array | undefined {
+  try {
+    const { tableHash: hash } = messageOf(body);
+    return hash.length === HASH_BYTES ? hash : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The snapshot of a registration. The digest is computed, so that a proxy cannot name other rules by it.
+ * @param table the one that the body names
+ * @throws ResourceInvalidError
+ */
+export function claimedRoute({ body, version }: ResourceMessage, table: RouteTable | undefined): Snapshot {
+  const content = routeFromWire(messageOf(body), { version, digest: "computed below" }, () => table);
+  return { ...content, digest: routeDigest(content) };
+}
+
+const HASH_BYTES = 32;
+const NO_HASH = new Uint8Array();
+
+/** All but the table. */
+function routeToWire({ app, subset, podNamespace, lockName, callers }: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
+  return { app, subset, podNamespace, lockName, callers };
+}
+
+function routeFromWire(
+  message: RouteMessage,
+  { version, digest }: Versioned,
+  readTable: (problems: string[]) => RouteTable | null | undefined,
+): Snapshot {
+  const { app, subset, podNamespace, lockName, callers } = message;
+  const problems = headProblems({ version, digest });
+  if (app === null || app.name === "") problems.push("app: missing");
+  if (podNamespace === "") problems.push("podNamespace: missing");
+  const table = readTable(problems);
+  if (!table) problems.push("table: missing");
+  if (problems.length > 0 || !table || app === null) throw new ResourceInvalidError(problems);
+  return { version, digest, app: appFromWire(app), subset, podNamespace, lockName, table, callers: callersFromWire(callers) };
+}
+
+function namedBody(content: RouteContent): Uint8Array {
+  return ROUTE_MESSAGE.encode({ ...routeToWire(content), table: null, tableHash: tableHash(content.table) });
+}
+
+// What no delta can change.
+function fixedParts(snapshot: Snapshot): Buffer {
+  const table = { ...fixedTableToWire(snapshot.table), classes: [], fenced: [] };
+  return ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table, tableHash: NO_HASH });
+}
+
+function messageOf(body: Uint8Array): RouteMessage {
+  try {
+    return ROUTE_MESSAGE.decode(body);
+  } catch (cause) {
+    throw new ResourceInvalidError([`body: ${cause instanceof Error ? cause.message : String(cause)}`]);
+  }
+}
+
+function appFromWire({ namespace, name }: AppRef): AppRef {
+  return { namespace, name };
+}
+
+function callersFromWire(message: RouteMessage["callers"]): CallerPolicy {
+  if (message === null) return NO_CALLER_POLICY;
+  const { userAgent, defaultOnlyUserAgents, stripManagedFields } = message;
+  return { userAgent, defaultOnlyUserAgents: [...defaultOnlyUserAgents], stripManagedFields };
+}

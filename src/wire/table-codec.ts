@@ -1,0 +1,119 @@
+// Route table <-> message, bytes and hash. Invariant: equal tables give equal messages, however they number their classes. Called by
+// route-type.ts, by the proxy for its registration and by the manager for the tables of registrations.
+import { createHash } from "node:crypto";
+import type { ResourceMatch, RouteTable } from "../route/table.ts";
+import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
+import type { NamespaceClassMessage, ResourceMatchMessage, RetainedClassMessage, RouteTableMessage } from "./messages.ts";
+import { ResourceInvalidError } from "./resource-type.ts";
+import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
+
+/** What a delta can change. */
+type MovingPart = "classes" | "fenced";
+
+/** The table as a message. */
+export function tableToWire(table: RouteTable): RouteTableMessage {
+  return { ...fixedTableToWire(table), classes: classesToWire(table), fenced: [...table.fenced].sort() };
+}
+
+/** The part of the table that a delta cannot change. */
+export function fixedTableToWire({ rules, sharedResources, retained = [] }: RouteTable): Omit<RouteTableMessage, MovingPart> {
+  const rows = retained.map((row) => ({ rules: row.rules, namespaces: [...row.namespaces].sort() }));
+  return {
+    rules: rules.map(ruleToWire),
+    sharedResources,
+    retained: sortedBy(rows, (row) => JSON.stringify(row)),
+  };
+}
+
+/**
+ * Decodes and checks a table.
+ * @param problems gets every problem; with a problem the result means nothing
+ */
+export function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {
+  const rules = message.rules.map((rule, index) =>
+    ruleFromWire(rule, rule.resources.map(matchFromWire), (problem) => problems.push(`table.rules[${index}]${problem}`)),
+  );
+  const classOf = new Map<string, number>();
+  message.classes.forEach((row, index) => {
+    for (const rule of row.rules) {
+      if (rule >= rules.length) problems.push(`table.classes[${index}].rules: ${rule} is no rule, there are ${rules.length}`);
+    }
+    for (const namespace of row.namespaces) {
+      if (classOf.has(namespace)) problems.push(`table.classes[${index}].namespaces: "${namespace}" is in two classes`);
+      classOf.set(namespace, index);
+    }
+  });
+  return {
+    rules,
+    classes: message.classes.map((row) => [...row.rules].sort((a, b) => a - b)),
+    classOf,
+    sharedResources: message.sharedResources.map(matchFromWire),
+    fenced: new Set(message.fenced),
+    ...retainedFromWire(message.retained, problems),
+  };
+}
+
+/** The table's bytes. Made anew each time: they are large, and rarely needed again. */
+export function tableToBytes(table: RouteTable): Uint8Array {
+  return ROUTE_TABLE_MESSAGE.encode(tableToWire(table));
+}
+
+/** @throws ResourceInvalidError, or what the bytes are not */
+export function tableFromBytes(bytes: Uint8Array): RouteTable {
+  const problems: string[] = [];
+  const table = tableFromWire(ROUTE_TABLE_MESSAGE.decode(bytes), problems);
+  if (problems.length > 0) throw new ResourceInvalidError(problems);
+  return table;
+}
+
+/** SHA-256. */
+export function hashBytes(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+const hashes = new WeakMap<RouteTable, Buffer>();
+
+/** The hash of the table's bytes. Computed once for each table object: many subsets and reconciles share one table. */
+export function tableHash(table: RouteTable): Buffer {
+  const hash = hashes.get(table) ?? hashBytes(tableToBytes(table));
+  hashes.set(table, hash);
+  return hash;
+}
+
+function classesToWire({ classes, classOf }: RouteTable): NamespaceClassMessage[] {
+  const members: string[][] = classes.map(() => []);
+  for (const [namespace, index] of classOf) members[index]?.push(namespace);
+  const rows = classes.map((rules, index) => ({ rules, namespaces: members[index]?.sort() ?? [] }));
+  return sortedBy(
+    rows.filter(({ namespaces }) => namespaces.length > 0),
+    ({ rules }) => rules.join(),
+  );
+}
+
+// Absent if there is nothing, so that equal tables are equal.
+function retainedFromWire(messages: readonly RetainedClassMessage[], problems: string[]): Pick<RouteTable, "retained"> {
+  if (messages.length === 0) return {};
+  const seen = new Set<string>();
+  const retained = messages.map(({ rules, namespaces }, index) => {
+    for (const namespace of namespaces) {
+      if (seen.has(namespace)) problems.push(`table.retained[${index}].namespaces: "${namespace}" is in two classes`);
+      seen.add(namespace);
+    }
+    return {
+      namespaces: new Set(namespaces),
+      rules: rules.map(({ resources, visible }) => ({ resources: resources.map(matchFromWire), visible })),
+    };
+  });
+  return { retained };
+}
+
+function matchFromWire({ apiGroups, resources }: ResourceMatchMessage): ResourceMatch {
+  return { apiGroups: [...apiGroups], resources: [...resources] };
+}
+
+function sortedBy<T>(rows: readonly T[], keyOf: (row: T) => string): T[] {
+  return rows
+    .map((row) => [keyOf(row), row] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row);
+}

@@ -1,0 +1,49 @@
+// Updates of routes as a manager sends them, and what a proxy says in its registration, in few words.
+import type { ProxyRegistration } from "../../src/manager/proxies/proxy-registry.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/wire/messages.ts";
+import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
+
+/** What a proxy of today supports. */
+export const CAPABILITIES = ["type:route", "route-delta"];
+
+/** The whole snapshot. */
+export function wholeUpdate(snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {
+  const { version, digest } = snapshot;
+  const resource = { type: ROUTE.name, version, digest, body: ROUTE.encode(snapshot), ...spoil };
+  return { nonce, resource, baseDigest: "" };
+}
+
+/** The difference between two snapshots, of which there must be one. */
+export function deltaUpdate(base: Snapshot, next: Snapshot, nonce: number): UpdateMessage {
+  const body = ROUTE.delta?.encode(base, next);
+  if (body === undefined) throw new Error("a delta was expected");
+  return { ...wholeUpdate(next, nonce, { body }), baseDigest: base.digest };
+}
+
+/** The snapshot of an update that is whole. */
+export function snapshotIn({ resource }: UpdateMessage): Snapshot {
+  if (resource === null) throw new Error("the update has no resource");
+  return ROUTE.decode(resource.body, resource);
+}
+
+/** The ACK of a route. */
+export function routeAck(nonce: number, version: number): AckMessage {
+  return { type: ROUTE.name, nonce, version };
+}
+
+/** What a registration says of routes. */
+export function claimsOf(acknowledged?: Snapshot, ...inDoubt: readonly Snapshot[]): RouteClaimsMessage {
+  return {
+    version: (inDoubt.at(-1) ?? acknowledged)?.version ?? 0,
+    acknowledged: acknowledged === undefined ? null : namedRoute(acknowledged),
+    inDoubt: inDoubt.map(namedRoute),
+    mayHoldMore: false,
+  };
+}
+
+/** A registration as the registry takes it. */
+export function registered(acknowledged?: Snapshot, more: Partial<ProxyRegistration> = {}): ProxyRegistration {
+  const route = { version: acknowledged?.version ?? 0, acknowledged, inDoubt: [], isUnresolved: false };
+  return { uid: "uid-1", stream: 0, capabilities: ["type:route"], route, ...more };
+}

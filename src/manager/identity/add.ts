@@ -33,7 +33,7 @@ export interface IdentityOptions {
   readonly leaseName: string;
   /** Names and addresses of the manager beside its Service's. */
   readonly serverNames: readonly string[];
-  /** The Secret of a CA that somebody else keeps; "": the mesh has its own. */
+  /** The Secret of a CA that the user provides; "" if the mesh has its own. */
   readonly caSecret: string;
   /** How long a new CA is trusted before it signs, in milliseconds. */
   readonly caSettleMs: number;

@@ -29,7 +29,7 @@ describe("the rotation of the CA", () => {
     expect(begun?.step).toBe("a new CA is trusted");
     expect(begun?.state.signing).toEqual(first.signing);
   });
-  it("begins when somebody asks, once", () => {
+  it("begins when a user asks, once", () => {
     const begun = step({ ...first, rotationWanted: true }, start);
     expect(begun).toMatchObject({ step: "a new CA is trusted", state: { rotationWanted: false } });
     expect(step({ ...must(begun), rotationWanted: true }, start + 1)).toMatchObject({
@@ -58,11 +58,11 @@ describe("the rotation of the CA", () => {
     expect(forgotten.cross).toHaveLength(1);
     expect(step(forgotten, start + 15 * DAY)).toBeUndefined();
   });
-  it("waits for nothing if what signs is over", () => {
+  it("does not wait if the signing CA has expired", () => {
     const begun = must(step(first, start + 3_649 * DAY));
     expect(step(begun, start + 3_650 * DAY)?.step).toBe("the new CA signs");
   });
-  it("counts the two weeks from when it is noticed if nobody says when it began, or a clock was wrong", () => {
+  it("counts the two weeks from now if the Secret does not have the start, or a clock was wrong", () => {
     const done = rotate(first, start);
     for (const promotedAtMs of [undefined, start + 900 * DAY]) {
       const { promotedAtMs: _, ...rest } = done;
@@ -70,18 +70,18 @@ describe("the rotation of the CA", () => {
       expect([noticed.old.length, noticed.promotedAtMs]).toEqual([1, start + DAY]);
     }
   });
-  it("drops from the chain what is over", () => {
+  it("drops expired certificates from the chain", () => {
     const done = rotate(first, start);
     expect(step(must(step(done, start + 15 * DAY)), start + 2_000 * DAY)).toBeUndefined();
     expect(must(step({ ...done, old: [] }, start + 3_650 * DAY)).next).toBeDefined(); // its own rotation comes first
   });
-  it("lets whoever has loaded any of the CAs follow, however many came after it", async () => {
+  it("keeps a chain to each CA that a process may have loaded, after any number of rotations", async () => {
     const states = [first];
     for (let times = 1; times <= 12; times++) states.push(rotate(states.at(-1) ?? first, start - 3_000_000 + times * 1_000));
     const served = leafOf(states.at(-1) ?? first);
     for (const { signing } of states) expect(await handshake(served, signing.certPem, "localhost")).toBe("ok");
   });
-  it("keeps older leafs good for those who have loaded everything that is trusted", async () => {
+  it("keeps older leaves valid for processes that have loaded all trusted CAs", async () => {
     const before = leafOf(first);
     const done = rotate(first, start);
     expect(await handshake(before, authorityOf(done, settleMs).trustPem, "localhost")).toBe("ok");

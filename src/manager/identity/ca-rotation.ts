@@ -2,7 +2,7 @@
 // signs, and stays trusted while one of its leaves may be in use; a chain leads from each leaf to every valid CA that a pod may have
 // loaded, so that no process has to load another one.
 //
-//     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or somebody asks; A signs B's name and key
+//     Signing(A) => Signing(A) + Next(B)             a third of A's life is left, or a user asks; A signs B's name and key
 //     Signing(A) + Next(B) => Signing(B) + Old(A)    B was trusted for `settleMs`; A's key is forgotten
 //     Signing(B) + Old(A) => Signing(B)              two weeks later; what A signed for B stays in the chain until A expires
 import { randomBytes, X509Certificate } from "node:crypto";

@@ -19,12 +19,12 @@ const spoiled = (data: Record<string, string | undefined>): Secret => ({
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 describe("the Secret of the mesh CA", () => {
-  it("holds every state, and gives it back", () => {
+  it("holds every state and returns it", () => {
     for (const state of [first, withNext, after]) expect(parseCaSecret(formatCaSecret(state, { metadata: ref }))).toEqual(state);
     expect(after).toMatchObject({ old: [first.signing.certPem], promotedAtMs: now + 1 });
     expect(Object.keys(formatCaSecret(after, good).data ?? {}).sort()).toEqual(["cross.crt", "old.crt", "tls.crt", "tls.key"]);
   });
-  it("keeps what others have put beside it, but for the wish that was granted", () => {
+  it("keeps other writers' keys and annotations, except a rotation request that was granted", () => {
     const found = {
       metadata: { ...ref, labels: { a: "b" }, annotations: { c: "d", [ROTATE_ANNOTATION]: "" } },
       data: { x: "eA==" },
@@ -58,7 +58,7 @@ describe("the Secret of the mesh CA", () => {
     expect(parse).toThrow(message);
     expect(parse).not.toThrow(/BEGIN|[A-Za-z0-9+/]{40}/);
   });
-  it("that somebody else made is left alone", () => {
+  it("of another owner is left alone", () => {
     expect(() => parseCaSecret({ ...good, metadata: ref })).toThrow(
       /lacks the label app\.kubernetes\.io\/managed-by=ctrlmesh-manager/,
     );

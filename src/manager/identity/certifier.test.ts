@@ -71,7 +71,7 @@ describe("a proxy's certificate", () => {
     expect(await certify({ ...caller, uid: uid ?? "" }, spki)).toMatchObject({ kind: "signed" });
     expect(await certify({ ...caller, uid: "older" }, spki)).toMatchObject({ kind: "refuse", reason: "other-pod" });
   });
-  it("is given by the container if the label was taken off, and not to a pod without proxy", async () => {
+  it("is given to a pod with the proxy's container even without the label, and not to a pod without the proxy", async () => {
     listed = { metadata: caller, spec };
     expect(await certify(caller, spki)).toMatchObject({ kind: "signed" });
     listed = undefined;
@@ -79,7 +79,7 @@ describe("a proxy's certificate", () => {
     const { uid } = client.put(PODS, { metadata: pod.metadata, spec: { containers: [{ name: "app" }] } }).metadata;
     expect(await certify({ ...caller, uid: uid ?? "" }, spki)).toMatchObject({ kind: "refuse", reason: "no-proxy" });
   });
-  it("comes later while something is not known", async () => {
+  it("comes later while the CA or the Service is not known", async () => {
     addresses = undefined;
     expect(await certify(caller, spki)).toMatchObject({ kind: "wait" });
     addresses = [];

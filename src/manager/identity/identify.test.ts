@@ -33,7 +33,7 @@ function callers() {
   return { clock, asked, kinds };
 }
 
-it("an address whose tokens are refused over and over waits, whatever its ports; another one is asked about at once", async () => {
+it("an address with many refused tokens waits, from any port, and another address does not", async () => {
   const { clock, asked, kinds } = callers();
   expect(await kinds("made-up", "10.0.0.1:1", 4_000)).toEqual({ refuse: 1_024, wait: 2_976 });
   expect(await kinds("made-up", "10.0.0.1:2", 10)).toEqual({ wait: 10 });

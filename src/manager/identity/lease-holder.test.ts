@@ -5,7 +5,7 @@ import { LEASES } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createIsLed } from "./lease-holder.ts";
 
-it("somebody leads as long as a holder renews its lease, and for its duration after that", async () => {
+it("a replica leads while it renews its lease, and for the lease's duration after that", async () => {
   const clock = createFakeClock();
   const client = createFakeKubeClient();
   const metadata = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };

@@ -37,14 +37,14 @@ const stored = () => {
   const secret = client.read(SECRETS, ref);
   return secret && parseCaSecret(secret);
 };
-const wish = () => {
+const askForRotation = () => {
   const secret = client.read(SECRETS, ref);
   if (secret === undefined) throw new Error("no Secret");
   client.put(SECRETS, { ...secret, metadata: { ...secret.metadata, annotations: { [ROTATE_ANNOTATION]: "now" } } });
 };
 
 describe("the mesh's own CA", () => {
-  it("is made once, however many replicas begin at once", async () => {
+  it("is made once, even if many replicas start together", async () => {
     const replicas = [replica(false), replica(false), replica(true)];
     const found = await Promise.all(replicas.map(({ source }) => source.refresh(signal)));
     expect(new Set(found.map(({ trustPem }) => trustPem)).size).toBe(1);
@@ -54,7 +54,7 @@ describe("the mesh's own CA", () => {
     const [leader, other] = [replica(true), replica(false)];
     const before = await leader.source.refresh(signal);
     await other.source.refresh(signal);
-    wish();
+    askForRotation();
     expect((await other.source.refresh(signal)).trustPem).toBe(before.trustPem);
     const begun = await leader.source.refresh(signal);
     expect([begun.signer, begun.trustPem]).toEqual([before.signer, before.trustPem + (begun.nextPem ?? "?")]);
@@ -65,10 +65,10 @@ describe("the mesh's own CA", () => {
     expect([done.signer.certPem, done.chainPem]).toEqual([begun.nextPem, stored()?.cross.join("")]);
     expect(await other.source.refresh(signal)).toEqual(done);
   });
-  it("is not rotated twice by two that believe they lead", async () => {
+  it("is not rotated twice by two replicas that believe they lead", async () => {
     const [one, two] = [replica(true), replica(true)];
     await one.source.refresh(signal);
-    wish();
+    askForRotation();
     const [a, b] = await Promise.all([one.source.refresh(signal), two.source.refresh(signal)]);
     expect([a.nextPem, b.nextPem].filter((pem) => pem !== undefined)).toEqual([stored()?.next?.certPem]);
     expect((await one.source.refresh(signal)).nextPem).toBe((await two.source.refresh(signal)).nextPem);
@@ -83,7 +83,7 @@ describe("the mesh's own CA", () => {
     expect(await leader.source.refresh(signal)).toEqual(before);
     expect(stored()?.signing).toEqual(before.signer);
   });
-  it("is not made anew by a replica that starts meanwhile: it waits for the leader, and makes one when nobody leads", async () => {
+  it("is not replaced by a replica that starts meanwhile: it waits for the leader, and makes a CA when no replica leads", async () => {
     const leader = replica(true);
     const before = await leader.source.refresh(signal);
     client.remove(SECRETS, ref);
@@ -95,13 +95,13 @@ describe("the mesh's own CA", () => {
     client.remove(SECRETS, ref);
     expect((await replica(false, false).source.refresh(signal)).trustPem).not.toBe(before.trustPem);
   });
-  it("is never replaced by one that somebody put there", async () => {
+  it("is never replaced by another one in the Secret", async () => {
     const { source } = replica(true);
     await source.refresh(signal);
     client.put(SECRETS, formatCaSecret(createCaState(clock.now()), { metadata: ref }));
     await expect(source.refresh(signal)).rejects.toThrow(/key tls\.crt: not the mesh's CA nor its successor/);
   });
-  it("is not made anew where a Secret is that cannot be read", async () => {
+  it("is not replaced if the Secret cannot be read", async () => {
     client.put(SECRETS, { metadata: ref, data: {} });
     await expect(replica(true).source.refresh(signal)).rejects.toMatchObject({ code: "CERTIFICATE_INVALID" });
     client.before = () => {

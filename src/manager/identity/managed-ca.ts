@@ -81,7 +81,8 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
       }
       const state = parseCaSecret(secret);
       if (held !== undefined && !isSuccessor(state, held)) {
-        const what = "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off who trusts the other";
+        const what =
+          "not the mesh's CA nor its successor; a restart of the manager takes it, and cuts off the proxies that trust the other";
         throw new MeshError("CERTIFICATE_INVALID", `reading Secret ${namespace}/${name}, key tls.crt: ${what}`);
       }
       held = isLeader() ? await advance(secret, state, signal) : state;

@@ -63,7 +63,7 @@ describe("the identity of a replica", () => {
     await clock.advance(60_000);
     expect([identity.serving === first, changes]).toEqual([false, 2]);
   });
-  it("follows the CA: the trust first, then who signs", async () => {
+  it("follows the CA: first its trust, then its signatures", async () => {
     await identity.start(running.signal);
     const first = identity.serving;
     state = advanceCa({ ...state, rotationWanted: true }, { now: clock.now(), settleMs: 0 })?.state ?? state;
@@ -76,7 +76,7 @@ describe("the identity of a replica", () => {
     await identity.refresh();
     expect(changes).toBe(3);
   });
-  it("goes on with what it has if the CA cannot be read any more, and says why", async () => {
+  it("keeps its certificate if the CA cannot be read any more, and has the reason", async () => {
     await identity.start(running.signal);
     const first = identity.serving;
     answer = () => {
@@ -89,7 +89,7 @@ describe("the identity of a replica", () => {
     await clock.advance(60_000);
     expect(identity.problem).toBeUndefined();
   });
-  it("waits at the start for an API server, and for a CA that is not there yet, and not for one that is wrong", async () => {
+  it("waits at the start for the API server and for a missing CA, but not for an invalid one", async () => {
     answer = () => {
       throw new MeshError("CA_MISSING", "there is no Secret a/b yet");
     };

@@ -21,7 +21,7 @@ const give = ({ certPem, keyPem }: KeyCertificate, issuer = "") => {
   const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
   client.put(SECRETS, { metadata: ref, data: Object.fromEntries(data) });
 };
-/** The certificate with "same" in its names written otherwise; nobody looks at its signature here. */
+/** The certificate with "same" in its names written otherwise; no test here checks its signature. */
 const named = (text: string, pem: string) => {
   const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ""), "base64")
     .toString("latin1")
@@ -38,15 +38,15 @@ beforeEach(() => {
   source = createProvidedCa({ client, ...ref, settleMs, clock, log: silentLogger() });
 });
 
-describe("a CA that somebody else keeps", () => {
-  it("is waited for, and never written", async () => {
+describe("a CA that the user provides", () => {
+  it("is awaited and never written", async () => {
     await expect(source.refresh(signal)).rejects.toMatchObject({ code: "CA_MISSING" });
     const ca = made("own");
     give(ca);
     expect(await source.refresh(signal)).toEqual({ signer: ca, chainPem: "", trustPem: ca.certPem });
     expect(new Set(client.calls.map(({ verb }) => verb))).toEqual(new Set(["get"]));
   });
-  it("whose key cannot sign leafs is an error that names the key, and takes nobody's place", async () => {
+  it("with a key that cannot sign leaves is an error that names the key, and replaces no other CA", async () => {
     give(made("good"));
     await source.refresh(signal);
     const { privateKey } = generateKeyPairSync("ed448");
@@ -56,13 +56,13 @@ describe("a CA that somebody else keeps", () => {
       message: "reading Secret ctrlmesh-system/my-ca, key tls.key: a key of type ed448 cannot be used, only EC, RSA and Ed25519",
     });
   });
-  it("that has an issuer is sent with every leaf, and both are trusted", async () => {
+  it("with an issuer is sent with every leaf, and both are trusted", async () => {
     const [root, middle] = [made("root"), made("middle")];
     const certPem = crossSignCa(root, middle.certPem, 0);
     give({ certPem, keyPem: middle.keyPem }, root.certPem);
     expect(await source.refresh(signal)).toMatchObject({ chainPem: certPem, trustPem: certPem + root.certPem });
   });
-  it("that comes in place of another is trusted at once and signs later; the other stays trusted", async () => {
+  it("that replaces another one is trusted at once and signs later, and the other stays trusted", async () => {
     const [old, fresh] = [made("old", 100), made("fresh")];
     give(old);
     await source.refresh(signal);
@@ -76,7 +76,7 @@ describe("a CA that somebody else keeps", () => {
     await clock.advance(100 * 86_400_000);
     expect((await source.refresh(signal)).trustPem).toBe(fresh.certPem);
   });
-  it("whose certificate is renewed with the same key signs on at once", async () => {
+  it("with a renewed certificate for the same key goes on signing", async () => {
     const ca = made("same");
     give(ca);
     await source.refresh(signal);
@@ -84,7 +84,7 @@ describe("a CA that somebody else keeps", () => {
     give(renewed);
     expect((await source.refresh(signal)).signer).toEqual(renewed);
   });
-  it("whose certificate is made anew with the same key and another name is trusted first, as any other CA", async () => {
+  it("with the same key and another name is trusted first, as any other CA", async () => {
     const ca = made("same");
     give(ca);
     await source.refresh(signal);
@@ -94,7 +94,7 @@ describe("a CA that somebody else keeps", () => {
     await clock.advance(settleMs);
     expect((await source.refresh(signal)).signer).toEqual(renamed);
   });
-  it("that is more than two bundles of which a proxy reads is an error", async () => {
+  it("that is larger than half of the bundle that a proxy reads is an error", async () => {
     const [ca, issuers] = [made("many"), Array.from({ length: 60 }, (_, index) => made(`issuer-${index}`).certPem)];
     give(ca, issuers.join(""));
     await expect(source.refresh(signal)).rejects.toMatchObject({

@@ -4,7 +4,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createRejections } from "./rejections.ts";
 
-it("counts every one that was turned away, and writes a line a minute for each place", async () => {
+it("counts every refusal, and writes a line a minute for each reason and caller", async () => {
   const clock = createFakeClock();
   const registry = createRegistry("manager", "test");
   const lines: { who: string; alike: number; unlogged: number }[] = [];
@@ -21,7 +21,7 @@ it("counts every one that was turned away, and writes a line a minute for each p
   expect(lines.at(-1)).toMatchObject({ who: "10.0.0.1", alike: 999, unlogged: 0 });
 });
 
-it("writes of so many places a minute, and then how many it left out", async () => {
+it("writes about a bounded number of callers a minute, and then the number of the others", async () => {
   const clock = createFakeClock();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });

@@ -26,7 +26,7 @@ const REASONS: readonly Rejection[] = ["no-token", "bad-token", "not-bound", "ot
 export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
   const counter = new Counter({
     name: "ctrlmesh_manager_rejected_identities_total",
-    help: "Connections and calls that were turned away because of who they came from, by reason.",
+    help: "Connections and calls that were refused because of their caller, by reason.",
     labelNames: ["reason"],
     registers: [registry],
   });

@@ -13,7 +13,7 @@ const GOOD = {
   },
 };
 const claims = (say: object) => `a.${Buffer.from(JSON.stringify(say)).toString("base64url")}`;
-/** A token of nobody's, as far as its claims go. */
+/** A token with these claims and no valid signature. */
 const TOKEN = `${claims({ aud: ["ctrlmesh"], exp: 1e12 })}.c`;
 let clock: FakeClock;
 let asked: RawRequest[];
@@ -51,13 +51,13 @@ describe("a token", () => {
     answer = () => ({ status });
     expect(await reviewer.review(TOKEN)).toMatchObject({ kind: "refuse", reason, message: expect.stringMatching(message) });
   });
-  it("that is none is refused without a question", async () => {
+  it("that is malformed is refused without a review", async () => {
     for (const text of ["", "abc", "a.b", `${"a".repeat(20_000)}.b.c`, `${TOKEN}\n`]) {
       expect(await reviewer.review(text)).toMatchObject({ kind: "refuse", reason: "bad-token" });
     }
     expect(asked).toEqual([]);
   });
-  it("that says itself that it is over or for others is refused without a question", async () => {
+  it("that has expired or is for another audience by its own claims is refused without a review", async () => {
     const now = clock.now() / 1_000;
     for (const say of [
       { aud: ["vault"], exp: now + 600 },
@@ -74,7 +74,7 @@ describe("a token", () => {
     await reviewer.review(`${claims({ aud: "ctrlmesh", exp: now - 299 })}.c`); // clocks differ
     expect(asked).toHaveLength(1);
   });
-  it("is remembered for ten seconds, a bad one for two, and an API server that fails not at all", async () => {
+  it("is remembered for ten seconds, a bad one for two, and a failed review not at all", async () => {
     await Promise.all([reviewer.review(TOKEN), reviewer.review(TOKEN)]);
     await clock.advance(9_000);
     await reviewer.review(TOKEN);
@@ -92,7 +92,7 @@ describe("a token", () => {
     await reviewer.review(TOKEN);
     expect(asked).toHaveLength(4);
   });
-  it("waits for its turn: sixteen at a time, four thousand behind them", async () => {
+  it("is reviewed with fifteen others at a time, and four thousand wait", async () => {
     const waiting: (() => void)[] = [];
     answer = () => new Promise((resolve) => waiting.push(() => resolve({ status: GOOD })));
     const verdicts = Array.from({ length: 5_000 }, (_, index) => reviewer.review(`${TOKEN}${index}`));

@@ -61,7 +61,7 @@ it("breaks a connection that acknowledges nothing, and only that", async () => {
   expect([dead.destroyed.length, alive.destroyed.length, connections.openIn("list")]).toEqual([1, 0, 1]);
 });
 
-it("tells of one that keepalive ended", () => {
+it("reports a connection that keepalive ended", () => {
   const { lost, add } = setup();
   add("lock", 1).emit("error", Object.assign(new Error("read ETIMEDOUT"), { code: "ETIMEDOUT" }));
   add("lock", 2).emit("error", Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));

@@ -59,7 +59,7 @@ describe("discovery", () => {
     expect([scopes, asked.length]).toEqual([["namespaced", "namespaced", "namespaced"], 1]);
   });
 
-  it.each([401, 403])("lets one caller's %d be nobody else's, neither then nor at the same time", async (status) => {
+  it.each([401, 403])("keeps one caller's %d from all other callers, also at the same time", async (status) => {
     const { discovery } = setup(async ({ headers }) => json(headers.authorization === "Bearer good" ? 200 : status, WIDGETS));
     const scopeFor = (token: string) =>
       discovery.scopeOf(call("/apis/example.io/v1/widgets", { authorization: `Bearer ${token}` }));

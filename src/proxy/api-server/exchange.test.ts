@@ -57,7 +57,7 @@ describe("a write whose client goes away", () => {
     await clock.advance(59_000);
     expect([await outcome(), aborted.length]).toEqual([undefined, 0]);
     head();
-    data("an answer that nobody reads");
+    data("an unread answer");
     expect([await outcome(), aborted.length, clock.pending]).toEqual(["ABORTED", 1, 0]);
   });
 

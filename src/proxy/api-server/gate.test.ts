@@ -90,7 +90,7 @@ it("forgets a request whose client goes, before or while it waits", async () => 
   expect(entered.at(-1)).toBe("e");
 });
 
-it("fails all who wait when waiting is of no use", async () => {
+it("fails all waiting requests when there is no server", async () => {
   const { clock, gate, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
   gate.refuseWaiting(new Error("unreachable"));

@@ -33,7 +33,7 @@ describe("forwardedHeaders", () => {
     expect(names(forwardedHeaders(headers, true))).toEqual(["x-b"]);
   });
 
-  it("does not let Connection take away who is asking", () => {
+  it("Connection does not remove the headers that identify the caller", () => {
     const headers = {
       connection: "authorization, impersonate-user, content-length",
       authorization: "Bearer a",

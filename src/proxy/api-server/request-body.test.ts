@@ -23,7 +23,7 @@ describe("readableOf", () => {
     expect(seen.sink).toBeDefined();
   });
 
-  it("tells the source when it is full, and resumes it when it was read", async () => {
+  it("pauses the source when the buffer is full, and resumes it when data was read", async () => {
     const { seen, source } = fakeSource();
     const stream = readableOf(source);
     stream.read(0);

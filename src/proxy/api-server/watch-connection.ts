@@ -68,7 +68,7 @@ export class WatchConnection {
         this.#maxStreams = Math.min(maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS);
       })
       .on("goaway", () => this.#retire())
-      .on("error", () => this.#retire()) // each stream is told as well
+      .on("error", () => this.#retire()) // each stream gets the error too
       .once("close", () => this.#closed());
     this.whenReady = this.#untilSettings();
     this.#armPing();

@@ -64,7 +64,7 @@ export function createWatchConnections(options: WatchConnectionsOptions): WatchC
     });
     all.add(connection);
     socket.once("close", () => all.delete(connection));
-    await connection.whenReady; // with fewer streams than we assume, the others would wait for them unseen
+    await connection.whenReady; // the server may allow fewer streams than assumed, and the others would wait unseen
     if (connection.isOver)
       throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: it ended the connection at once");
     usable.add(connection);

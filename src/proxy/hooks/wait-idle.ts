@@ -1,5 +1,5 @@
-// The preStop hook of a proxy that is a plain container: all containers of a pod are asked to stop at the same time, and the operator still
-// has its lease to give back. The containers share the network, so the kernel's table shows whether the operator is still connected.
+// The preStop hook of a proxy that is a plain container. All containers of a pod stop at the same time, and the operator still has to
+// release its lease. The containers share the network, so that the kernel's table shows whether the operator is still connected.
 import { type Clock, sleep } from "../../base/clock.ts";
 
 const PAUSE_MS = 250;
@@ -16,7 +16,7 @@ export interface WaitIdleOptions {
   readonly readTables: () => string;
 }
 
-/** Resolves once nobody has been connected for a second, or after `atMostMs`. True if nobody is. */
+/** Resolves once there has been no connection for a second, or after `atMostMs`. True if there is none. */
 export async function waitIdle({ ports, atMostMs, clock, readTables }: WaitIdleOptions): Promise<boolean> {
   const endMs = clock.monotonicMs() + atMostMs;
   let busyMs = clock.monotonicMs();

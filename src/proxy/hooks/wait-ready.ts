@@ -1,5 +1,5 @@
-// The postStart hook of a proxy that is a plain container: the kubelet starts the operator only once it has ended. Invariant: it never
-// gives up, since the kubelet would then start the operator all the same.
+// The postStart hook of a proxy that is a plain container: the kubelet starts the operator only when the hook has ended. Invariant: the
+// hook never gives up, since the kubelet would then start the operator.
 import { get } from "node:http";
 import { type Clock, sleep } from "../../base/clock.ts";
 
@@ -10,7 +10,7 @@ export interface WaitReadyOptions {
   /** Of the health listener on the loopback. */
   readonly port: number;
   readonly clock: Clock;
-  /** Told each new reason to wait. */
+  /** Called with each new reason to wait. */
   readonly say: (reason: string) => void;
 }
 

@@ -20,19 +20,19 @@ function check(chain: readonly string[], keyPem: string, trusts: readonly (reado
   });
 }
 
-it("takes a certificate of a CA of the mesh for the names of operators", () => {
+it("accepts a certificate of a mesh CA for the names that operators use", () => {
   const { certPem, keyPem } = leafOf(ca);
   expect(check([certPem], keyPem).serialNumber).toBe(new X509Certificate(certPem).serialNumber);
 });
 
-it("tells every problem at once", () => {
+it("names every problem at once", () => {
   const { certPem } = leafOf(newCa("other"), { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"] });
   expect(() => check([certPem], leafOf(ca).keyPem, [[ca.certPem]], NOW + 2 * DAY_MS)).toThrow(
     /another key; it is good from 2025-12-31T23:55:00.000Z to 2026-01-02T00:00:00.000Z, and not now; it does not lead to a CA of the mesh; it is not for kubernetes, .*, ::1$/,
   );
 });
 
-it("takes what leads over cross-signed CAs to one that clients have loaded long ago", () => {
+it("accepts a chain over cross-signed CAs to one that clients loaded long ago", () => {
   const [second, third] = [newCa("second"), newCa("third")];
   const crossed = [crossSignCa(second, third.certPem, 2), crossSignCa(ca, second.certPem, 3)];
   const { certPem, keyPem } = leafOf(third);
@@ -41,7 +41,7 @@ it("takes what leads over cross-signed CAs to one that clients have loaded long 
   expect(() => check([certPem, ...crossed.slice(0, 1)], keyPem, [[second.certPem], [newCa("other").certPem]])).toThrow(/lead to/);
 });
 
-it("takes no way over a CA that is over, or is itself over", () => {
+it("refuses an expired certificate, and a chain over an expired CA", () => {
   const short = newCa("short", 10);
   const { certPem, keyPem } = leafOf(short, { days: 50 });
   check([certPem], keyPem, [[short.certPem]]);
@@ -50,13 +50,13 @@ it("takes no way over a CA that is over, or is itself over", () => {
   expect(() => check([certPem, crossSignCa(ca, short.certPem, 2)], keyPem, [[ca.certPem]], later)).toThrow(/lead to/);
 });
 
-it("takes no CA's certificate, and none that only has a CA's name", () => {
+it("refuses a CA's certificate, and an issuer that has only the name of a CA", () => {
   expect(() => check([ca.certPem], ca.keyPem)).toThrow(/it is a CA's/);
   const { certPem, keyPem } = leafOf(newCa("mesh"));
   expect(() => check([certPem], keyPem)).toThrow(/lead to/);
 });
 
-it("takes no leaf of the mesh for a CA: whoever has one could sign with it", () => {
+it("refuses a leaf of the mesh as a CA, since each pod with a leaf could sign with it", () => {
   const pod = leafOf(ca, { commonName: "pod" });
   const { certPem, keyPem } = leafOf(pod);
   expect(() => check([certPem, pod.certPem], keyPem)).toThrow(/lead to/);

@@ -29,20 +29,20 @@ async function identityOf(config: Pick<IdentityConfig, "identity" | "tls">) {
 }
 const mesh = () => ({ managerCa: volume.caFile, token: volume.tokenFile });
 
-it("without identity says nothing of itself, and serves by a CA of its own", async () => {
+it("without identity the proxy sends no token, and serves with a CA of its own", async () => {
   const { certificate, authorization, options } = await identityOf({ identity: undefined, tls: undefined });
   expect([authorization, options]).toEqual([[], {}]);
   expect(certificate.caFile).toBe(join(volume.dataDir, "ca.crt"));
 });
 
-it("of the mesh shows its token to the manager's name, and serves what operators trust by the mesh's CA", async () => {
+it("with the mesh's identity the proxy sends its token to the manager's name only, and operators trust it by the mesh's CA", async () => {
   const { certificate, authorization, options } = await identityOf({ identity: mesh(), tls: undefined });
   expect(authorization).toEqual(["Bearer a.b.c"]);
   expect(options).toEqual({ "grpc.ssl_target_name_override": "manager.mesh.svc" });
   expect(certificate.caFile).toBe(volume.caFile);
 });
 
-it("of the mesh serves with files, where there are some", async () => {
+it("with the mesh's identity and files the proxy serves with the files", async () => {
   const [pair, tls] = [proxyCertificate(ca), { cert: `${volume.caFile}.crt`, key: `${volume.caFile}.key` }];
   await writeFile(tls.cert, pair.certPem);
   await writeFile(tls.key, pair.keyPem);
@@ -53,7 +53,7 @@ it("of the mesh serves with files, where there are some", async () => {
   expect(authorization).toEqual(["Bearer a.b.c"]);
 });
 
-it("makes new credentials only when the CAs change, so that what is opened anew is known by them", async () => {
+it("the credentials are new only when the CAs change", async () => {
   const { access, credentials } = await identityOf({ identity: mesh(), tls: undefined });
   expect((await access.pass()).credentials).toBe(credentials);
   await volume.write({ ca: newMeshCa().certPem, token: "a.b.c" });

@@ -1,5 +1,5 @@
 // Credentials of one channel that end with the channel. gRPC leaves a connection open if its channel is closed during the TLS handshake,
-// and that connection holds one of the manager's places: when a thousand proxies give a busy manager up, nobody else gets in.
+// and that connection holds one of the manager's places: when a thousand proxies give a busy manager up, no other proxy gets in.
 // Invariant: after `end` no connection of the channel is in a handshake. manager-channel.ts uses it.
 import type { Socket } from "node:net";
 import { ChannelCredentials, type experimental } from "@grpc/grpc-js";

@@ -25,7 +25,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.enable_http_proxy": 0,
 };
 
-/** A connection to one replica, once it is up; kept by whoever opened it. */
+/** A connection to one replica. The code that opens it also closes it. */
 export type ManagerChannel = Pick<Client, "close" | "waitForReady" | "makeBidiStreamRequest" | "makeUnaryRequest">;
 
 export function openManagerChannel(endpoint: string, { credentials, channelOptions }: ManagerPass): ManagerChannel {

@@ -79,7 +79,7 @@ it.each([
   await eventually(() => certificate.current().cert !== first);
 });
 
-it("is renewed at half a short life too, although it is dated back by more than that", async () => {
+it("is renewed at half of a short life too, although it is dated back by more", async () => {
   const { asked, manager, start } = setup();
   manager.certify = async (publicKey) => issue(ca, publicKey, { now: clock.now(), days: 300 / 86_400 });
   await start();
@@ -89,7 +89,7 @@ it("is renewed at half a short life too, although it is dated back by more than 
   expect(Math.max(...gaps)).toBeLessThan(200_000);
 });
 
-it("asks ever more slowly for the first one while the manager is away, at most 5 s apart, and 60 s if it refuses", async () => {
+it("backs off to 5 s between requests for the first certificate while the manager is away, and to 60 s if it refuses", async () => {
   for (const [code, mostMs] of [
     [14, 5_000],
     [7, 60_000],
@@ -112,7 +112,7 @@ it("asks ever more slowly for the first one while the manager is away, at most 5
   }
 });
 
-it("serves although it cannot be stored", async () => {
+it("serves even if the certificate cannot be stored", async () => {
   const file = join(dataDir, "file");
   await writeFile(file, "");
   const { certificate, start } = setup({ dir: join(file, "no-folder") });
@@ -120,7 +120,7 @@ it("serves although it cannot be stored", async () => {
   expect(certificate.current().cert).toContain("BEGIN CERTIFICATE");
 });
 
-it("keeps the old one, in use and stored, when the new one is not what it should be", async () => {
+it("keeps the old certificate in use and stored if the new one fails the check", async () => {
   const { asked, manager, certificate, start } = setup();
   await start();
   const [{ cert }, stored] = [certificate.current(), await readFile(join(dataDir, CERTIFICATE_FILE_NAME), "utf8")];

@@ -30,8 +30,8 @@ async function started(registry = new Registry()) {
 
 const ca = () => readFile(join(dataDir, "ca.crt"), "utf8");
 
-describe("a certificate of our own", () => {
-  it("is for every name that operators call the API server, signed by the CA in the data folder", async () => {
+describe("the proxy's own certificate", () => {
+  it("is valid for every name that operators use for the API server, and signed by the CA in the data folder", async () => {
     const leaf = new X509Certificate((await started()).current().cert);
     expect(leaf.checkIssued(new X509Certificate(await ca()))).toBe(true);
     expect(leaf.checkIP("127.0.0.1")).toBe("127.0.0.1");
@@ -40,7 +40,7 @@ describe("a certificate of our own", () => {
       expect(leaf.checkHost(name)).toBe(name);
   });
 
-  it("has a key that only we can read", async () => {
+  it("has a key that only the proxy can read", async () => {
     await started();
     expect((await stat(join(dataDir, "ca.key"))).mode & 0o777).toBe(0o600);
   });
@@ -76,7 +76,7 @@ describe("a certificate of our own", () => {
     await certificate.stop();
   });
 
-  it("says in a metric when it ends", async () => {
+  it("has its end in a metric", async () => {
     const registry = new Registry();
     await started(registry);
     const ends = (clock.now() + 90 * DAY_MS) / 1000;

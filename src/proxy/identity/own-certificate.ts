@@ -42,7 +42,7 @@ async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
     // There is none, or it is half written.
   }
   const ca = createCa({ commonName: "ctrlmesh-proxy", now: clock.now(), days: CA_DAYS });
-  await mkdir(dataDir, { recursive: true }); // the operator may run as somebody else
+  await mkdir(dataDir, { recursive: true }); // the operator may run as another user
   await replaceFile(keyFile, ca.keyPem);
   await replaceFile(certFile, ca.certPem, 0o644);
   return ca;

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-it("is read through the links of a projected volume, without the line's end", async () => {
+it("the token is read through the links of a projected volume, without the end of line", async () => {
   await writeFile(join(dir, "real"), "a.b.c\n");
   await symlink("real", join(dir, "token"));
   expect(await readToken(join(dir, "token"))).toBe("a.b.c");
@@ -23,7 +23,7 @@ it.each([
   ["secret\u0000", "there is no token in it"],
   ["s\u00e9cret", "there is no token in it"],
   ["secret".repeat(10_000), "there is no token in it"],
-])("is never in an error: %j", async (text, why) => {
+])("the token is never in an error: %j", async (text, why) => {
   await writeFile(join(dir, "token"), text);
   const error = await readToken(join(dir, "token")).catch((reason: unknown) => reason);
   expect(error).toMatchObject({
@@ -33,7 +33,7 @@ it.each([
   expect(Object.hasOwn(error as Error, "cause")).toBe(false);
 });
 
-it("that is not there is named by its file", async () => {
+it("a missing token is an error that names the file", async () => {
   await expect(readToken(join(dir, "none", "token"))).rejects.toThrow(`${join(dir, "none", "token")}: there is no such file`);
   await expect(readToken(dir)).rejects.toMatchObject({ code: "TOKEN_UNREADABLE" });
 });

@@ -1,9 +1,9 @@
-// Writes the rules with the iptables of the image. Nodes differ in what their kernel has, nftables or the older tables, so both of its
-// variants are tried. Invariant: it succeeds as a whole or says what each variant said.
+// Writes the rules with the iptables of the image. Kernels have nftables or the older tables, so that both variants are tried. Invariant:
+// it succeeds as a whole, or fails with the error of each variant. main.ts calls it.
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import { CHAIN, type FamilyRules } from "./rules.ts";
 
-/** What a command did; `error` if it could not be started. */
+/** The result of a command; `error` if it could not be started. */
 export interface RunResult {
   readonly status: number | null;
   readonly stderr: string;
@@ -15,7 +15,7 @@ export type Run = (command: string, args: readonly string[], input?: string) => 
 const VARIANTS = ["-nft", "-legacy", ""];
 const WAIT_SECONDS = "--wait=10";
 
-/** Sets the rules up, again if they are there. Returns the variant. @throws MeshError `IPTABLES_FAILED` */
+/** Writes the rules, also if they are already there. Returns the variant. @throws MeshError `IPTABLES_FAILED` */
 export function applyRules(rules: readonly FamilyRules[], run: Run): string {
   const failures: string[] = [];
   for (const variant of VARIANTS) {

@@ -1,4 +1,4 @@
-// The rules as text, and which variant of iptables writes them; test/integration/proxy/iptables.test.ts has the kernel judge.
+// The rules as text, and the variant of iptables that writes them. test/integration/proxy/iptables.test.ts tests them in the kernel.
 import { describe, expect, it } from "vitest";
 import { applyRules, type Run, type RunResult } from "./apply-rules.ts";
 import { familyRules } from "./rules.ts";

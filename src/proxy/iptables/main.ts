@@ -1,4 +1,4 @@
-// The program of the init container ctrlmesh-iptables, which alone has NET_ADMIN, and ends:
+// The program of the init container ctrlmesh-iptables, the only one with NET_ADMIN:
 //   node dist/proxy/iptables/main.js --redirect=10.96.0.1:443 --redirect=[fd00::1]:443 --to=5443 --except-uid=1359
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -10,7 +10,7 @@ import { familyRules } from "./rules.ts";
 
 const USAGE = "ctrlmesh-iptables: --redirect=IP:PORT [--redirect=...] --to=PORT --except-uid=UID";
 const EXIT_USAGE = 64;
-/** The older iptables locks a file; the root is read-only, and nobody else writes rules in a pod's network. */
+/** The older iptables locks a file, and the root is read-only. No other program writes rules in a pod's network. */
 const LOCK = { XTABLES_LOCKFILE: "/dev/null" };
 
 const { values } = parseArgs({

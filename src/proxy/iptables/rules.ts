@@ -1,5 +1,5 @@
-// The rules of iptables mode. Pure. They stand in a chain of our own, which is written anew as a whole each time, so that running twice
-// leaves the same. Only new connections that the pod itself makes to the given addresses are touched, and none of the proxy's user.
+// The rules of iptables mode, in a chain of their own that is replaced as a whole. Pure; main.ts calls it. Invariant: the rules redirect
+// only new connections of the pod itself to the given addresses, and none of the proxy's user.
 
 /** The chain of the table `nat`. */
 export const CHAIN = "CTRLMESH_OUTPUT";

@@ -81,7 +81,7 @@ function step(before: Sight, { verb, status, message }: Answer): Sight {
     denied.set(verb, plainText(reason, MAX_REASON_CHARS));
   } else {
     denied.delete(verb);
-    // The lock exists, so that nobody has to create it.
+    // The lock exists, so that no elector has to create it.
     if (showsLock && verb !== "delete") denied.delete("create");
   }
   // unknown, allowed => denied   the authorizer denies a verb

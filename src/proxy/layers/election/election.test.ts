@@ -15,7 +15,7 @@ import { ENVELOPE_PREFIX, encodeBytes, encodeString } from "../../../kube/codec/
 import { createStatus } from "../../../kube/status.ts";
 
 describe("the subset's own lock", () => {
-  it.each(["GET", "DELETE"])("%s is renamed in the path, and the answer back", async (method) => {
+  it.each(["GET", "DELETE"])("%s is renamed in the path, and the answer has the operator's name", async (method) => {
     const { send, sent } = setup();
     const reply = await send(method, `${LEASES}/shop-lock?timeout=5s`);
     expect(sent()?.target).toBe(`${LEASES}/shop-lock---blue?timeout=5s`);
@@ -25,13 +25,13 @@ describe("the subset's own lock", () => {
     expect(reply.headers["content-length"]).toBe(String((reply.body as Uint8Array).length));
   });
 
-  it("named like its namespace leaves the namespace alone", async () => {
+  it("with the name of its namespace leaves the namespace alone", async () => {
     const { send, sent } = setup({ lockName: "shop" });
     await send("GET", `${LEASES}/shop`);
     expect(sent()?.target).toBe(`${LEASES}/shop---blue`);
   });
 
-  it.each(["PUT", "PATCH"])("%s is renamed in the body too, every other byte staying", async (method) => {
+  it.each(["PUT", "PATCH"])("%s is renamed in the body too, and no other byte changes", async (method) => {
     const { send, sent } = setup();
     const body = '{ "metadata": {"name":"shop-lock","generation":9007199254740993}, "spec": {"holderIdentity":"shop-lock"} }';
     const reply = await send(method, `${LEASES}/shop-lock`, {
@@ -72,7 +72,7 @@ describe("the subset's own lock", () => {
     expect(status.details.name).toBe("shop-lock");
   });
 
-  it("is translated in a refusal by RBAC, which says the name that a Role must have as well", async () => {
+  it("is translated in a refusal by RBAC, which also has the name that a Role must have", async () => {
     const denied = 'leases.coordination.k8s.io "shop-lock---blue" is forbidden: User "op" cannot get resource "leases"';
     const { send } = setup({}, () => jsonReply(createStatus("Forbidden", denied, { name: "shop-lock---blue" }), 403));
     const status = JSON.parse(await textOf(await send("GET", `${LEASES}/shop-lock`)));
@@ -82,14 +82,14 @@ describe("the subset's own lock", () => {
     expect(status.details.name).toBe("shop-lock");
   });
 
-  it("keeps its name in the default subset, and is lock traffic all the same", async () => {
+  it("keeps its name in the default subset, and counts as lock traffic", async () => {
     const { send, sent } = setup({ subset: "" });
     await send("PUT", `${LEASES}/shop-lock`, json(lease("shop-lock")));
     expect(sent()?.target).toBe(`${LEASES}/shop-lock`);
     expect(sent()?.record.lock).toBe(true);
   });
 
-  it("in a body that nobody can read is refused, which makes client-go send JSON; in the default subset it passes", async () => {
+  it("in an unreadable body is refused, upon which client-go sends JSON; in the default subset it passes", async () => {
     const cbor = { headers: { "content-type": "application/cbor" }, body: "x" };
     const blue = setup();
     expect((await blue.refusal("PUT", `${LEASES}/shop-lock`, cbor)).code).toBe(415);
@@ -103,7 +103,7 @@ describe("the subset's own lock", () => {
     expect(only.sent()?.headers.accept).toBeUndefined();
   });
 
-  it.each(["v1", "v1beta1", "v1alpha2"])("is one in coordination.k8s.io/%s", async (version) => {
+  it.each(["v1", "v1beta1", "v1alpha2"])("is a lock in coordination.k8s.io/%s", async (version) => {
     const { send, sent } = setup();
     await send("GET", `/apis/coordination.k8s.io/${version}/namespaces/shop/leases/shop-lock`);
     expect(sent()?.target).toBe(`/apis/coordination.k8s.io/${version}/namespaces/shop/leases/shop-lock---blue`);
@@ -121,7 +121,7 @@ describe("the subset's own lock", () => {
     expect(marks).toEqual([true, true, true, true]);
   });
 
-  it("keeps the name of the request's beginning though the pod comes into another subset meanwhile", async () => {
+  it("keeps one name for the whole request, even if the pod comes into another subset meanwhile", async () => {
     const pending = Promise.withResolvers<void>();
     const { send, sent, enforcer, leader } = setup({}, async (call) => {
       await pending.promise;
@@ -133,7 +133,7 @@ describe("the subset's own lock", () => {
     pending.resolve();
     expect(await namesOf(await reply)).toEqual(["shop-lock"]);
     expect(sent()?.target).toBe(`${LEASES}/shop-lock---blue`);
-    expect(leader).not.toContain(true); // of the lock that it has now nobody has said anything
+    expect(leader).not.toContain(true); // nothing is known of the present lock
     await send("GET", `${LEASES}/shop-lock`);
     expect(sent()?.target).toBe(`${LEASES}/shop-lock---green`);
   });
@@ -167,7 +167,7 @@ describe("the subset's own lock", () => {
     expect((await refusal("POST", LEASES, { headers: { "content-type": "application/json" }, body })).code).toBe(413);
   });
 
-  it("in another namespace or of another kind is nobody's lock", async () => {
+  it("is no lock in another namespace or of another kind", async () => {
     const { send, sent } = setup();
     await send("GET", "/apis/coordination.k8s.io/v1/namespaces/other/leases/shop-lock");
     expect(sent()?.target).toContain("other/leases/shop-lock");
@@ -189,7 +189,7 @@ describe("another subset's lock", () => {
     expect((await refusal("GET", `${LEASES}/shop-lock%2D%2D-green`)).code).toBe(403);
   });
 
-  it("nor the own one under its name upstream: the operator knows one name only", async () => {
+  it("cannot be the own lock under its name upstream, since the operator knows one name only", async () => {
     const { refusal } = setup();
     expect((await refusal("GET", `${LEASES}/shop-lock---blue`)).message).toContain("the operator's own lock name");
     expect((await refusal("POST", LEASES, json(lease("shop-lock---blue")))).code).toBe(403);
@@ -200,7 +200,7 @@ describe("another subset's lock", () => {
     expect((await refusal("POST", LEASES, json(lease("shop-lock---green")))).code).toBe(403);
   });
 
-  it("cannot be smuggled into a create by a second name", async () => {
+  it("cannot come into a create by a second name", async () => {
     const { refusal } = setup();
     const body = '{"metadata":{"name":"harmless","name":"shop-lock---green"}}';
     expect((await refusal("POST", LEASES, { headers: { "content-type": "application/json" }, body })).code).toBe(400);
@@ -219,7 +219,7 @@ describe("another subset's lock", () => {
     },
   );
 
-  it("cannot be smuggled in by YAML that seems to have no name", async () => {
+  it("cannot come in by YAML that seems to have no name", async () => {
     const { refusal, send } = setup();
     const create = (body: string) => ({ headers: { "content-type": "application/yaml" }, body });
     expect((await refusal("POST", CONFIGMAPS, create("metadata: {labels: {}}\n"))).code).toBe(400);
@@ -239,7 +239,7 @@ describe("another subset's lock", () => {
     expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name!=shop-lock");
   });
 
-  it("cannot be deleted by a deletecollection of leases either while the app is undivided: their pods may still live", async () => {
+  it("cannot be deleted by a deletecollection of leases while the app has no subsets, since former pods may still lead", async () => {
     const { refusal, send, sent } = setup({ subset: "", table: table([], {}) });
     expect((await refusal("DELETE", LEASES)).code).toBe(403);
     expect((await refusal("DELETE", `${LEASES}?labelSelector=x`)).code).toBe(403);
@@ -249,7 +249,7 @@ describe("another subset's lock", () => {
     expect((await unnamed.send("DELETE", LEASES)).status).toBe(200);
   });
 
-  it("is not seen in a watch that began before the app was divided", async () => {
+  it("is not seen in a watch that began before the app had subsets", async () => {
     const all = LEASES.replace("/namespaces/shop", "");
     for (const target of [`${LEASES}?watch=true`, `${all}?watch=true`]) {
       const source = scriptedSource();
@@ -294,7 +294,7 @@ describe("another subset's lock", () => {
   });
 });
 
-it("shows a Table's columns in a watch, though its first event is of another subset's lock", async () => {
+it("a watch shows a Table's columns even if its first event is another subset's lock", async () => {
   const source = scriptedSource();
   const { send } = setup({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
   const { body } = await send("GET", `${LEASES}?watch=true`);
@@ -309,7 +309,7 @@ it("shows a Table's columns in a watch, though its first event is of another sub
   expect(sink.text).toBe(tableEvent([], [{ name: "Name" }]) + tableEvent(["shop-lock"], null));
 });
 
-it("renames the lock in field selectors and leaves their other terms", async () => {
+it("the lock is renamed in field selectors, and their other terms stay", async () => {
   const list = { kind: "LeaseList", apiVersion: "v1", metadata: {}, items: [lease("shop-lock---blue")] };
   const { send, sent } = setup({}, () => jsonReply(list));
   const reply = await send("GET", `${LEASES}?fieldSelector=metadata.name%3Dshop-lock,metadata.namespace%3Dshop-lock`);
@@ -318,13 +318,13 @@ it("renames the lock in field selectors and leaves their other terms", async () 
   expect(await namesOf(reply)).toEqual(["shop-lock"]);
 });
 
-it("sends the selector as it was read, in the default subset too", async () => {
+it("the selector goes on as it was read, in the default subset too", async () => {
   const { send, sent } = setup({ subset: "" }, () => jsonReply({ kind: "LeaseList", apiVersion: "v1", metadata: {}, items: [] }));
   await send("GET", `${LEASES}?fieldSelector=+metadata.name==shop-lock,,`);
   expect(sent()?.target).toBe(`${LEASES}?fieldSelector=metadata.name%3Dshop-lock`);
 });
 
-it("a server that reads the selector in another way shows no other object under the mark of the lock", async () => {
+it("a server that reads the selector differently shows no other object as the lock", async () => {
   const items = ["shop-lock", "shop-lock---green", "other-subset"].map((name) => lease(name));
   const list = { kind: "ConfigMapList", apiVersion: "v1", metadata: {}, items };
   const { send } = setup({ subset: "" }, () => jsonReply(list));
@@ -334,7 +334,7 @@ it("a server that reads the selector in another way shows no other object under 
   }
 });
 
-it("lists a namespace's configmaps of any size without holding them", async () => {
+it("a list of a namespace's configmaps is not held, whatever its size", async () => {
   const source = scriptedSource();
   const { send } = setup({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
   const { body } = await send("GET", CONFIGMAPS);
@@ -353,10 +353,10 @@ it("lists a namespace's configmaps of any size without holding them", async () =
   ]);
 });
 
-describe("who leads", () => {
+describe("the leadership", () => {
   const put = (holder: string): [string, string, CallOptions] => ["PUT", `${LEASES}/shop-lock`, json(lease("shop-lock", holder))];
 
-  it("is known from the own successful renewal, and from the release", async () => {
+  it("begins with the pod's own renewal and ends with its release", async () => {
     const { send, leader } = setup();
     await send(...put("pod-1"));
     await send("GET", `${LEASES}/shop-lock`);
@@ -365,7 +365,7 @@ describe("who leads", () => {
     expect(leader).toEqual([true, false]);
   });
 
-  it("is not this pod after a failed renewal", async () => {
+  it("ends with a renewal that meets a conflict", async () => {
     let status = 200;
     const { send, leader } = setup({}, (call) =>
       status === 200 ? echo(call) : jsonReply(createStatus("Conflict", "no"), status),
@@ -376,7 +376,7 @@ describe("who leads", () => {
     expect(leader).toEqual([true, false]);
   });
 
-  it("is not this pod once it reads another holder", async () => {
+  it("ends when the pod reads another holder", async () => {
     let holder = "pod-1";
     const { send, leader } = setup({}, (call) =>
       call.method === "GET" ? jsonReply(lease("shop-lock---blue", holder)) : echo(call),
@@ -387,7 +387,7 @@ describe("who leads", () => {
     expect(leader).toEqual([true, false]);
   });
 
-  it("is not told from dry runs, nor from what others hold", async () => {
+  it("does not follow from dry runs, nor from other holders' locks", async () => {
     const { send, leader } = setup({}, (call) =>
       call.method === "GET" ? jsonReply(lease("shop-lock---blue", "pod-2")) : echo(call),
     );

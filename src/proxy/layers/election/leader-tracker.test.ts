@@ -14,108 +14,108 @@ const held = (holder: string, seconds?: number): LockRecord => ({
 
 function tracker() {
   const clock = createFakeClock();
-  const told: boolean[] = [];
-  const leader = createLeaderTracker({ setLeader: (value) => void (told.at(-1) !== value && told.push(value)) }, clock);
+  const reported: boolean[] = [];
+  const leader = createLeaderTracker({ setLeader: (value) => void (reported.at(-1) !== value && reported.push(value)) }, clock);
   /** A renewal that succeeds, as client-go writes it. */
   const renew = (resource = "leases", seconds = 15) => leader.written(resource, held("me", seconds), held("me", seconds));
-  return { clock, told, leader, renew };
+  return { clock, reported, leader, renew };
 }
 
-it("leads for as long as its last renewal holds, and no longer when it falls silent", async () => {
-  const { clock, told, renew } = tracker();
+it("the pod leads for as long as its last renewal lasts", async () => {
+  const { clock, reported, renew } = tracker();
   renew();
   await clock.advance(14_000);
   renew();
   await clock.advance(14_999);
-  expect(told).toEqual([true]);
+  expect(reported).toEqual([true]);
   await clock.advance(1);
-  expect(told).toEqual([true, false]);
+  expect(reported).toEqual([true, false]);
   await clock.advance(60_000);
   expect(clock.pending).toBe(0);
 });
 
-it("goes by the duration in the lock, the server's before its own, and by client-go's default without one", async () => {
-  const { clock, told, leader } = tracker();
+it("a renewal lasts for the duration in the answer, else in the request, else for client-go's default", async () => {
+  const { clock, reported, leader } = tracker();
   leader.written("leases", held("me", 60), held("me", 4));
   await clock.advance(4_000);
   leader.written("leases", held("me"), held("me"));
   await clock.advance(14_999);
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
   await clock.advance(1);
-  expect(told.at(-1)).toBe(false);
+  expect(reported.at(-1)).toBe(false);
   leader.written("leases", held("me", 1e12), NO_RECORD); // over what a timer takes, which would fire at once
   await clock.advance(3_599_999);
-  expect(told.at(-1)).toBe(true);
+  expect(reported.at(-1)).toBe(true);
   await clock.advance(1);
-  expect(told.at(-1)).toBe(false);
+  expect(reported.at(-1)).toBe(false);
 });
 
-it("is over with its release, with another holder's name, and with the loss of the lock", () => {
-  const { told, leader, renew } = tracker();
+it("the lead ends with the release, with another holder, and with the loss of the lock", () => {
+  const { reported, leader, renew } = tracker();
   renew();
   leader.written("leases", held("", 1), held("", 1));
   renew();
   leader.seen("leases", held("other", 15));
   renew();
   leader.gone("leases");
-  expect(told).toEqual([true, false, true, false, true, false]);
+  expect(reported).toEqual([true, false, true, false, true, false]);
 });
 
-it("is not renewed by a read or by a write that does not name the holder", async () => {
-  const { clock, told, leader, renew } = tracker();
+it("a read or a write without the holder renews nothing", async () => {
+  const { clock, reported, leader, renew } = tracker();
   renew();
   await clock.advance(10_000);
   leader.seen("leases", held("me", 15));
   leader.written("leases", NO_RECORD, held("me", 15));
   await clock.advance(5_000);
-  expect(told).toEqual([true, false]);
+  expect(reported).toEqual([true, false]);
 });
 
-it("with multilocks leads only while it holds both", async () => {
-  const { clock, told, leader, renew } = tracker();
+it("with multilocks the pod leads only while it holds both", async () => {
+  const { clock, reported, leader, renew } = tracker();
   renew("configmaps");
   renew("leases");
-  expect(told).toEqual([true]);
+  expect(reported).toEqual([true]);
   leader.gone("leases");
-  expect(told).toEqual([true, false]);
+  expect(reported).toEqual([true, false]);
   renew("leases");
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
   await clock.advance(10_000);
   renew("configmaps");
   await clock.advance(5_000);
-  expect(told).toEqual([true, false, true, false]); // the lease ran out
+  expect(reported).toEqual([true, false, true, false]); // the lease ran out
 });
 
-it("does not take another process in the pod, which holds nothing yet, for the leader once the old one's lease is over", async () => {
-  const { clock, told, leader, renew } = tracker();
+it("another process in the pod is no leader when the lease of the first one ends", async () => {
+  const { clock, reported, leader, renew } = tracker();
   renew();
   leader.seen("leases", held("me", 15)); // the new process reads the lock that the old one has left
   await clock.advance(15_000);
-  expect(told).toEqual([true, false]);
+  expect(reported).toEqual([true, false]);
   leader.written("leases", held("me-again", 15), held("me-again", 15));
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
 });
 
-it("forgets a lock that nobody touches any more: the operator has another kind of lock now", async () => {
-  const { clock, told, renew } = tracker();
+it("a lock without requests is forgotten, since the operator has another kind of lock now", async () => {
+  const { clock, reported, renew } = tracker();
   renew("configmaps");
   await clock.advance(15_000);
   renew("leases", 40);
-  expect(told).toEqual([true, false]);
+  expect(reported).toEqual([true, false]);
   await clock.advance(15_000);
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
 });
 
-it("says nothing any more once it has ended, whatever is still answered", async () => {
-  const { clock, told, leader, renew } = tracker();
+it("a tracker that has ended reports nothing, whatever answers still come", async () => {
+  const { clock, reported, leader, renew } = tracker();
   renew();
   leader.end();
   renew();
   leader.gone("leases");
-  expect([told, clock.pending]).toEqual([[true, false], 0]);
+  expect([reported, clock.pending]).toEqual([[true, false], 0]);
 });
 
-it("is not lost by a renewal that fails for a while: 403, 429, 5xx and no answer leave the lease to run on", async () => {
+it("a renewal that fails (403, 429, 5xx, no answer) lets the lease run on", async () => {
   let answer: () => ReturnType<typeof jsonReply> | undefined = () => undefined;
   const { send, leader, clock } = setupElection({}, (call) => answer() ?? echo(call));
   const body = { metadata: { name: "shop-lock" }, spec: { holderIdentity: "pod-1", leaseDurationSeconds: 8 } };
@@ -139,7 +139,7 @@ it("is not lost by a renewal that fails for a while: 403, 429, 5xx and no answer
   expect(leader).toEqual([true, false]);
 });
 
-it("is over with a release that takes the holder away, and not with a patch that does not speak of it", async () => {
+it("the lead ends with a release that removes the holder, and not with a patch without one", async () => {
   const { send, leader } = setupElection();
   const put = (spec: object) => send("PUT", `${LEASES}/shop-lock`, jsonBody({ metadata: { name: "shop-lock" }, spec }));
   await put({ holderIdentity: "pod-1" });
@@ -162,7 +162,7 @@ it("is over with a release that takes the holder away, and not with a patch that
   expect(patched.leader).toEqual([true]);
 });
 
-it("is read from the old locks' annotation, from patches of every kind, and from applies in YAML", async () => {
+it("the record is read from the annotation of old locks, from every kind of patch, and from applies in YAML", async () => {
   const record = (holder: string) => JSON.stringify({ holderIdentity: holder, leaseDurationSeconds: 9, leaderTransitions: 1 });
   const patches = [
     ["application/merge-patch+json", JSON.stringify({ spec: { holderIdentity: "pod-1" } })],
@@ -189,7 +189,7 @@ it("is read from the old locks' annotation, from patches of every kind, and from
   expect(leader).toEqual([true, false, true, false]);
 });
 
-it("is not lost with another object of the lock's name, which is no lock", async () => {
+it("the loss of another object with the lock's name, which is no lock, changes nothing", async () => {
   let status = 200;
   const { send, leader } = setupElection({ subset: "" }, (call) =>
     call.target.includes("configmaps") ? jsonReply(createStatus("NotFound", "no"), status) : echo(call),
@@ -210,7 +210,7 @@ const timed = (holder: string, renewTime: string) => {
   return { ...lock, spec: { ...lock.spec, leaseDurationSeconds: 15, renewTime } };
 };
 
-it("is not led by whoever changes something else of a lock that another holds", async () => {
+it("a pod that changes something else in another holder's lock does not lead", async () => {
   const held = timed("pod-0", "2026-01-01T00:00:00.123456Z");
   const { send, leader } = setupElection({ subset: "" }, (call) => (call.method === "GET" ? jsonReply(held) : echo(call)));
   await send("GET", `${LEASES}/shop-lock`);
@@ -221,7 +221,7 @@ it("is not led by whoever changes something else of a lock that another holds", 
   expect(leader.at(-1)).toBe(true);
 });
 
-it("two electors in one pod: the conflict of the one that loses does not unseat the other", async () => {
+it("of two electors in one pod, the conflict of the loser does not end the other's lead", async () => {
   const { send, leader } = setupElection({ subset: "" }, (call) =>
     Buffer.from(call.body as Uint8Array).includes('"b"') ? jsonReply(createStatus("Conflict", "no"), 409) : echo(call),
   );
@@ -232,7 +232,7 @@ it("two electors in one pod: the conflict of the one that loses does not unseat 
   expect(leader).toEqual([true]);
 });
 
-it("the conflict of the holder itself, or of its release, is the loss of the lock", async () => {
+it("a conflict of the holder, or of its release, is the loss of the lock", async () => {
   for (const holder of ["a", ""]) {
     let writes = 0;
     const { send, leader } = setupElection({ subset: "" }, (call) =>
@@ -244,7 +244,7 @@ it("the conflict of the holder itself, or of its release, is the loss of the loc
   }
 });
 
-it("a write that went well counts, though its answer cannot be translated", async () => {
+it("a successful write counts even if its answer cannot be translated", async () => {
   const { send, leader } = setupElection({}, () => ({
     status: 200,
     headers: { "content-type": "text/html" },

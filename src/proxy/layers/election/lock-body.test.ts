@@ -16,7 +16,7 @@ describe("an apply patch of the lock", () => {
     ["plain", "shop-lock"],
     ["in single quotes", "'shop-lock'"],
     ["in double quotes, escaped", '"shop\\u002dlock"'],
-  ])("in YAML has its name replaced, %s, every other byte staying", async (_, name) => {
+  ])("in YAML has its name replaced (%s), and no other byte changes", async (_, name) => {
     const { send, sentText } = setupElection();
     const body = (text: string) =>
       `# é: shop-lock\napiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: # lock\n  name: ${text} # shop-lock\n  namespace: shop\nspec: {holderIdentity: shop-lock, leaseDurationSeconds: 015}\n`;
@@ -24,7 +24,7 @@ describe("an apply patch of the lock", () => {
     expect(sentText()).toBe(body('"shop-lock---blue"'));
   });
 
-  it("in YAML's flow style, which looks like JSON and is none, too", async () => {
+  it("in YAML's flow style has its name replaced, although it looks like JSON", async () => {
     const { send, sentText } = setupElection();
     await send("PATCH", `${LEASES}/shop-lock`, typed(APPLY, "{metadata: {name: shop-lock}}"));
     expect(sentText()).toBe('{metadata: {name: "shop-lock---blue"}}');
@@ -52,7 +52,7 @@ describe("an apply patch of the lock", () => {
     expect(upstream.calls).toEqual([]);
   });
 
-  it("in YAML that is no lock's size is refused", async () => {
+  it("in YAML that is larger than any lock is refused", async () => {
     const { refusal } = setupElection();
     const body = `metadata: {name: shop-lock}\nx: ${"y".repeat(70_000)}\n`;
     expect((await refusal("PATCH", `${LEASES}/shop-lock`, typed(APPLY, body))).code).toBe(413);
@@ -61,7 +61,7 @@ describe("an apply patch of the lock", () => {
 
 describe("a create in YAML", () => {
   const yaml = "application/yaml";
-  it("of the lock is renamed, of another lock refused, of anything else passed on as it is", async () => {
+  it("is renamed for the lock, refused for another subset's lock, and passed on unchanged for any other object", async () => {
     const { send, refusal, sentText, sent } = setupElection();
     await send("POST", LEASES, typed(yaml, "metadata: {name: shop-lock}\n"));
     expect(sentText()).toBe('metadata: {name: "shop-lock---blue"}\n');
@@ -94,7 +94,7 @@ describe("a JSON Patch of the lock", () => {
       "twice",
       '[{"op":"test","path":"/metadata/name","value":"shop-lock"},{"op":"add","path":"/metadata/name","value":"shop-lock"}]',
     ],
-  ])("has the name replaced where it is stated, %s, every other byte staying", async (_, body) => {
+  ])("has the name replaced (%s), and no other byte changes", async (_, body) => {
     const { send, sentText } = setupElection();
     await send("PATCH", `${LEASES}/shop-lock`, typed(type, body));
     expect(sentText()).toBe(body.replaceAll(/"shop(-|\\u002d)lock"/g, '"shop-lock---blue"'));
@@ -106,20 +106,20 @@ describe("a JSON Patch of the lock", () => {
     '[{"op":"add","path":"/spec","value":{"metadata":{"name":"shop-lock"}}}]',
     '[{"op":"add","path":"/metadata","value":{"a":{"name":"shop-lock"}}}]',
     '[{"op":"add","path":"","value":["shop-lock"]},{"op":"remove","path":"/metadata/name"}]',
-  ])("stays as it is without it: %s", async (body) => {
+  ])("without the name stays as it is: %s", async (body) => {
     const { send, sentText } = setupElection();
     await send("PATCH", `${LEASES}/shop-lock`, typed(type, body));
     expect(sentText()).toBe(body);
   });
 
-  it("without its name goes on byte for byte", async () => {
+  it("without the name goes on byte for byte", async () => {
     const { send, sentText } = setupElection();
     const body = '[ {"op":"replace", "path":"/spec/leaseTransitions", "value":9007199254740993} ]';
     await send("PATCH", `${LEASES}/shop-lock`, typed(type, body));
     expect(sentText()).toBe(body);
   });
 
-  it("that is none is refused", async () => {
+  it("that is no list of operations is refused", async () => {
     const { refusal } = setupElection();
     expect((await refusal("PATCH", `${LEASES}/shop-lock`, typed(type, "{}"))).code).toBe(400);
   });

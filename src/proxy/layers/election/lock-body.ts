@@ -1,5 +1,5 @@
 // Reads the bodies of requests and replies where locks live. Invariants: a body is bounded and read by its own content type, and a
-// request that nobody can read is refused. Called by the election layer's parts.
+// unreadable request is refused. The parts of the election layer call it.
 import { isMeshError, MeshError } from "../../../base/errors.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { type Rename, renameObject } from "../../../kube/codec/rename.ts";

@@ -24,13 +24,13 @@ async function seen(target: string, more: Partial<Snapshot> = {}) {
 }
 
 describe("over all namespaces", () => {
-  it("the own lock has the operator's name, others are not there, and elsewhere names stay", async () => {
+  it("the own lock has the operator's name, other subsets' locks are hidden, and other namespaces' objects keep their names", async () => {
     const others = ["other/shop-lock", "other/shop-lock---blue", "kube-node-lease/node"];
     expect((await seen(EVERYWHERE)).names).toEqual(["shop/shop-lock", ...others]);
     expect((await seen(EVERYWHERE, { subset: "" })).names).toEqual(["shop/shop-lock", ...others]);
   });
 
-  it("the same holds for a watch, in which the own lock's events come under the operator's name", async () => {
+  it("a watch has the own lock's events under the operator's name", async () => {
     const source = scriptedSource();
     const { send } = setupElection({}, () => ({ status: 200, headers: { "content-type": "application/json" }, body: source }));
     const { body } = await send("GET", `${EVERYWHERE}?watch=true`);
@@ -88,7 +88,7 @@ it("a selector that excludes the lock by its name excludes the subset's own lock
   expect(sent()?.info.query.get("fieldSelector")).toBe("metadata.name!=shop-lock---blue,metadata.name!=shop-lock");
 });
 
-it("a deletecollection that selects the own lock deletes that alone, and with it who leads", async () => {
+it("a deletecollection that selects the own lock deletes that lock alone, and ends the lead", async () => {
   const { send, sent, leader } = setupElection({}, (call) =>
     call.method === "PUT" ? jsonReply(lease("shop-lock---blue")) : list([lease("shop-lock---blue")]),
   );
@@ -100,7 +100,7 @@ it("a deletecollection that selects the own lock deletes that alone, and with it
   expect(leader).toEqual([true, false]);
 });
 
-it("a Table is asked for with metadata, without which no row could be told from another", async () => {
+it("a Table is requested with metadata, since its rows have no namespace otherwise", async () => {
   const { send, sent } = setupElection({}, () => list([]));
   await send("GET", `${EVERYWHERE}?includeObject=None`);
   expect(sent()?.info.query.get("includeObject")).toBe("Metadata");

@@ -7,7 +7,7 @@ import { createStatus } from "../../../kube/status.ts";
 const PODS = "/api/v1/namespaces/team/pods";
 const pod = jsonBody({ metadata: { name: "x" } });
 
-// A leader of the default subset that comes into "blue", whose lock another pod may hold.
+// A leader of the default subset that comes into "blue", where another pod may hold the lock.
 async function relabelled({ seconds = 15, blueIsFree = false } = {}) {
   const election = setupElection({ subset: "" }, (call) =>
     call.target.includes("---blue") && call.method === "PUT" && !blueIsFree
@@ -27,10 +27,10 @@ async function relabelled({ seconds = 15, blueIsFree = false } = {}) {
   return { ...election, renew };
 }
 
-describe("a pod whose lock has another name now, and whose operator still believes that it leads", () => {
-  it("writes nothing: 503, to be repeated, with the reason", async () => {
+describe("a pod with a renamed lock, while its operator may still believe that it leads", () => {
+  it("gets 503 for every write, with the reason and Retry-After", async () => {
     const { refusal, renew, send, upstream } = await relabelled();
-    await renew(); // of the new lock: somebody else holds it
+    await renew(); // of the new lock, which another pod holds
     const before = upstream.calls.length;
     for (const [method, target] of [
       ["POST", PODS],
@@ -54,14 +54,14 @@ describe("a pod whose lock has another name now, and whose operator still believ
     for (const read of [PODS, `${PODS}/x`, `${PODS}/x/log`]) expect((await send("GET", read)).status).toBe(200);
   });
 
-  it("says so in its record", async () => {
+  it("has the refusal in its record", async () => {
     const { handler } = await relabelled();
     const call = callOf("POST", PODS, pod);
     await expect(async () => handler(call)).rejects.toThrow("lock");
     expect(call.record).toMatchObject({ decision: "fenced", reason: "lock-changed" });
   });
 
-  it("reads, asks for reviews, and writes Events and its other leases, which are no acts of a leader", async () => {
+  it("may read, ask for reviews, and write Events and other leases, since not only leaders do that", async () => {
     const { send } = await relabelled();
     for (const [method, target] of [
       ["GET", `${PODS}?watch=1`],
@@ -76,14 +76,14 @@ describe("a pod whose lock has another name now, and whose operator still believ
     }
   });
 
-  it("writes again as soon as it holds the new lock", async () => {
+  it("may write as soon as it holds the new lock", async () => {
     const { refusal, renew, send } = await relabelled({ blueIsFree: true });
     expect((await refusal("POST", PODS, pod)).code).toBe(503);
     await renew();
     expect((await send("POST", PODS, pod)).status).toBe(200);
   });
 
-  it("writes again once the lease of the one before is over, whoever leads now", async () => {
+  it("may write when the lease of the old lock is over, even if another pod leads", async () => {
     const { refusal, send, clock } = await relabelled({ seconds: 40 });
     await clock.advance(39_999);
     expect((await refusal("POST", PODS, pod)).code).toBe(503);
@@ -91,7 +91,7 @@ describe("a pod whose lock has another name now, and whose operator still believ
     expect((await send("POST", PODS, pod)).status).toBe(200);
   });
 
-  it("waits for client-go's default lease where nothing was seen of the one before, as after a restart of the proxy", async () => {
+  it("waits for client-go's default lease if the proxy never saw the old lock, as after its restart", async () => {
     const { enforcer, refusal, send, clock } = setupElection({ subset: "" });
     enforcer.enforce(routes(2, { blue: ["team"] }));
     await clock.advance(14_999);
@@ -100,7 +100,7 @@ describe("a pod whose lock has another name now, and whose operator still believ
     expect((await send("POST", PODS, pod)).status).toBe(200);
   });
 
-  it("is not let go by a second change", async () => {
+  it("waits for the later end after a second change", async () => {
     const { enforcer, refusal, clock } = await relabelled({ seconds: 40 });
     await clock.advance(10_000);
     enforcer.enforce(routes(3, {}, { subset: "green" }));
@@ -108,7 +108,7 @@ describe("a pod whose lock has another name now, and whose operator still believ
     expect((await refusal("POST", PODS, pod)).code).toBe(503);
   });
 
-  it("is also one whose app has got or lost the lock's name, if that changes the name upstream", async () => {
+  it("is also one of an app that got or lost the lock's name, if the name upstream changes by that", async () => {
     const named = setupElection({ lockName: "" });
     named.enforcer.enforce(routes(2, { blue: ["team"] }));
     expect((await named.refusal("POST", PODS, pod)).code).toBe(503);
@@ -117,7 +117,7 @@ describe("a pod whose lock has another name now, and whose operator still believ
   });
 });
 
-it("a change that leaves the lock its name holds up nothing, nor do the first routes", async () => {
+it("a change that keeps the lock's name refuses no write, and neither do the first routes", async () => {
   const { enforcer, send } = setupElection();
   expect((await send("POST", PODS, pod)).status).toBe(200);
   enforcer.enforce(routes(2, { blue: ["other"] }));

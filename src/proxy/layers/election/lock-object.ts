@@ -79,7 +79,7 @@ function messageOf(refusal: Reply): string {
   return encoding !== undefined && refusal.body instanceof Uint8Array ? readStatusMessage(encoding, refusal.body) : "";
 }
 
-// A request that failed in another way (403, 429, 5xx, no answer at all) leaves the lock to whoever held it.
+// A request that failed in another way (403, 429, 5xx, no answer) leaves the lock to its holder.
 function track({ call: { info }, leader }: LockCall, body: LockBody | undefined, reply: Reply): void {
   const { verb, resource } = info;
   const isGood = reply.status === 200 || reply.status === 201;

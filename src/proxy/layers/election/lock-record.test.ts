@@ -56,7 +56,7 @@ it("is read from the old annotation, in JSON and in protobuf", () => {
   expect(readLockRecord("protobuf", "endpoints", body, true)).toEqual(expected);
 });
 
-it("says that nobody holds a whole Lease without a holder, and nothing where a patch does not speak of it", () => {
+it("has an empty holder for a whole Lease without one, and no holder for a patch that does not name one", () => {
   expect(read("leases", { metadata: {} })).toEqual({ ...NOTHING, holder: "" });
   expect(read("leases", { metadata: {} }, false)).toEqual(NOTHING);
   expect(read("leases", { spec: { holderIdentity: null } }, false)).toEqual({ ...NOTHING, holder: "" });
@@ -69,14 +69,14 @@ it("says that nobody holds a whole Lease without a holder, and nothing where a p
 it.each([
   ["a ConfigMap that is no lock", "configmaps", { metadata: { name: "settings" }, data: {} }],
   ["an annotation that is no record", "configmaps", { metadata: { annotations: { [LEADER_ANNOTATION]: "{" } } }],
-])("says nothing of %s", (_, resource, value) => expect(read(resource, value)).toEqual(NOTHING));
+])("is empty for %s", (_, resource, value) => expect(read(resource, value)).toEqual(NOTHING));
 
-it("says nothing of bytes that are not what they should be", () => {
+it("is empty for bytes that cannot be read", () => {
   expect(readLockRecord("json", "leases", Buffer.from("{"), true)).toEqual(NOTHING);
   expect(readLockRecord("protobuf", "leases", Buffer.from("k8s"), true)).toEqual(NOTHING);
 });
 
-it("has the time of the renewal in the same form, whatever the encoding; one that cannot be read says nothing", () => {
+it("has the time of the renewal in the same form in each encoding, and none if the time cannot be read", () => {
   const renewedMs = Date.UTC(2026, 0, 1, 0, 0, 2, 123);
   const json = (renewTime: unknown) => read("leases", { spec: { holderIdentity: "me", renewTime } });
   expect(json("2026-01-01T00:00:02.123456Z")).toEqual({ ...NOTHING, holder: "me", renewedMs });

@@ -1,4 +1,4 @@
-// The lock's gate over a restart of the proxy, and for writes that wait behind it.
+// The lock gate over a restart of the proxy, and for writes that wait in other layers.
 
 import { describe, expect, it } from "vitest";
 import { NO_KEEPER } from "../../../../test/support/election-setup.ts";
@@ -77,7 +77,7 @@ function startProcess(lockBefore?: StoredLock) {
 
 const closed = { lock: "shop-lock---blue", leaseMs: 40_000 };
 
-it("a gate that closes is kept, and no more once it is open: by leading, or when the lease is over", async () => {
+it("a closed gate is stored until it opens, by leading or by the end of the lease", async () => {
   const { clock, kept, enforce, renew } = startProcess();
   enforce(1, { blue: ["a"] }, { subset: "" });
   expect(kept).toEqual([]);
@@ -90,7 +90,7 @@ it("a gate that closes is kept, and no more once it is open: by leading, or when
   expect(kept.slice(2)).toEqual([{ lock: "shop-lock---green", leaseMs: 15_000 }, undefined]);
 });
 
-it("a restart while the gate is closed finds it closed, for as long as the lease may last, or until the pod leads", async () => {
+it("a restart with a closed gate keeps it closed for the whole lease again, or until the pod leads", async () => {
   for (const opens of ["time", "lead"]) {
     const { clock, enforce, write, renew } = startProcess({
       lockName: "shop-lock",
@@ -108,7 +108,7 @@ it("a restart while the gate is closed finds it closed, for as long as the lease
   }
 });
 
-it("a restart that lost its routes closes the gate if the lock has another name than theirs", async () => {
+it("a restart closes the gate if the lock has another name than the stored one", async () => {
   const left = { lockName: "shop-lock", subset: "", closed: undefined, longestLeaseMs: undefined };
   const moved = startProcess(left);
   moved.enforce(2, { blue: ["a"] });
@@ -118,7 +118,7 @@ it("a restart that lost its routes closes the gate if the lock has another name 
   expect(await stayed.write()).toBe(200);
 });
 
-it("a restart after the gate was open finds it open, and what was left counts for the first routes only", async () => {
+it("a restart with an open gate keeps it open, and the stored state counts for the first routes only", async () => {
   const { clock, kept, enforce, write } = startProcess({
     lockName: "shop-lock",
     subset: "blue",
@@ -135,7 +135,7 @@ it("a restart after the gate was open finds it open, and what was left counts fo
   expect(await next.write()).toBe(200);
 });
 
-it("the longest lease that was seen outlasts a restart between the renewal and the change of the name, as OpenShift's 137 s", async () => {
+it("the longest seen lease (OpenShift's has 137 s) outlasts a restart between the renewal and the renaming", async () => {
   const first = startProcess();
   first.enforce(1, { blue: ["a"] }, { subset: "" });
   await first.renew(137);
@@ -162,7 +162,7 @@ it("the longest lease that was seen outlasts a restart between the renewal and t
   expect(moved.kept).toEqual([{ lock: "shop-lock---blue", leaseMs: 137_000 }]);
 });
 
-it("a write that waits for the owner of its namespace is judged by the gate when it goes on", async () => {
+it("a write that waited for the owner of its namespace is refused if the gate has closed meanwhile", async () => {
   const { clock, enforce, write, writes } = startProcess();
   enforce(1, { rest: ["a"] }, { subset: "" });
   const waiting = write("new");
@@ -173,7 +173,7 @@ it("a write that waits for the owner of its namespace is judged by the gate when
   expect(writes()).toBe(0);
 });
 
-describe("a write whose object is looked at first", () => {
+describe("a write that reads its object first", () => {
   const POD = "/api/v1/namespaces/a/pods/x";
   const labels = { app: "x" };
   const meta = { apiVersion: "v1", kind: "Pod", metadata: { name: "x", namespace: "a", labels } };
@@ -189,7 +189,7 @@ describe("a write whose object is looked at first", () => {
     ["PATCH", POD, json({ spec: {} }, "application/merge-patch+json"), "GET"],
     ["PATCH", POD, json({ metadata: { labels } }, "application/merge-patch+json"), "PATCH"],
     ["GET", `${POD}/exec?command=rm`, {}, "GET"],
-  ] as const)("%s %s is judged by the gate again before it is sent", async (method, target, options, slow) => {
+  ] as const)("%s %s is refused if the gate closes while the object is read", async (method, target, options, slow) => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
     const session = Object.assign(enforcer, { setLeader: () => undefined, setLockAccess: () => undefined });

@@ -87,7 +87,7 @@ async function measure(kube: Kube, mesh: Mesh, pod: MeshPod): Promise<Record<str
   renewing = false;
   await renewed;
   clearInterval(poll);
-  const settled = connectionsTo(pid, port);
+  const openConnections = connectionsTo(pid, port);
   const metrics = await (await fetch(`${pod.healthUrl}/metrics`)).text();
   const gauges = metrics.matchAll(/^ctrlmesh_proxy_upstream_connections\{pool="(\w+)"\} ([1-9]\d*)$/gm);
   const byPool = [...gauges].map(([, pool, count]) => `${pool} ${count}`).join(", ");
@@ -110,7 +110,7 @@ async function measure(kube: Kube, mesh: Mesh, pod: MeshPod): Promise<Record<str
   client.close();
   return {
     "most connections during the start": peak.connections,
-    "connections with all watches open": `${settled} (${byPool})`,
+    "connections with all watches open": `${openConnections} (${byPool})`,
     "time until all informers have synced, ms": Math.round(synced),
     "lock renewals during the start, p50 / max ms": `${percentile(renewals, 50)} / ${percentile(renewals, 100)}`,
     "RSS before / with idle watches without a list, MB": `${before} / ${idle}`,

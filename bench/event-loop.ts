@@ -40,7 +40,7 @@ try {
   await Promise.all([...OWN, ...FOREIGN].map((name) => mesh.createNamespace(name)));
   await mesh.apply(demoVirtualApp());
   const seededMs = await took(() => seedConfigMaps(kube, mesh.client, { count: objects, namespaces: [...OWN, ...FOREIGN] }));
-  process.stderr.write(`${objects} ConfigMaps made in ${(seededMs / 1000).toFixed(1)} s\n`);
+  process.stderr.write(`${objects}ConfigMaps created in ${(seededMs / 1000).toFixed(1)} s\n`);
   const pod = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
   const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
   const target = { pid: pod.proxy.pid, healthUrl: pod.healthUrl, folder: inside.folder, serverMetrics: async () => "" };

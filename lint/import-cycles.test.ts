@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, test } from "vitest";
 
-/** Folders whose files still import each other. This list only gets shorter. */
+/** Folders with files that still import each other. This list only gets shorter. */
 const KNOWN: readonly string[] = ["src/manager/injection", "src/proxy/http", "src/proxy/relist", "src/runtime"];
 
 const IMPORT = /\b(?:from |import\()"(\.[^"]+)"/g;

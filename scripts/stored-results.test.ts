@@ -28,7 +28,7 @@ afterEach(() => {
 
 const stored = (also = "go1") => storedResults("go test of a", { sources: [relative(ROOT, join(dir, "source"))], also });
 
-it("counts what passed for the same sources, and says so in a line", () => {
+it("counts stored results of the same sources and reports that in a line", () => {
   expect(stored().read()).toBeUndefined();
   stored().keep(PASSED);
   expect(stored().read()).toEqual(PASSED);

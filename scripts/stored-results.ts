@@ -1,6 +1,6 @@
-// Results of tests that depend on few sources: when these sources have not changed since the tests passed, `npm test` counts the stored
-// results instead of running the tests again. Invariant: only results without a failure and without a skipped test are stored, and only
-// under the hash of all that they depend on. They lie in the user's cache, so a machine without that cache runs everything.
+// Stores results of tests that depend on few sources. If these sources have not changed since the tests passed, `npm test` counts
+// the stored results instead of running the tests. Only results without a failure and without a skipped test are stored, under
+// the hash of all inputs, in the user's cache.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, isBuilt, makeRoom } from "../test/support/build-cache.ts";
@@ -9,7 +9,7 @@ import { ROOT } from "./run-command.ts";
 import type { Results } from "./test-results.ts";
 
 export interface StoredResults {
-  /** Of the last run on the same sources; undefined if there is none. Says in one line that they are used. */
+  /** The results of the last run on the same sources; undefined if there are none. Reports their use in one line. */
   read(): Results | undefined;
   keep(results: Results): void;
 }
@@ -17,7 +17,7 @@ export interface StoredResults {
 export interface StoredResultsOptions {
   /** Folders and files that the results depend on, relative to the repository. */
   readonly sources: readonly string[];
-  /** What they depend on besides, such as a compiler's version. */
+  /** Other inputs, such as a compiler's version. */
   readonly also?: string;
 }
 
@@ -27,7 +27,7 @@ interface Stored {
   readonly at: string;
 }
 
-/** @param what the tests, as they are named to the user */
+/** @param what the name of the tests in messages */
 export function storedResults(what: string, { sources, also = "" }: StoredResultsOptions): StoredResults {
   const name = what.replaceAll(/[^\w.-]+/g, "-");
   const paths = sources.map((path) => join(ROOT, path));

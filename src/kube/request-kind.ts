@@ -1,8 +1,8 @@
-// The kinds of requests that the proxy treats differently. Pure. Invariant: one list of subresources for each kind, all of them
-// here. Asked by the connection pools, the layers and the decision.
+// The kinds of requests that the proxy treats differently, with one list of subresources for each kind. Pure; called by the
+// connection pools, the layers and the decision.
 import type { RequestInfo, ResourceInfo } from "./request-info.ts";
 
-/** Subresources whose requests become tunnels or go on to another server. */
+/** Subresources with requests that become tunnels or reach another server. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
 /** Subresources of which a GET only returns data, without an effect. "" is the object itself. */

@@ -7,7 +7,7 @@ const FILE = new URL("../../examples/demo/virtualapp.yaml", import.meta.url);
 export interface DemoAppOptions {
   readonly namespace?: string;
   readonly name?: string;
-  /** Default: as the file has it, which is InPlace, since most tests' pods are processes that nobody makes anew. */
+  /** The default is the file's InPlace, since most tests' pods are processes without a workload to replace them. */
   readonly onLoss?: "Restart" | "InPlace";
 }
 

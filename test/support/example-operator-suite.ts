@@ -1,5 +1,5 @@
-// What the example operator must show. On localkube (test/integration) everything; on the real control plane (test/e2e) what its
-// garbage collector and its admission take part in. The tests look at the objects and at the audit log.
+// The tests of the example operator: all of them on localkube (test/integration), and those that need the real garbage collector
+// or admission on the real control plane (test/e2e). They check the objects and the audit log.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
@@ -22,13 +22,13 @@ import { itWithProgram } from "./requirements.ts";
 const SLOW = 30_000;
 
 export interface ExampleOperatorSuiteOptions {
-  /** How many objects there are when the operator is killed. */
+  /** The number of objects when the operator is killed. */
   readonly many: number;
-  /** Also how replicas take over from each other. */
+  /** Also tests the takeover between replicas. */
   readonly replicas: boolean;
 }
 
-/** Defines the tests, in the suite that is open. */
+/** Defines the tests in the current suite. */
 export function exampleOperatorSuite(start: () => Promise<ExampleServer>, options: ExampleOperatorSuiteOptions): void {
   const replicas: Child[] = [];
   let server: ExampleServer;
@@ -63,10 +63,10 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
       expect([(await world.child(name))?.data?.text, await world.line(name)]).toEqual([text, text]);
     }, SLOW);
 
-  itWithProgram("kubectl", "the README's commands print what it says they print", async () => {
+  itWithProgram("kubectl", "the README's commands print the output in the README", async () => {
     const operators: ReturnType<typeof spawn>[] = [];
     try {
-      // The README's own port may be taken on this machine.
+      // The README's port may be in use on this machine.
       for (const block of readmeBlocks(await freePort())) {
         if (block.isOperator) operators.push(runInBackground(block, server.kubeconfig));
         else expect(await runBlock(block, server.kubeconfig)).toEqual({ commands: block.commands, stdout: block.output });
@@ -79,14 +79,14 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     }
   });
 
-  /** The replicas' writes since then, without Events: those are hints, and may come late. */
+  /** The replicas' writes since then, without Events, which may come late. */
   const writesSince = (before: number) =>
     server
       .writes()
       .slice(before)
       .filter(({ pod, what }) => pod !== "" && !what.endsWith("events"));
 
-  it("what it has made is made once, and then it is silent", async () => {
+  it("the operator writes each object once and then stays silent", async () => {
     const world = await inNamespace("silent");
     await run("pod-0");
     await world.create("x", "Ada");
@@ -108,7 +108,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     expect(await versions()).toEqual(settled);
   });
 
-  it("drift of a child and of its line is mended, whatever has drifted", async () => {
+  it("the operator repairs every drift of a child and of its line", async () => {
     const world = await inNamespace("drift");
     await run("pod-0");
     await world.create("x", "Ada");
@@ -129,7 +129,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     await says(world, "x", "Hello, Ada!");
   });
 
-  it("killed in the middle of its work, and with deletions while it is away: the next one finishes the work", async () => {
+  it("a new operator finishes the work of a killed one, including deletions in between", async () => {
     const world = await inNamespace("killed");
     const first = await run("pod-0");
     await leaderIs("pod-0");
@@ -155,7 +155,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
 
   if (!options.replicas) return;
 
-  it("of two replicas one works; at SIGTERM it ends its work and the other goes on at once, after kill -9 in time", async () => {
+  it("one of two replicas works; the other takes over at once after SIGTERM, and in time after kill -9", async () => {
     const world = await inNamespace("two");
     const first = await run("pod-0");
     await leaderIs("pod-0");
@@ -178,7 +178,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     expect(new Set(writers)).toEqual(new Set(["pod-0", "pod-1", "pod-2"]));
   });
 
-  it("a leader that was stopped until another one took over ends when it goes on, and writes nothing more", async () => {
+  it("a leader that is paused until another one takes over ends when it resumes, without another write", async () => {
     const world = await inNamespace("stopped");
     const first = await run("pod-0");
     await leaderIs("pod-0");

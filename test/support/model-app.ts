@@ -28,7 +28,7 @@ interface ModelPod {
 /** The namespaces that each subset should own; all others belong to the default subset. */
 type Wish = Readonly<Record<string, readonly string[]>>;
 
-/** @param namespaces that there are; `wish` may not name others */
+/** @param namespaces the existing namespaces; `wish` may name no others */
 export function modelApp(
   namespaces: readonly string[],
   wish: Wish,

@@ -1,4 +1,5 @@
-// Content types and Accept. Invariant: what is done with a response is decided by its own type, never by what was asked for. Pure.
+// Content types and Accept. A response is handled by its own content type, never by the requested one. Pure; called by the
+// proxy's layers and filters.
 
 import { JSON_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, PROTOBUF_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../media-types.ts";
 import type { Encoding } from "./types.ts";

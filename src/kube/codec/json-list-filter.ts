@@ -25,7 +25,7 @@ export class JsonListFilter {
   /** True until the array is found. Everything before it is held, and its cuts are only noted. */
   #inHead = true;
   #cuts: Edit[] = [];
-  /** The key of the list whose value is being read. */
+  /** The key of the list at whose value the walker is. */
   #key: ListKey | undefined;
   /** What the current array holds. */
   #part: ListPart = "item";

@@ -1,6 +1,8 @@
-// Reads whose object a piece of JSON is: the namespace, name, labels and version of an item, of a Table row or of a watch event's object.
-// Invariant: `meta` is there only if every decoder, also one that ignores case or takes the first of two equal keys, reads the
-// same. It stops where the walker has no more bytes and goes on there. Used by the list filter, the frame reader and the renamer.
+// Reads the metadata of a JSON object: of an item, of a Table row's object or of a watch event's object. `meta` exists only if
+// every decoder reads the same, also one that ignores case or takes the first of two equal keys. Used by the list filter, the
+// frame reader and the renamer.
+//
+// It stops at the end of the bytes and continues there when more arrive.
 import { equalsAscii } from "./ascii.ts";
 import { OPEN_BRACE, QUOTE } from "./json-scan.ts";
 import { type KeyName, keyName, textOf } from "./json-string.ts";
@@ -16,22 +18,28 @@ const RESOURCE_VERSION = keyName("resourceVersion");
 
 const NO_LABELS = noLabels();
 
-// The levels, each inside the one before.
+// The levels, each inside the previous one.
 const IN_ROW = 0;
 const IN_OBJECT = 1;
 const IN_METADATA = 2;
 const IN_LABELS = 3;
 
-/** The value in hand is needed: it is read once it is there whole. `noLabels` = labels that are no object must be null. */
+/**
+ * The role of the current value, which is read once all of it has arrived. `noLabels`: labels that are not an object must be
+ * null.
+ */
 type Pending = "namespace" | "name" | "label" | "noLabels" | "version" | "noVersion";
 
-/** Reads one object at a time; the fields are of the last one. Reused, so that an item costs no allocation but its strings. */
+/**
+ * Reads one object at a time. The properties are those of the last one. The reader is reused, so that an item allocates only its
+ * strings.
+ */
 export class JsonObjectReader {
-  /** A key that is read stands there twice or in another case. */
+  /** A key that is read occurs twice or in another case. */
   ambiguous = false;
   namespace = "";
   name = "";
-  /** Where the name's string token stands, quotes included; 0 if there is no name. Only over whole text. */
+  /** The place of the name's string, with its quotes; 0 if there is no name. Valid over complete text only. */
   nameStart = 0;
   nameEnd = 0;
   readonly #walker: JsonWalker;
@@ -53,9 +61,7 @@ export class JsonObjectReader {
   #label: string | undefined;
   #lastNamespace = "";
 
-  /**
-   * @param onOther called with each other member of the object in hand; without it they are skipped
-   */
+  /** @param onOther called for each other member of the object; by default they are skipped */
   constructor(walker: JsonWalker, { labels = false, versions = false }: ReadOptions = {}, onOther?: () => void) {
     this.#walker = walker;
     this.#readsLabels = labels;
@@ -63,7 +69,7 @@ export class JsonObjectReader {
     this.#onOther = onOther;
   }
 
-  /** What has been read of the object, or undefined if it cannot be read with certainty. */
+  /** The metadata of the object, or undefined if it cannot be read with certainty. */
   get meta(): ItemMeta | undefined {
     if (!this.#readable || !this.#metadataSeen) return undefined;
     const { namespace, name } = this;
@@ -71,7 +77,7 @@ export class JsonObjectReader {
     return this.#readsVersions ? { ...meta, resourceVersion: this.#version } : meta;
   }
 
-  /** Begins with the object, or the Table row, that the walker has in hand. */
+  /** Begins with the object, or the Table row, at which the walker is. */
   begin(part: ListPart): void {
     this.#readable = true;
     this.ambiguous = false;
@@ -92,7 +98,7 @@ export class JsonObjectReader {
     this.#level = this.#walker.enter(OPEN_BRACE) ? this.#root : this.#root - 1;
   }
 
-  /** Reads on. True once the walker is behind the object, false if it needs more bytes. */
+  /** Continues reading. True once the walker is after the object, false if it needs more bytes. */
   read(): boolean {
     const walker = this.#walker;
     while (this.#level >= this.#root) {
@@ -144,7 +150,7 @@ export class JsonObjectReader {
       if (this.#walker.enter(OPEN_BRACE)) this.#level++;
       else this.#pending = "noLabels";
     } else if (this.#readsVersions && this.#walker.matches(RESOURCE_VERSION) !== "no") {
-      // Whose the object is does not depend on it: one that cannot be read with certainty is none.
+      // The owner does not depend on the version, so an uncertain version only hides itself.
       if (this.#walker.valueByte === QUOTE) this.#pending = this.#versionSeen ? "noVersion" : "version";
       this.#versionSeen = true;
     }
@@ -198,14 +204,14 @@ export class JsonObjectReader {
     this.#pending = undefined;
   }
 
-  // Keys of a map that differ by case are different keys to every decoder; one that is there twice is read differently.
+  // Map keys that differ by case are different keys for every decoder. A repeated key is read differently.
   #takeLabel(value: string): void {
     const key = this.#label;
     if (key === undefined || key in this.#labels) this.#readable = false;
     else this.#labels[key] = value;
   }
 
-  // Lists are sorted by namespace, so the last one is most often the next one: comparing is cheaper than making a string.
+  // Lists are sorted by namespace, so the next namespace is most often the same. A comparison is cheaper than a new string.
   #namespaceText(bytes: Buffer, start: number, end: number): string {
     if (equalsAscii(bytes, start, end, this.#lastNamespace)) return this.#lastNamespace;
     const text = this.#text(bytes, start, end);

@@ -17,7 +17,10 @@ function protobufPod(labels: readonly Field[]): Buffer {
   ]);
 }
 
-/** What the readers say of an object with this metadata in all places where one may stand; undefined if it is unreadable. */
+/**
+ * The metadata that the readers find in an object with this metadata, in every place where an object may be; undefined if it is
+ * unreadable.
+ */
 function readEverywhere(encoding: Encoding, object: string | Buffer): (ItemMeta | undefined)[] {
   if (typeof object !== "string") {
     const list = envelope("v1", "PodList", [[2, object]]);

@@ -96,7 +96,7 @@ describe("a protobuf list as events", () => {
   });
 
   it.each([
-    ["what is no list", envelope("v1", "Pod", pod("x", "1"))],
+    ["a document that is not a list", envelope("v1", "Pod", pod("x", "1"))],
     ["a list of another version", envelope("v1", "PodList", [[1, [[2, "999"]]]])],
     ["a list without a version", envelope("v1", "PodList", [[1, []]])],
   ])("refuses %s", (_, body) => {

@@ -6,7 +6,7 @@ import { readEnvelope } from "./protobuf-envelope.ts";
 import { readProtobufMeta } from "./protobuf-object.ts";
 import { asBuffer, codecError, type Encoding, type ItemMeta, type ReadOptions } from "./types.ts";
 
-/** The namespace and name of the object, and its labels if asked for. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
+/** The namespace and name of the object, and its labels if requested. Throws `CODEC_MALFORMED`, `CODEC_AMBIGUOUS`. */
 export function readObjectMeta(encoding: Encoding, body: Uint8Array, options: ReadOptions = {}): ItemMeta {
   const meta = encoding === "json" ? readJsonMeta(body, options) : readProtobufMeta(readEnvelope(body).raw, options);
   if (meta === undefined) throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");

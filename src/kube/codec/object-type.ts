@@ -1,6 +1,6 @@
 // The type of an object, in either encoding. Used by the readers of this folder. Pure.
 
-/** runtime.TypeMeta. "" stands for a field that is not there. */
+/** runtime.TypeMeta. "" stands for a missing field. */
 export interface ObjectType {
   readonly apiVersion: string;
   readonly kind: string;

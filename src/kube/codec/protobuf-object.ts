@@ -19,9 +19,9 @@ export class ProtobufObjectReader {
   readable = false;
   namespace = "";
   name = "";
-  /** Empty unless labels are asked for. */
+  /** Empty unless labels were requested. */
   labels: Record<string, string> = NO_LABELS;
-  /** "" unless versions are asked for. */
+  /** "" unless versions were requested. */
   resourceVersion = "";
   readonly #object = new FieldCursor();
   readonly #meta = new FieldCursor();
@@ -83,7 +83,7 @@ export class ProtobufObjectReader {
         if (fields.wireType !== BYTES) this.readable = false;
         this.#readLabel(this.#label.reset(bytes, fields.valueStart, fields.valueEnd));
       } else if (this.#readsVersions && fields.number === RESOURCE_VERSION) {
-        // The owner does not depend on the version, so a second version only hides both.
+        // The owner does not depend on the version, so a second version only hides the version.
         const isSure = !versionSeen && fields.wireType === BYTES;
         this.resourceVersion = isSure ? bytes.toString("latin1", fields.valueStart, fields.valueEnd) : "";
         versionSeen = true;

@@ -56,9 +56,9 @@ describe("stripping JSON", () => {
     ["in another case", '{"metadata":{"ManagedFields":[]},"Metadata":{"managedFields":[]}}'],
     ["at the top", '{"managedFields":[],"metadata":{"name":"a"}}'],
     ["in the text of an annotation", String.raw`{"metadata":{"annotations":{"last":"{\"managedFields\":[]}"}}}`],
-    ["in the items of what is no list", '{"kind":"Foo","items":[{"metadata":{"managedFields":[]}}]}'],
+    ["in the items of an object that is not a list", '{"kind":"Foo","items":[{"metadata":{"managedFields":[]}}]}'],
     [
-      "in the rows of what is no Table",
+      "in the rows of an object that is not a Table",
       '{"kind":"Table","apiVersion":"x/v1","rows":[{"object":{"metadata":{"managedFields":[]}}}]}',
     ],
     ["nowhere", '{"metadata":"x"}'],

@@ -9,9 +9,9 @@ export type Encoding = "json" | "protobuf";
 export interface ItemMeta {
   readonly namespace: string;
   readonly name: string;
-  /** Present if the reader was asked for labels. It has no prototype, so a label `constructor` is there only if it is set. */
+  /** Present if labels were requested. It has no prototype, so a label `constructor` is there only if it is set. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Present if the reader was asked for versions. */
+  /** Present if versions were requested. */
   readonly resourceVersion?: string;
 }
 

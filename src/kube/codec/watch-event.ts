@@ -6,7 +6,7 @@ const TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 /** The types that client-go knows. It ends the watch at any other type. */
 export type WatchEventType = (typeof TYPES)[number];
 
-/** What the filter reads of a watch event. */
+/** The parts of a watch event that the filter reads. */
 export interface WatchFrame {
   readonly type: WatchEventType;
   /** The objects whose metadata can be read with certainty: at most one, unless the event has a Table. None for ERROR. */

@@ -102,7 +102,7 @@ describe("field sets", () => {
         ),
         (value) => {
           const fields = fieldsOf(value, BUILT_IN);
-          // A field named with the separator of paths cannot be told from two fields; JSON of Kubernetes has none.
+          // A field name with the path separator would look like two fields. JSON of Kubernetes has none.
           fc.pre([...fields].every((path) => !path.split("\0").includes("")));
           expect(decodeFields(encodeFields(fields))).toEqual(fields);
           expect(new Set(valuesOf(value, BUILT_IN).keys())).toEqual(fields);

@@ -17,7 +17,7 @@ import { createEnforcer } from "../session/enforcer.ts";
 const PODS = "/api/v1/pods";
 const podList = jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items: [] });
 
-// A process that has just started, with what its disk told it.
+// A process that has just started, with the state of its disk.
 function startProcess(stored: Routes) {
   const clock = createFakeClock();
   const session = createEnforcer();

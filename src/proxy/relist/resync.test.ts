@@ -163,7 +163,7 @@ describe("an object that was left out", () => {
       false,
       false,
     ]);
-    // All have to list again, so that what was shown before counts no more.
+    // All clients must list again, so that earlier lists no longer count.
     expect(settle(3, "three", "one", "two").has("", "pods", "")).toBe(false);
   });
 

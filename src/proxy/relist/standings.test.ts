@@ -15,8 +15,8 @@ import { isolate } from "../layers/isolate/isolate.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 
 /**
- * How n stands: `open` is unnamed while there are no rules, so that whatever is unnamed is ours. `shown` is another's, and this
- * pod goes on showing it; `kept` is about to be ours again, and shown meanwhile.
+ * The states of namespace n: `open` is unnamed without any rules, when every unnamed namespace is own. `shown` belongs to another
+ * subset and is retained by this pod. `kept` will be own again and is retained until then.
  */
 type Place = "own" | "other-subset" | "moving" | "unknown" | "open" | "shown" | "kept";
 
@@ -59,7 +59,7 @@ function start(first: Place, path: string, watchType = "application/json") {
   const handler = isolate(isolateDeps({ session, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery }))(
     upstream,
   );
-  // While its one namespace moves, a list is refused and has listed nothing.
+  // While its only namespace moves, a list is refused and has listed nothing.
   const list = async () => {
     const reply = await handler(callOf("GET", path)).catch((error: unknown) => {
       if (!isStatus(error, "ServiceUnavailable")) throw error;
@@ -68,7 +68,7 @@ function start(first: Place, path: string, watchType = "application/json") {
   };
   const watch = async () => {
     const asked = handler(callOf("GET", `${path}?watch=1&resourceVersion=100`));
-    await clock.advance(2_000); // for the owner of what nobody knows
+    await clock.advance(2_000); // to wait for the owner of an unknown namespace
     const reply = await asked;
     const sink = recordingSink();
     if (reply.body !== null && !(reply.body instanceof Uint8Array)) reply.body.open(sink);
@@ -118,9 +118,9 @@ const walks = {
 type Walk = keyof typeof walks;
 const EVERY: readonly Walk[] = ["list", "gap", "live"];
 const NONE: readonly Walk[] = [];
-// What was left out of a list or watch is known once it has been: a list on its way has left out nothing yet.
+// The objects that a list or watch left out are known after it: a list on its way has left out nothing yet.
 const SEEN: readonly Walk[] = ["gap", "live"];
-// The last events of one of ours that goes are shown to whoever watches then, and hidden from later watches.
+// An open watch shows the last events of an own namespace that goes; later watches do not.
 const IDLE: readonly Walk[] = ["list", "gap"];
 
 const CELLS: readonly (readonly [readonly Place[], readonly Walk[]])[] = [
@@ -195,10 +195,11 @@ describe("a change of a namespace's state makes a client of all namespaces list 
   });
 });
 
-// The end of all rules for unnamed namespaces is no cell of a single one: others' lists of it are held, see isolate.test.ts.
+// The end of all rules for unnamed namespaces is not in a cell of its own: other subsets' lists of one are held, see
+// isolate.test.ts.
 describe("a change of a namespace's state makes a client of that namespace list again", () => {
   const isAlone = ([places]: (typeof CELLS)[number]) => places.join() !== "open,own";
-  // What moves cannot be listed, and no watch can go on from an old list of it. One that is live ends by the table alone.
+  // A moving namespace cannot be listed, and no watch can continue from an old list of it. A live watch ends by the table alone.
   const alone = (places: readonly Place[], expected: readonly Walk[]) => {
     if (places[0] === "moving") return EVERY;
     if (places.at(-1) !== "moving") return expected;

@@ -16,7 +16,10 @@ const PROGRAMS = fileURLToPath(new URL("programs", import.meta.url));
 const RBAC = new URL("../../operators/go-foo/rbac.yaml", import.meta.url);
 const CRD = new URL("../../operators/go-foo/crd.yaml", import.meta.url);
 
-/** The uid nobody exists on this machine, whose files replace the base image. Go looks up its user when it reads a kubeconfig. */
+/**
+ * The uid of nobody. This machine, whose files replace the base image, has that user, and Go looks up its user when it reads a
+ * kubeconfig.
+ */
 export async function operatorImage(): Promise<TestImage> {
   return { entrypoint: ["/go-foo"], user: "65534:65534", binds: { "/go-foo": await goProgram("test/operators/go-foo") } };
 }

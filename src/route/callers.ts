@@ -1,16 +1,16 @@
-// Which callers a subset serves: the answer to "may this user agent have anything here?". Pure. Invariant: a caller that is
-// kept out of a subset owns nothing there, and nobody owns it in its stead; in the default subset everybody is served. So a
-// change of the list moves nothing from one subset to another. Called by the proxy's caller layer.
+// Which callers a subset serves, by their user agent. Pure. Invariant: the default subset serves all callers, and another subset gives an
+// excluded caller nothing without giving it to anybody else, so that a change of the list moves nothing between subsets. Called by the
+// caller and excluded-callers layers.
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
-/** The entry of the list that keeps a user agent out of the snapshot's subset; undefined if it is served. */
+/** The entry of the list that excludes a user agent from the snapshot's subset; undefined if the subset serves it. */
 export function excludedBy(snapshot: Snapshot, userAgent: string): string | undefined {
   const agents = defaultOnly(snapshot);
   return agents.length === 0 ? undefined : agents.find((pattern) => matchesAgent(pattern, userAgent));
 }
 
-/** False if a user agent may be served under one snapshot and not under the other. */
+/** False if one snapshot may serve a user agent and the other may not. */
 export function servesAlike(before: Snapshot, now: Snapshot): boolean {
   const [old, next] = [defaultOnly(before), defaultOnly(now)];
   return old.length === next.length && old.every((pattern) => next.includes(pattern));
@@ -22,7 +22,7 @@ export function matchesAgent(pattern: string, userAgent: string): boolean {
   const tail = rest.pop();
   if (tail === undefined) return pattern === userAgent;
   if (userAgent.length < head.length + tail.length || !userAgent.startsWith(head) || !userAgent.endsWith(tail)) return false;
-  // The parts in between, each at its first place: if that leaves no room, no other place would.
+  // The parts in between, each at its first place: if this leaves no room, no other place does.
   let from = head.length;
   for (const part of rest) {
     const at = userAgent.indexOf(part, from);

@@ -25,7 +25,7 @@ export const RESOURCE_MOVES = `${HANDOVER}: the resource moves between subsets`;
 
 const ALLOW: Decision = { kind: "allow" };
 
-// Reviews change nothing and return no objects; every subset asks them about itself.
+// Reviews change nothing and return no objects. Every subset may ask them.
 const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 
 /** Decides about a request for a resource. `scope` matters for collections over all namespaces only; a planner may remember its plans. */
@@ -104,7 +104,7 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
   }
 }
 
-// The proxy is not told from whom: whoever has it is waited for by the manager.
+// The proxy does not know the owner before: the manager waits for that subset.
 function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string): Decision {
   const heir = view.isMoving ? undefined : view.nextOwnerOf?.(namespace);
   const what =
@@ -126,7 +126,7 @@ function shownText(view: ResourceView, namespace: string): string {
 }
 
 function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner): Decision {
-  // An empty list would tell an informer that everything has been deleted, most of which stays where it was.
+  // Upon an empty list an informer would believe that all objects were deleted.
   if (view.isMoving) return refuseMoving(view, info, "");
   if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", queryPlan: planner(view, scope) };
   const ownership = view.ownershipOf(info.namespace);
@@ -148,7 +148,7 @@ function isNodeProxy(info: ResourceInfo): boolean {
   return info.group === "" && info.resource === "nodes" && info.subresource.startsWith("proxy");
 }
 
-/** The refusal of one object by its labels. `how` says which one is meant where a request has two, the old and the new. */
+/** The refusal of one object by its labels. `how` names the object, since a request may have two, the old and the new. */
 export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): string {
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }

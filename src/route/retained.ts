@@ -1,12 +1,12 @@
-// What a pod goes on showing of namespaces that its subset has lost (`RouteTable.shown`), compiled. Pure. Invariant: it adds to
-// what may be read and never to what may be written; only namespaces that the table knows are shown, so one that is deleted is
-// unknown as ever; the cost of a question does not depend on the number of namespaces or of classes. Called by viewOf.
+// The namespaces that a pod retains read-only (`RouteTable.retained`), compiled. Pure. Invariants: they add to what the pod may read and
+// never to what it may write; a namespace that the table does not name is unknown, retained or not; the cost of a question does not
+// depend on the number of namespaces or classes. Called by viewOf.
 import { matchesResource, type RetainedClass, type RouteTable } from "./table.ts";
 
-/** The class of every shown namespace. Made once a table, for the views of all resources. */
+/** The class of every retained namespace. Made once for each table, for the views of all resources. */
 export type RetainedIndex = ReadonlyMap<string, RetainedClass>;
 
-/** Undefined if nothing is shown, as in every pod but those that wait for their restart. */
+/** Undefined if nothing is retained: only pods that wait for their restart retain namespaces. */
 export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex | undefined {
   if (retained === undefined) return undefined;
   const index = new Map<string, RetainedClass>();
@@ -16,7 +16,7 @@ export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex 
   return index.size === 0 ? undefined : index;
 }
 
-/** Whether a namespace of one resource is shown; undefined if none is. */
+/** Says whether a namespace of one resource is retained; undefined if none is. */
 export function retainedIn(index: RetainedIndex, group: string, resource: string): ((namespace: string) => boolean) | undefined {
   const visible = new Set([...new Set(index.values())].filter((each) => isVisible(each, group, resource)));
   if (visible.size === 0) return undefined;

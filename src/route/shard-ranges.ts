@@ -1,13 +1,12 @@
-// Cuts the space of namespaces' hashes into the ranges that the API server is asked for by `shardSelector` (KEP-5866): own
-// namespaces inside, foreign ones outside. Pure. Invariant: every own namespace is inside of the ranges, however few they are.
+// Cuts the space of namespaces' hashes into the ranges of a `shardSelector` (KEP-5866): own namespaces inside, other subsets' outside.
+// Pure. Invariant: every own namespace is inside the ranges, however few they are. Called by plan-query.ts.
 //
-// A gap between two namespaces' hashes is where namespaces fall that nobody has heard of yet. Gaps belong to us as far as the
-// number of ranges allows: then only the foreign hashes themselves are left out, a namespace that is born reaches running
-// watches (the residual filter holds and judges it), and they go on when it is granted. What is left out unseen costs every
-// informer a new list at such a birth. So, when there are too many ranges: first the gaps between two foreign namespaces are
-// closed, the narrowest first, since it is the least likely that somebody is born there; then neighbouring ranges are joined over
-// the fewest foreign namespaces, which the residual filter drops. Ranges of equal size would be useless: FNV-1a of short names
-// is badly skewed. More in docs/decisions/0007-push-down.md.
+// The hash of an unknown namespace falls into a gap between two known ones. As long as there are few ranges, they include all gaps: the
+// query leaves out the other subsets' hashes only, events of a new namespace reach running watches, and these go on when it is granted.
+// A gap outside costs every informer a new list when a namespace is born there. With too many ranges, the gaps between two namespaces of
+// other subsets are closed first, the narrowest first, where a birth is least likely. Then neighbouring ranges are joined over the fewest
+// namespaces of other subsets, which proxy-side filtering drops. Ranges of equal size would be useless, since FNV-1a of short names is
+// badly skewed. More in docs/decisions/0007-push-down.md.
 import { fnv1a64 } from "./fnv.ts";
 
 /** The hashes from `start` up to, but not including, `end`. */

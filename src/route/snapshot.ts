@@ -1,5 +1,5 @@
-// What one proxy is told to enforce, and the view of one resource that follows from it. Pure; compiled views are cached
-// by the session, which makes a new cache for each snapshot.
+// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session caches compiled views, with
+// a new cache for each snapshot.
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
@@ -10,17 +10,17 @@ export interface AppRef {
   readonly name: string;
 }
 
-/** What is done to the operator's requests because of who it says it is. */
+/** What the proxy does by the operator's User-Agent. */
 export interface CallerPolicy {
-  /** Replaces the User-Agent; one that ends with "/" is put in front of it; "" leaves it. */
+  /** Replaces the User-Agent. A value that ends with "/" goes in front of it, and "" leaves it. */
   readonly userAgent: string;
-  /** User agents that are served in the default subset only. */
+  /** User agents that only the default subset serves. */
   readonly defaultOnlyUserAgents: readonly string[];
   /** Responses lose metadata.managedFields. */
   readonly stripManagedFields: boolean;
 }
 
-/** Nothing is changed and everybody is served. */
+/** No User-Agent changes, and every subset serves all callers. */
 export const NO_CALLER_POLICY: CallerPolicy = { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false };
 
 export interface Snapshot {
@@ -39,10 +39,10 @@ export interface Snapshot {
   readonly callers: CallerPolicy;
 }
 
-/** How a namespace of one resource stands towards this proxy's subset. */
+/** How a namespace of one resource relates to this proxy's subset. */
 export type Ownership = "own" | "other-subset" | "moving" | "unknown";
 
-/** Which objects of a resource are the subset's by their labels; their namespaces are judged apart from that. */
+/** The objects of a resource that are the subset's by their labels. Their namespaces have to be the subset's too. */
 export interface LabelFilter {
   /** For the API server's query; an exact translation of `matches`. */
   readonly labelSelector: string;
@@ -50,34 +50,31 @@ export interface LabelFilter {
 }
 
 /**
- * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its reading face: ask `readingOf` wherever
- * objects are shown, so that what the pod goes on showing neither ends a watch nor seems to be deleted.
+ * One resource as this proxy's subset sees it. Writes go by the view itself, reads by its read view (`readViewOf`): a namespace that the
+ * pod retains read-only neither ends a watch nor seems to be deleted.
  */
 export interface ResourceView {
   readonly group: string;
   readonly resource: string;
   /** Every namespace, known or not, is this subset's: nothing needs filtering. */
   readonly ownsAll: boolean;
-  /** As `whole`, but for labels: in every namespace, known or not, they alone decide. Absent is false. */
+  /** In every namespace, known or not, labels alone decide. Absent is false. */
   readonly byLabelsOnly?: boolean;
-  /** All of the resource moves between subsets: what a list would show is not what there is. Absent is false. */
+  /** All of the resource moves between subsets: no list of it can be complete. Absent is false. */
   readonly isMoving?: boolean;
-  /** The app has no rules and nothing moves: whatever there is, also of other resources, is one subset's. */
+  /** The app has no rules and nothing moves: one subset owns all objects, of other resources too. */
   readonly hasNoRules: boolean;
-  /**
-   * Undefined if labels say nothing about this resource. Otherwise an object is the subset's if its namespace is "own" and its
-   * labels match: see `isMine`.
-   */
+  /** Undefined if labels do not matter. Otherwise an object is the subset's if its namespace is "own" and its labels match (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
   /** "" asks for cluster-scoped objects. */
   ownershipOf(namespace: string): Ownership;
   /** With labels: the owner of an object that has them. */
   ownerOf(namespace: string, labels?: Labels): Owner;
-  /** Whose a namespace that moves will be. Absent where nothing can. */
+  /** The next owner of a namespace that moves. Absent where none can move. */
   nextOwnerOf?(namespace: string): Owner;
-  /** Known namespaces by standing. Cost grows with their number: for planning, not for each object. */
+  /** Known namespaces by ownership. The cost grows with their number: for planning, not for each object. */
   namespaces(): NamespacesByOwnership;
-  /** The view for reads: what is shown until the pod is restarted counts as "own" there. Absent where nothing is. */
+  /** The view for reads, where retained namespaces count as "own". Absent if none is retained. */
   readonly readView?: ResourceView;
 }
 
@@ -86,14 +83,14 @@ interface NamespacesByOwnership {
   readonly others: readonly string[];
 }
 
-/** What the pod may read of a resource: all that is the subset's, and what this pod goes on showing. Never to be asked for writes. */
+/** The resource as this pod may read it: what its subset owns and what the pod retains read-only. Never for writes. */
 export function readViewOf(view: ResourceView): ResourceView {
   return view.readView ?? view;
 }
 
 /**
  * Compiles the view of one resource.
- * @param retained of the snapshot's table; who compiles many views makes it once
+ * @param retained of the snapshot's table; a caller that compiles many views makes it once
  */
 export function viewOf(
   snapshot: Snapshot,
@@ -122,7 +119,7 @@ export function viewOf(
     nextOwnerOf: owners.nextOwnerOf,
     namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
-  // What is public or divided by labels is listed anew wherever it moves, in every pod alike.
+  // Shared resources and resources that are partitioned by label are listed anew when they move, by every pod.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained = retained !== undefined && canBeRetained ? retainedIn(retained, group, resource) : undefined;
   return isRetained === undefined ? view : { ...view, readView: readViewFor(view, isRetained, snapshot.table) };
@@ -133,7 +130,7 @@ function readViewFor(view: ResourceView, isRetained: (namespace: string) => bool
   return { ...view, ownershipOf, namespaces: namespacesBy(ownershipOf, table) };
 }
 
-// Planning asks with every list. The answer cannot change, and a view is compiled once a snapshot.
+// Planning asks with every list, and the answer of one view never changes.
 function namespacesBy(ownershipOf: (namespace: string) => Ownership, { classOf }: RouteTable): () => NamespacesByOwnership {
   let names: NamespacesByOwnership | undefined;
   return () => {
@@ -158,20 +155,20 @@ export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | und
   return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
-/** True if the object is the subset's: by its namespace and, where they matter, by its labels, which then must be known. */
+/** True if the object is the subset's by its namespace and, where labels matter, by its labels, which must be known then. */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
   if (view.ownershipOf(governingNamespace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
 }
 
-/** True for the resource `namespaces`, whose objects are cluster-scoped and belong to whom the namespace belongs. */
+/** True for the resource `namespaces`. Its objects are cluster-scoped, and the owner of a namespace owns its object. */
 export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
   return group === "" && resource === "namespaces";
 }
 
 const PODS = { group: "", resource: "pods" };
 
-/** The resource whose rules decide about a request: who creates a binding writes the pod that it names. */
+/** The resource of which the rules decide about a request: a create of a binding writes the pod that the binding names. */
 export function governingResource<T extends { readonly group: string; readonly resource: string }>(info: T): T | typeof PODS {
   return info.resource === "bindings" && info.group === "" ? PODS : info;
 }

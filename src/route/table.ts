@@ -1,7 +1,6 @@
-// The route table: the compiled, pure answer to "who owns this object?" for one app. Made by the manager's translation,
-// carried by snapshots, asked by the proxy. Invariant: every object has at most one owner, and what the spec gives to
-// somebody has one; the cost of a question does not depend on the number of namespaces, since every namespace belongs to a
-// class, the set of rules that contain it.
+// The route table: the compiled answer to "which subset owns this object?" for one app. Pure. Invariants: an object has at most one owner;
+// every namespace belongs to a class, the set of rules that contain it, so that a question costs the same with any number of namespaces.
+// The manager compiles it, snapshots carry it, and the proxy asks it.
 import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } from "../kube/label-selector.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
@@ -15,7 +14,7 @@ export interface ResourceMatch {
 
 interface RuleBase {
   readonly resources: readonly ResourceMatch[];
-  /** Where the rule stands in the VirtualApp, for messages. */
+  /** The rule's place in the VirtualApp, for messages. */
   readonly origin: string;
 }
 
@@ -31,15 +30,15 @@ export type RouteRule =
   | FenceRule;
 
 /**
- * The subset may not write or newly see the resources yet. Made by the handover only.
+ * The subset may not write or newly see the resources yet. Only the handover makes such a rule.
  *
- * `moves`: all of them move between subsets, public ones too. Reads are refused as well: an empty list would be believed.
- * `unreported`: the subset has nothing yet, and what others have is not known. What is public is served; of the rest nothing is shown.
+ * `moves`: all of them move between subsets, shared ones too. Reads are refused as well: clients would believe an empty list.
+ * `unreported`: the subset has nothing yet, and what other subsets have is not known. It is served shared resources and nothing else.
  */
 export type FenceRule = RuleBase & { readonly kind: "fence"; readonly because: "moves" | "unreported" };
 
 export interface RouteTable {
-  /** In spec order; a rule without resources applies to all that are not public. Rules on labels always have resources. */
+  /** In spec order. A rule without resources applies to all but the shared ones. Rules on labels always have resources. */
   readonly rules: readonly RouteRule[];
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
@@ -47,19 +46,16 @@ export interface RouteTable {
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. */
   readonly sharedResources: readonly ResourceMatch[];
-  /** Namespaces that move between subsets: nobody may write or newly see them yet. */
+  /** Namespaces that move between subsets: no subset may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
-  /** What is shown beside what is owned; absent: nothing. A namespace is in one class at most. */
+  /** What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most. */
   readonly retained?: readonly RetainedClass[];
 }
 
-/**
- * Namespaces that the pod's subset has lost, which this one pod goes on showing until it is restarted. It may read there what it
- * could read, and write nothing.
- */
+/** Namespaces that the pod's subset has lost and that this pod may still read, until it is restarted. */
 export interface RetainedClass {
   readonly namespaces: ReadonlySet<string>;
-  /** The first that applies to a resource says whether it is shown; one without resources applies to all. None: not shown. */
+  /** The first rule that applies to a resource decides whether the pod may read it; a rule without resources applies to all. None: it may not. */
   readonly rules: readonly RetainedRule[];
 }
 
@@ -68,7 +64,7 @@ export interface RetainedRule {
   readonly visible: boolean;
 }
 
-/** Who owns something. */
+/** The owner of an object or a namespace. */
 export type Owner =
   | { readonly kind: "subset"; readonly subset: string }
   | { readonly kind: "everyone" }
@@ -87,13 +83,13 @@ export interface ResourceOwners {
   ownerOf(namespace: string, labels?: Labels): Owner;
   /** The one owner of every namespace, known or not; undefined if there are several or none. */
   readonly sole: Owner | undefined;
-  /** All of the resource moves. Not so with a fence that is there since little is known. */
+  /** All of the resource moves. False for a fence of the kind `unreported`. */
   readonly isMoving: boolean;
-  /** Namespaces alone say whose an object is: labels do not divide the resource between subsets, and it is not public. */
+  /** Namespaces alone decide: the resource is neither partitioned by label nor shared. */
   readonly isByNamespace: boolean;
-  /** Whose a namespace will be once what moves has moved; as `ownerOf` where nothing does. */
+  /** The owner after all moves; as `ownerOf` where nothing moves. */
   nextOwnerOf(namespace: string): Owner;
-  /** What labels an object has to have to be the subset's, where its namespace is; none if labels say nothing. */
+  /** The labels that an object of the subset has, where the subset owns its namespace; none if labels do not matter. */
   termsOf(subset: string): readonly LabelTerm[];
 }
 
@@ -116,11 +112,10 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
 
 /**
  * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits, subset rules in spec order,
- * public resources, default subset. A rule that names no resources does not apply to a public one.
+ * shared resources, default subset. A rule without resources does not apply to a shared one.
  *
- * A resource that a subset's objectSelector names is divided by labels and by nothing else: subset rules on namespaces say
- * nothing about it (admission refuses specs that have both), it is not public, and what no selector matches is the default
- * subset's. Limits hold for it as for every other one.
+ * A resource that a subset's objectSelector names is partitioned by label and by nothing else: subset rules on namespaces do not apply to
+ * it (admission refuses specs with both), it is not shared, and objects that no selector matches are the default subset's. Limits apply.
  */
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
@@ -128,7 +123,7 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   const isPublic = division.owner === undefined && matchesResource(table.sharedResources, group, resource);
   const applies = (rule: RouteRule) => (rule.resources.length === 0 ? !isPublic : names(rule));
   const fallback: Owner = division.owner ?? (isPublic ? EVERYONE : DEFAULT_OWNER);
-  // The rules on namespaces that have a say; the others' places stay empty.
+  // The rules on namespaces that apply, at their places; the other places stay empty.
   const inForce = table.rules.map((rule) => {
     if (rule.kind !== "limit" && (rule.kind !== "subset" || division.owner !== undefined)) return undefined;
     return applies(rule) ? rule : undefined;
@@ -138,7 +133,7 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   const isFencedBecause = (because: FenceRule["because"]) =>
     table.rules.some((rule) => rule.kind === "fence" && rule.because === because && names(rule));
   const isMoving = isFencedBecause("moves");
-  // Where little is known, what everybody shares is left alone.
+  // A fence of the kind `unreported` leaves shared resources alone.
   const isFenced = isMoving || (fallback !== EVERYONE && isFencedBecause("unreported"));
 
   const nextOwnerOf = (namespace: string): Owner => {
@@ -172,17 +167,17 @@ function ownerInClass(inForce: readonly (RouteRule | undefined)[], members: read
   return fallback;
 }
 
-/** How labels divide one resource. */
+/** How labels partition one resource. */
 interface Division {
-  /** Undefined if no subset's rule is about labels. */
+  /** Undefined if no subset has a rule on labels. */
   readonly owner: Owner | undefined;
   termsOf(subset: string): readonly LabelTerm[];
   /** The owner of one object, from the owner of its namespace. */
   narrow(owner: Owner, labels: Labels): Owner;
 }
 
-// The first subset whose term matches has the object: each subset's terms are its own and the negations of those before.
-// A subset has one rule a resource: admission refuses two, whose conjunction had no negation.
+// The first subset with a matching term owns the object, so the terms of a subset are its own and the negations of the earlier ones.
+// A subset has one rule for a resource: admission refuses two, since their conjunction has no negation.
 function divisionOf(table: RouteTable, names: (rule: RouteRule) => boolean): Division {
   const limits = table.rules.flatMap((rule) => (rule.kind === "object-limit" && names(rule) ? [rule] : []));
   const rules = table.rules

@@ -1,6 +1,6 @@
-// Ends what has no end of its own (a watch that cannot be read, a followed log, a tunnel) once the routes no longer allow it.
-// Invariant: asked at every change and once at the beginning, since the routes may have changed between the decision and
-// the first byte. Called by the isolate and election layers.
+// Ends a body or tunnel without an end of its own (a followed log, a watch that cannot be read) once the routes no longer allow it.
+// Invariant: the routes are asked at every change and once at the beginning, since they may have changed after the decision. Called by
+// the layers.
 import { MeshError } from "../../base/errors.ts";
 import { asSource } from "../http/byte-source.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
@@ -11,11 +11,11 @@ import type { Enforced, Session } from "../session/session.ts";
 export interface End {
   /** Calls the listener after every change of the routes. Returns the unsubscription. */
   readonly onChange: (listener: () => void) => () => void;
-  /** True once it must not go on. */
+  /** True once the body must end. */
   readonly isOver: () => boolean;
 }
 
-/** The end that the snapshot in force says. */
+/** The end by the snapshot in force. */
 export function endBySnapshot(session: Pick<Session, "current" | "onChange">, isOver: (now: Enforced) => boolean): End {
   return { onChange: session.onChange, isOver: () => session.current !== undefined && isOver(session.current) };
 }
@@ -28,7 +28,7 @@ export function endWhen(source: ByteSource, end: End, how: "end" | "break" | { r
   return {
     cancel: (error) => source.cancel(error),
     open(sink) {
-      const late = end.isOver(); // nothing has been shown yet, and nothing will be
+      const late = end.isOver(); // then no byte leaves
       let over = false;
       const finish = () => {
         const first = !over;

@@ -1,12 +1,11 @@
-// A list filter that hides nothing, and so has no reason to break what it cannot read: such a body passes as it is. Invariants:
-// nothing is lost or written twice; once a part has gone, what cannot be read breaks the body, which would otherwise end as a
-// shorter list; no more is held than the filter inside holds until it has seen that there is a list. Called by the strip layer.
+// Lets a list pass as it is if a filter that hides nothing cannot read it. Invariants: no byte is lost or written twice; after the first
+// part has left, an unreadable rest breaks the body, which would otherwise end as a shorter list. Called by the strip layer.
 import { type ByteFilter, type Emit, isCodecError } from "../../kube/codec/types.ts";
 
 export class LenientFilter implements ByteFilter {
   /** Undefined once the body passes as it is. */
   #filter: ByteFilter | undefined;
-  /** The beginning; undefined once something has been emitted. */
+  /** The beginning; undefined once bytes have left. */
   #held: Uint8Array[] | undefined = [];
 
   constructor(filter: ByteFilter) {

@@ -1,5 +1,5 @@
-// A list's body through a filter. Invariant: what cannot be filtered to its end breaks the connection; it never ends cleanly
-// as a shorter list. Called by the isolate layer (ownership), the election layer (other subsets' locks) and the strip layer.
+// A list's body through a filter. Invariant: a list that cannot be filtered to its end breaks the connection and never ends as a shorter
+// list. Called by the isolate, excluded-callers, election and strip layers.
 import type { ByteFilter } from "../../kube/codec/types.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { tap } from "../http/tap.ts";

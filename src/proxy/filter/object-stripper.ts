@@ -1,5 +1,5 @@
-// One object's body without managedFields. Invariant: what is larger than any object of Kubernetes passes as it is, so that
-// no more than that is held. Called by the strip layer.
+// One object's body without managedFields. Invariant: a body that is larger than any object of Kubernetes passes as it is, so that memory
+// is bounded. Called by the strip layer.
 import { stripObject } from "../../kube/codec/strip-managed-fields.ts";
 import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding } from "../../kube/codec/types.ts";
 

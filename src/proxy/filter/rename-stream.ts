@@ -1,6 +1,5 @@
-// The locks of a watch or list as their subset may see them: its own under the operator's name, others not at all.
-// Invariant: what cannot be read is not shown, and only what lies in the lock's namespace is renamed. Called by the election
-// layer, on what the isolate layer has left.
+// The locks in a watch or list as their subset may see them: its own under the operator's name, other subsets' not at all. Invariant: only
+// objects in the lock's namespace are renamed, and an unreadable object is not shown. Called by the election layer.
 import { createListFilter } from "../../kube/codec/list-filter.ts";
 import { elementRenamer, type Rename, renameFrame } from "../../kube/codec/rename.ts";
 import type { Encoding, Keep } from "../../kube/codec/types.ts";
@@ -14,7 +13,7 @@ export interface LockView {
   readonly keep: Keep;
   /** How the subset's own lock is shown; undefined if it has its own name. */
   readonly rename: Rename | undefined;
-  /** Where the lock lives: elsewhere an object may have its name upstream by right. */
+  /** The lock's namespace: elsewhere an object may have its name by right. */
   readonly namespace: string;
 }
 

@@ -22,7 +22,7 @@ export interface PlanCounters {
   read(bytes: number): void;
   /** Bytes that went to the client. */
   sent(bytes: number): void;
-  /** Objects (of watches: events) that the residual filter dropped. */
+  /** Objects of lists and events of watches that proxy-side filtering dropped. */
   dropped(objects: number): void;
 }
 
@@ -34,13 +34,13 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
   const registers = [registry];
   const bytes = new Counter({
     name: "ctrlmesh_proxy_pushdown_bytes_total",
-    help: "Bytes of narrowed lists and watches by plan: read from the API server, and sent to the client. The difference is what the residual filter dropped.",
+    help: "Bytes of narrowed lists and watches by plan: read from the API server, and sent to the client. The difference is what proxy-side filtering dropped.",
     labelNames: ["plan", "side"],
     registers,
   });
   const dropped = new Counter({
     name: "ctrlmesh_proxy_filtered_objects_total",
-    help: "Objects of lists and events of watches that the API server sent under a plan and the residual filter dropped.",
+    help: "Objects of lists and events of watches that the API server sent under a plan and proxy-side filtering dropped.",
     labelNames: ["plan"],
     registers,
   });

@@ -1,9 +1,9 @@
-// A body put through a function on its way: the frame that every stream in the middle needs. Invariants: after an end, whichever
-// way it comes, nothing is written and `onDone` has been called, once; what the function throws breaks the body at both ends.
+// Puts a body through a function on its way: the frame of every stream in the middle. Invariants: after any end nothing is written, and
+// `onDone` has been called once; an error of the function breaks the body at both ends.
 // Called by the streams of src/proxy/filter.
 import type { ByteSource, SourceControl } from "./byte-stream.ts";
 
-/** What becomes of the bytes. A throw breaks the connection. */
+/** Works on the bytes. An error breaks the connection. */
 export interface Passage {
   /** Takes a chunk and writes what comes of it, now or later. */
   chunk(chunk: Uint8Array): void;

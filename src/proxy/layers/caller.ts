@@ -1,6 +1,6 @@
-// The layer that goes by who the operator says it is: what the API server is told (userAgentOrPrefix), and whether this
-// subset serves the caller at all (subsetDefaultOnlyUserAgents), which it marks for `keep-out`. Invariants: a caller is
-// judged by the user agent that it sent, and where the app asks for nothing a call passes as it is.
+// The layer that goes by the User-Agent: it sets the one for the API server (userAgentOrPrefix), and marks callers that
+// subsetDefaultOnlyUserAgents excludes for the layer `excluded-callers`. Invariants: the User-Agent that the operator sent decides; in an
+// app without such settings a call passes as it is.
 
 import { isEndless, isWatch } from "../../kube/request-kind.ts";
 import { excludedBy } from "../../route/callers.ts";
@@ -10,8 +10,8 @@ import { endBySnapshot, endReply } from "../filter/end-when.ts";
 import type { Enforced, Session } from "../session/session.ts";
 
 /**
- * In the user agent of clients that take what a list brings otherwise than what a watch does: kopf calls its resume handlers for objects
- * that it has listed, and does nothing about an ADDED event of one that was handled before (`noticed_by_listing`, kopf 1.45).
+ * In the User-Agent of clients that handle listed objects differently from watch events. kopf calls its resume handlers for listed objects,
+ * and ignores an ADDED event of an object that it handled before (`noticed_by_listing`, kopf 1.45).
  */
 const TELLS_LISTS_APART = "kopf/";
 

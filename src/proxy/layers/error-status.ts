@@ -1,5 +1,5 @@
-// Which Status answers which error. Pure and without logging, so that `rescue` (which answers) and `observe` (which
-// counts) agree. Invariant: a retry is suggested only where the request was certainly not processed, or only reads.
+// The Status for each error. Pure, so that `rescue` (which answers) and `observe` (which counts) agree. Invariant: only a request that
+// was certainly not processed, or that only reads, gets a Retry-After.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import { createStatus, type Status, StatusError } from "../../kube/status.ts";
 
@@ -8,7 +8,7 @@ export interface ErrorAnswer {
   readonly status: Status;
   /** Value of the header `x-ctrlmesh-error`. */
   readonly code: string;
-  /** Nobody expected this error, and the answer does not say all of it: it must be logged. */
+  /** The answer does not say everything about this error, so it must be logged. */
   readonly unexpected: boolean;
 }
 
@@ -37,7 +37,7 @@ function statusOf(error: MeshError, method: string): Status | undefined {
         retryAfterSeconds: 1,
       });
     case "UPSTREAM_BROKEN":
-      // A write may have been processed: client-go repeats it only when told so by Retry-After.
+      // The API server may have processed a write. client-go repeats a write only upon Retry-After.
       return createStatus(
         "ServiceUnavailable",
         "ctrlmesh: the connection to the API server broke while it was answering",
@@ -52,13 +52,12 @@ function statusOf(error: MeshError, method: string): Status | undefined {
   }
 }
 
-// The layers that read a caller's body answer for it themselves (413, 400): what comes here was read of the API server, which
-// may have done what it was asked.
+// Layers that read a caller's body answer 413 and 400 by themselves: this body is the API server's, which may have processed the request.
 function isUnreadable({ code }: MeshError): boolean {
   return code === "BODY_TOO_LARGE" || code.startsWith("CODEC_");
 }
 
-/** True if the client (or the drain) ended the call: no failure of anybody. */
+/** True if the client or the drain ended the call: that is no failure. */
 export function isAborted(error: unknown): boolean {
   return isMeshError(error, "ABORTED");
 }

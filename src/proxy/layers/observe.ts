@@ -1,5 +1,5 @@
-// Metrics and the access log, at the head and at the end of each answer. Invariant: changes nothing; every call is
-// counted once, also a failed one, with the code that `rescue` will answer. Off the byte path: one call a chunk.
+// Metrics and the access log, at the head and at the end of each answer. Invariant: the layer changes nothing and counts every call once,
+// a failed one too, with the code of the reply that `rescue` will make. Costs one call for each chunk of a body.
 import type { Clock } from "../../base/clock.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
@@ -11,7 +11,7 @@ import type { AccessLog, AccessSink } from "../observe/access-log.ts";
 import type { ProxyMetrics, StreamKind } from "../observe/metrics.ts";
 import { answerTo, isAborted } from "./error-status.ts";
 
-/** The code that is counted when the client went away before there was an answer (as nginx does). */
+/** The code for a client that went before there was an answer (as in nginx). */
 const CLIENT_GONE = 499;
 
 export interface ObserveOptions {
@@ -77,7 +77,7 @@ function reasonOf(error: unknown, code: number): DecisionReason {
   return code < 500 ? "bad-request" : "internal";
 }
 
-// An answer that is an error is none, however its request began.
+// An error is no stream, whatever the request.
 function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): StreamKind | undefined {
   if (tunnel !== undefined) return "tunnel";
   if (info?.kind !== "resource" || status >= 300 || !isLongRunning(info)) return undefined;

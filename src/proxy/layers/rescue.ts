@@ -1,6 +1,6 @@
-// The one place where errors become responses: a Kubernetes Status in the encoding that the client asked for. Invariant:
-// every thrown error is answered, an unexpected one is logged exactly once, and neither log nor answer ever carries a
-// body or a credential. Errors after the headers do not come here: they abort the sink, and the connection breaks.
+// The one place where errors become responses: a Kubernetes Status in the encoding that the client asked for. Invariant: every thrown
+// error has an answer, an unexpected error is logged once, and neither log nor answer holds a body or a credential. Errors after the
+// headers do not come here: they break the connection.
 import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeStatus } from "../../kube/codec/status-bytes.ts";
@@ -42,7 +42,7 @@ function statusReply(status: Status, code: string, accept: string | undefined): 
   };
 }
 
-// What may be logged of a call: what it is about, never the query (which may hold tokens of proxied services) or headers.
+// The part of a call that may be logged: never headers, and never the query, which may hold tokens of proxied services.
 function subjectOf({ method, record: { info } }: RawCall): object {
   if (info?.kind !== "resource") return { method };
   const { verb, group, resource, namespace, name } = info;

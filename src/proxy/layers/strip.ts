@@ -1,9 +1,8 @@
-// The layer that takes metadata.managedFields out of what the operator reads, where the VirtualApp asks for it. Invariants:
-// only successful answers to get, list and watch change; requests and the answers to writes pass as they are, so that
-// server-side apply goes on; and since this hides nothing, an answer in another encoding, or that is not what it should be,
-// passes as it is.
+// The layer that removes metadata.managedFields from the answers that the operator reads, where the VirtualApp asks for it. Invariants:
+// only successful answers to get, list and watch change; requests and the answers to writes pass as they are, so that server-side apply
+// works; an answer that cannot be read passes as it is, since this layer hides nothing.
 //
-// An operator that gets, changes and updates an object so sends none back: the API server then keeps what it has (test/e2e).
+// An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps those that it has.
 import type { CounterCell } from "../../base/metric-cells.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
 import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fields.ts";
@@ -23,7 +22,7 @@ import type { Session } from "../session/session.ts";
 
 export interface StripDeps {
   readonly session: Pick<Session, "current">;
-  /** Counts the bytes that were taken out. */
+  /** Counts the removed bytes. */
   readonly stripped: CounterCell;
 }
 

@@ -1,6 +1,5 @@
-// The end of the pipeline: sends the call to the API server as the layers before have left it. An upgrade (exec, attach,
-// port-forward) is answered by the intent to connect the two sockets, which the server then does: so an upgrade passes
-// exactly the same decisions as every other request.
+// The last layer: sends the call to the API server as the layers before have left it. For an upgrade (exec, attach, port-forward) it
+// answers with the intent to connect the two sockets, which the server then does. So an upgrade meets the same decisions as any call.
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Layer } from "../call/call.ts";
 

@@ -11,7 +11,6 @@ export const CONDITION_TYPES = [
   "LockPermitted",
   "InjectionReady",
   "TrafficIntercepted",
-  "Stalled",
 ] as const;
 
 export type ConditionType = (typeof CONDITION_TYPES)[number];

@@ -5,7 +5,7 @@ import type { RestartRecord } from "./restart-record.ts";
 
 // Whoever moves namespaces on purpose waits for so long once; a label that follows an object's birth comes sooner.
 export const SETTLE_MS = 20_000;
-// Below the time after which a wait counts as Stalled.
+// Below the time after which Ready is False by a wait (STALLED_AFTER_MS).
 const MAX_SETTLE_MS = 240_000;
 /** A restart is a recent one for this time. */
 export const RECENT_MS = 1_800_000;

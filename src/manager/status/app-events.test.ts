@@ -19,7 +19,7 @@ const SAID: Readonly<Record<string, AppStatus>> = {
   ProxyLost: status("Ready", "False", "ProxyLost"),
   LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
   InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
-  MoveStuck: status("Stalled", "True", "NotConnected"),
+  MoveStuck: status("Ready", "False", "NotConnected"),
 };
 
 describe("every Warning", () => {
@@ -43,9 +43,9 @@ describe("every Warning", () => {
     }
   });
 
-  it("for a stall by a refused spec or a denied lock is the Warning that was told at once", () => {
-    expect(appEvents(undefined, status("Stalled", "True", "Invalid"))).toEqual([]);
-    expect(appEvents(undefined, status("Stalled", "True", "LockDenied"))).toEqual([]);
+  it("for a move that is stuck by a refused snapshot is the Warning that was told at once", () => {
+    const told = appEvents(undefined, status("Ready", "False", "SnapshotRefused"));
+    expect(told.map(({ reason }) => reason)).toEqual(["SnapshotRefused"]);
   });
 });
 

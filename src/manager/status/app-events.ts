@@ -6,6 +6,7 @@ import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { conditionOf, countText, subsetText } from "./facts.ts";
+import { WAIT_REASONS } from "./reasons.ts";
 
 export interface AppEvent {
   readonly type: EventType;
@@ -27,6 +28,10 @@ export interface WarningRule {
 const isFalse = (row: Condition) => row.status === "False";
 const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
 
+// A wait for a refused snapshot has a Warning of its own, told at once.
+const isStuck = ({ status, reason }: Condition) =>
+  status === "False" && reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+
 /** All Warnings. */
 export const WARNINGS: readonly WarningRule[] = [
   { reason: "ConfigRejected", condition: "Accepted", says: isFalse, retold: true },
@@ -35,12 +40,7 @@ export const WARNINGS: readonly WarningRule[] = [
   { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
   { reason: "LockDenied", condition: "LockPermitted", says: isFalse, retold: true },
   { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
-  // A refused spec and a denied lock have Warnings of their own, told at once.
-  {
-    reason: "MoveStuck",
-    condition: "Stalled",
-    says: ({ status, reason }) => status === "True" && reason !== "Invalid" && reason !== "LockDenied",
-  },
+  { reason: "MoveStuck", condition: "Ready", says: isStuck },
 ];
 
 /** The reasons of all Events that are told of an app. */

@@ -191,9 +191,7 @@ describe("appStatus", () => {
   });
   it("has all conditions from the first write, each of this generation", () => {
     const said = status().conditions ?? [];
-    expect(said.map(({ type }) => type)).toEqual([
-      ...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted", "Stalled"],
-    ]);
+    expect(said.map(({ type }) => type)).toEqual([...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted"]]);
     expect(new Set(said.map(({ observedGeneration }) => observedGeneration))).toEqual(new Set([4]));
     const refused = rejectedStatus({
       generation: 1,
@@ -204,7 +202,7 @@ describe("appStatus", () => {
     });
     expect(refused.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
       ...["Ready False", "Accepted False", "Converged False"],
-      ...["LockPermitted Unknown", "TrafficIntercepted Unknown", "Stalled True"],
+      ...["LockPermitted Unknown", "TrafficIntercepted Unknown"],
     ]);
   });
   it("names what has no effect in this version", () => {

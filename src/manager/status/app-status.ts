@@ -13,7 +13,6 @@ import { interceptedVerdict } from "./intercepted.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
-import { stalledVerdict } from "./stalled.ts";
 
 /** What is said in each condition; undefined: what it says stays. */
 type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined };
@@ -25,15 +24,13 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
   const lock = lockVerdict({ ...facts, before: lockBefore(facts) });
-  const stalled = stalledVerdict(facts, handover, converged, lock);
   const verdicts: Verdicts = {
-    Ready: readyVerdict(facts, { counts, handover, converged, lock, stalled }),
+    Ready: readyVerdict(facts, { counts, handover, converged, lock }),
     Accepted: acceptedVerdict(facts),
     Converged: converged,
     LockPermitted: lock,
     InjectionReady: facts.injection,
     TrafficIntercepted: interceptedVerdict(facts),
-    Stalled: stalled,
   };
   return {
     observedGeneration: facts.generation,
@@ -68,7 +65,6 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
     // What is said of pods holds on, of the generation of which it was said.
     ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
     ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
-    Stalled: { ...verdict, status: "True" },
   };
   return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
 }

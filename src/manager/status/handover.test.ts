@@ -5,6 +5,7 @@ import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
 import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";
 import { conditionOf } from "./facts.ts";
+import { WAIT_REASONS } from "./reasons.ts";
 
 const NAMESPACES = ["prod", "pilot", "extra"];
 const world = () => {
@@ -35,7 +36,7 @@ describe("a deletion in the status", () => {
     const waitingOn = [{ pod: "pending", reason: "NotStarted" }];
     expect(first.handover).toMatchObject({ phase: "Dissolving", done: 0, total: 1, waitingOn });
     const later = look(first, "2026-01-01T10:00:00.000Z");
-    expect(conditionOf(later, "Stalled")).toMatchObject({ status: "True", reason: "NotStarted" });
+    expect(conditionOf(later, "Ready")).toMatchObject({ status: "False", reason: "NotStarted" });
   });
 });
 
@@ -225,7 +226,7 @@ describe("a handover in the status", () => {
     });
     made.nowMs += 300_000;
     const message = expect.stringContaining("to do: see why its containers do not start");
-    expect(conditionOf(made.look(), "Stalled")).toMatchObject({ status: "True", reason: "NotStarted", message });
+    expect(conditionOf(made.look(), "Ready")).toMatchObject({ status: "False", reason: "NotStarted", message });
     made.pods.set("x", appPod("x", "", { running: false, ready: false, unstarted: true }));
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });
   });
@@ -313,5 +314,5 @@ it("a pause is shown with the number of namespaces that it keeps, and is not con
     message: "paused: 1 namespace stays with another owner than the rules give it; set spec.route.paused to false to go on",
   });
   expect(conditionOf(status, "Ready")).toMatchObject({ status: "True", reason: "Paused" });
-  expect(conditionOf(status, "Stalled")?.status).toBe("False");
+  expect(WAIT_REASONS).not.toContain(conditionOf(status, "Ready")?.reason);
 });

@@ -19,6 +19,7 @@ import {
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
 import type { Phase } from "./reasons.ts";
+import { stalledVerdict } from "./stalled.ts";
 
 /** What else is said of the app; Ready sums it up. */
 export interface Rest {
@@ -26,18 +27,17 @@ export interface Rest {
   readonly handover: Handover;
   readonly converged: Verdict<"Converged">;
   readonly lock: Verdict<"LockPermitted">;
-  readonly stalled: Verdict<"Stalled">;
 }
 
 type Ready = Verdict<"Ready">;
 
 export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
-  const { counts, handover, converged, lock, stalled } = rest;
+  const { counts, handover, converged, lock } = rest;
   const isFalse = refused(facts) ?? conflict(facts, counts);
   if (isFalse !== undefined) return isFalse;
   if (lock.status === "False") return { status: "False", reason: "LockDenied", message: lock.message };
-  if (stalled.status === "True") return { status: "False", reason: stalled.reason as Ready["reason"], message: stalled.message };
-  const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
+  const notServed =
+    stalledVerdict(facts, handover, converged) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
   if (phase !== undefined) {

@@ -60,7 +60,6 @@ export const CONDITION_REASONS = {
   LockPermitted: ["NoLock", "LockDenied", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
   InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
-  Stalled: ["Progressing", "Invalid", "LockDenied", ...WAIT_REASONS],
 } as const satisfies Record<ConditionType, readonly string[]>;
 
 export type ReasonOf<T extends ConditionType> = (typeof CONDITION_REASONS)[T][number];

@@ -14,7 +14,7 @@ type ClaimOfPod =
   /** The pod enforces this table as this subset; if not `enforced`, it has been sent it and may enforce it any moment. */
   | {
       readonly kind: "table";
-      readonly pod: string;
+      readonly podName: string;
       readonly subset: string;
       readonly table: RouteTable;
       readonly enforced: boolean;
@@ -24,7 +24,7 @@ type ClaimOfPod =
    * reported since this manager leads, and nobody knows as which subset it acts (undefined). The pod is "" for whoever was removed
    * before this manager knew the pods.
    */
-  | { readonly kind: "everything"; readonly pod: string; readonly subset: string | undefined };
+  | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
 /**
  * The subsets that may own something in a namespace under this table, which is what they may write: what a pod only goes on

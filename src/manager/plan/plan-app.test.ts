@@ -158,7 +158,7 @@ describe("an operator that runs without the mesh", () => {
     app.gone("old1").pod("c", "canary").settle();
     expectOldOnly();
     expect(app.reads("c", "pilot")).toBe(false);
-    expect(app.plan().waits).toContainEqual(expect.objectContaining({ pod: "old2", cause: "no-proxy" }));
+    expect(app.plan().waits).toContainEqual(expect.objectContaining({ podName: "old2", cause: "no-proxy" }));
     app.pod("b", "beta").pod("d", "").settle();
     expectOldOnly();
     expect(app.reads("d", "prod")).toBe(true);

@@ -6,9 +6,9 @@ import { planFences, withFences } from "./plan-fences.ts";
 
 const before = table([subset("canary")], { prod: [], pilot: [0], mover: [] });
 const after = table([subset("canary")], { prod: [], pilot: [0], mover: [0] });
-const claim = (pod: string, of: string, routes: RouteTable): Claim => ({
+const claim = (podName: string, of: string, routes: RouteTable): Claim => ({
   kind: "table",
-  pod,
+  podName,
   subset: of,
   table: routes,
   enforced: true,
@@ -27,7 +27,7 @@ describe("planFences", () => {
     expect(plan).toEqual({
       default: [],
       canary: ["mover"],
-      waits: [{ pod: "a", subset: "", cause: "holds", namespaces: ["mover"], to: ["canary"] }],
+      waits: [{ podName: "a", subset: "", cause: "holds", namespaces: ["mover"], to: ["canary"] }],
     });
   });
   it("grants it once the old owner's last pod has acknowledged or is gone", () => {
@@ -37,16 +37,16 @@ describe("planFences", () => {
     const gone: Claim = { ...claim("g", "", before), isGone: true };
     const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));
     expect(plan.canary).toEqual(["mover"]);
-    expect(plan.waits.map(({ pod, cause }) => [pod, cause])).toEqual([
+    expect(plan.waits.map(({ podName, cause }) => [podName, cause])).toEqual([
       ["a", "holds"],
       ["g", "pod-gone"],
     ]);
   });
   it("grants nothing new while it is not known who was removed just before, and takes nothing away", () => {
-    const unknown: Claim = { kind: "everything", pod: "", subset: undefined, isGone: true };
+    const unknown: Claim = { kind: "everything", podName: "", subset: undefined, isGone: true };
     const plan = fences(after, unknown, claim("a", "", after), claim("c", "canary", before));
     expect([plan.default, plan.canary]).toEqual([[], ["mover"]]);
-    expect(plan.waits).toEqual([{ pod: "", subset: undefined, cause: "just-listed", namespaces: ["mover"], to: ["canary"] }]);
+    expect(plan.waits).toEqual([{ podName: "", subset: undefined, cause: "just-listed", namespaces: ["mover"], to: ["canary"] }]);
     expect(fences(after, unknown, claim("a", "", after), claim("c", "canary", after)).waits).toEqual([]);
   });
   it("moves back the same way", () => {
@@ -57,12 +57,12 @@ describe("planFences", () => {
     expect(fences(after, claim("a", "", fenced)).canary).toEqual([]);
   });
   it("waits for a pod that may hold everything, since it runs without a proxy or has not reported", () => {
-    const plan = fences(after, { kind: "everything", pod: "bare", subset: "" });
+    const plan = fences(after, { kind: "everything", podName: "bare", subset: "" });
     expect(plan.canary).toEqual(["pilot", "mover"]);
     expect(plan.default).toEqual([]);
   });
   it("takes nothing away from a subset that holds it already, because another pod has not reported yet", () => {
-    const unreported: Claim = { kind: "everything", pod: "late", subset: "" };
+    const unreported: Claim = { kind: "everything", podName: "late", subset: "" };
     expect(fences(after, unreported, claim("c", "canary", after)).canary).toEqual([]);
   });
   it("lets a namespace that is new to everybody go to its owner at once", () => {
@@ -108,7 +108,7 @@ describe("the cost", () => {
 /** What is fenced as a whole: the resources, or the reason where it is everything. */
 const resourceFences = (desired: RouteTable, ...claims: Claim[]) => {
   const plan = planFences(desired, ["", "canary"], claims);
-  const waits = plan.waits.filter(({ namespaces }) => namespaces.length === 0).map(({ pod }) => pod);
+  const waits = plan.waits.filter(({ namespaces }) => namespaces.length === 0).map(({ podName }) => podName);
   const of = (name: string) =>
     (plan.resourceFences.get(name) ?? []).flatMap(({ because, resources }): readonly (ResourceMatch | string)[] =>
       because === "moves" ? resources : [because],
@@ -145,14 +145,14 @@ describe("resources that labels divide", () => {
     expect(resourceFences(table([two, one], members), claim("b", "beta", table([one, two], members))).canary).toEqual([maps]);
   });
   it("are kept from everybody beside a pod that may hold everything, but not taken from who has them already", () => {
-    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    const bare: Claim = { kind: "everything", podName: "bare", subset: "" };
     expect(resourceFences(divided, bare).canary).toEqual(["unreported"]);
     expect(resourceFences(divided, bare, claim("c", "canary", divided)).canary).toEqual([]);
   });
   it("are all that stops beside a pod that may hold everything, where the subset enforces something", () => {
     const silver = table([objects("canary", "tier=silver", maps), subset("canary", pods)], { prod: [], pilot: [1] });
     const old = table([gold, subset("canary", pods)], { prod: [], pilot: [1] });
-    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     const own = [claim("c", "canary", old), claim("a", "", old)];
     expect(resourceFences(silver, late, ...own)).toEqual({ default: [maps], canary: [maps], waits: ["late", "c", "a"] });
     // The manager restarts while a fence is up: the pod that it was for has not reported, and nothing else stops.
@@ -168,7 +168,7 @@ describe("resources that labels divide", () => {
     expect(planFences(silver, ["", "canary"], [late, claim("a", "", open)]).fenced.get("")).toEqual(new Set());
   });
   it("stay out of sight for who has nothing yet, until what others have is known", () => {
-    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     const nothing = { ...divided, rules: [...divided.rules, unreportedFence()] };
     expect(resourceFences(divided, late, claim("c", "canary", nothing)).canary).toEqual(["unreported"]);
     // Another subset, which has all, is not made to wait by that.
@@ -176,8 +176,8 @@ describe("resources that labels divide", () => {
     expect(resourceFences(divided, claim("c", "canary", nothing), claim("a", "", divided)).canary).toEqual([]);
   });
   it("are not hidden again from a subset to which they are on their way, when a pod comes of which nothing is known", () => {
-    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
-    const sent: Claim = { kind: "table", pod: "c", subset: "canary", table: divided, enforced: false };
+    const late: Claim = { kind: "everything", podName: "late", subset: undefined };
+    const sent: Claim = { kind: "table", podName: "c", subset: "canary", table: divided, enforced: false };
     expect(resourceFences(divided, late, sent).canary).toEqual([]);
   });
   it("move, and are not merely unknown, where a wildcard names them", () => {
@@ -240,11 +240,11 @@ describe("public resources", () => {
     expect(resourceFences(taken("pilot", "fresh"), claim("a", "", taken("pilot"))).canary).toEqual([]);
   });
   it("are shared with a pod that has no proxy, but not with one of which nothing is known", () => {
-    const bare: Claim = { kind: "everything", pod: "bare", subset: "" };
+    const bare: Claim = { kind: "everything", podName: "bare", subset: "" };
     expect(resourceFences(open, bare).canary).toEqual(["unreported"]);
     expect(resourceFences(open, bare, claim("c", "canary", closed)).canary).toEqual([]);
     expect(resourceFences(closed, bare, claim("c", "canary", open)).canary).toEqual([maps]);
-    const late: Claim = { kind: "everything", pod: "late", subset: undefined };
+    const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     expect(resourceFences(open, late).canary).toEqual([maps, "unreported"]);
     expect(resourceFences(open, late, claim("c", "canary", open)).canary).toEqual([]);
   });

@@ -12,7 +12,7 @@ import { planResourceFences } from "./resource-fences.ts";
 /** What one pod keeps from others. */
 export interface Wait {
   /** The pod that may still hold it. */
-  readonly pod: string;
+  readonly podName: string;
   /** As which subset; undefined: nobody knows. */
   readonly subset: string | undefined;
   /**
@@ -40,14 +40,14 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
   const waits: Wait[] = [];
-  const readings = createReadings(desired, groups);
+  const comparison = compareClaims(desired, groups);
   for (const { claim, pods } of groups) {
     const namespaces: string[] = [];
     const kept = new Set<string>();
-    for (const namespace of readings.conflictsOf(claim)) {
+    for (const namespace of comparison.conflictsOf(claim)) {
       let isKept = false;
-      for (const subset of readings.wishedHolders(namespace)) {
-        if (subset === claim.subset || readings.isGranted(subset, namespace)) continue;
+      for (const subset of comparison.desiredHolders(namespace)) {
+        if (subset === claim.subset || comparison.isGranted(subset, namespace)) continue;
         fenced.get(subset)?.add(namespace);
         kept.add(subset);
         isKept = true;
@@ -68,7 +68,7 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
 
 function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly string[], to: readonly string[]): Wait[] {
   const common = { subset: claim.subset, cause: causeOf(claim), namespaces, to };
-  return pods.map((pod) => ({ pod, ...common }));
+  return pods.map((podName) => ({ podName, ...common }));
 }
 
 /** The desired table with a subset's fences. */
@@ -80,7 +80,7 @@ export function withFences(desired: RouteTable, plan: FencePlan, subset: string)
 }
 
 function causeOf(claim: Claim): Wait["cause"] {
-  if (claim.isGone) return claim.pod === "" ? "just-listed" : "pod-gone";
+  if (claim.isGone) return claim.podName === "" ? "just-listed" : "pod-gone";
   if (claim.kind === "table") return "holds";
   if (claim.isUnstarted) return "unstarted";
   return claim.subset === undefined ? "unreported" : "no-proxy";
@@ -111,13 +111,13 @@ function groupAlike(claims: readonly Claim[]): ClaimGroup[] {
     const group = bySubset.get(claim.subset) ?? { claim, isEnforced: false, pods: [] };
     bySubset.set(claim.subset, group);
     group.isEnforced ||= claim.kind === "table" && claim.enforced;
-    if (group.pods.at(-1) !== claim.pod) group.pods.push(claim.pod);
+    if (group.pods.at(-1) !== claim.podName) group.pods.push(claim.podName);
   }
   return [...known.values()].flatMap((bySubset) => [...bySubset.values()]);
 }
 
-interface Readings {
-  wishedHolders(namespace: string): ReadonlySet<string>;
+interface Comparison {
+  desiredHolders(namespace: string): ReadonlySet<string>;
   /** The namespaces that a claim may hold other than the desired table says. */
   conflictsOf(claim: Claim): readonly string[];
   /**
@@ -127,54 +127,54 @@ interface Readings {
   isGranted(subset: string, namespace: string): boolean;
 }
 
-function createReadings(desired: RouteTable, groups: readonly ClaimGroup[]): Readings {
-  const wishedNamespaces = [...desired.classOf.keys()];
-  const standingsOf = createStandings(desired);
+function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comparison {
+  const desiredNamespaces = [...desired.classOf.keys()];
+  const holdingsOf = createHoldings(desired);
   const conflicts = new Map<Claim, readonly string[]>();
   const held = new Map<string, Set<string>[]>();
   for (const { claim, isEnforced } of groups) {
     if (claim.kind !== "table") continue;
-    const standingOf = standingsOf(claim.table, claim.subset);
-    const asWished = new Set<string>();
+    const holdingOf = holdingsOf(claim.table, claim.subset);
+    const asDesired = new Set<string>();
     const otherwise: string[] = [];
     const read = (namespace: string) => {
-      const standing = standingOf(namespace);
-      if (standing === "as-desired") asWished.add(namespace);
-      else if (standing === "otherwise") otherwise.push(namespace);
+      const holding = holdingOf(namespace);
+      if (holding === "as-desired") asDesired.add(namespace);
+      else if (holding === "otherwise") otherwise.push(namespace);
     };
-    for (const namespace of wishedNamespaces) read(namespace);
+    for (const namespace of desiredNamespaces) read(namespace);
     // A namespace that only the claim knows counts too: where no rule applies, the desired table gives it to the default subset.
     for (const namespace of claim.table.classOf.keys()) if (!desired.classOf.has(namespace)) read(namespace);
     conflicts.set(claim, otherwise);
-    if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asWished]);
+    if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asDesired]);
   }
   return {
-    wishedHolders: createHolders(desired),
-    conflictsOf: (claim) => (claim.kind === "everything" ? wishedNamespaces : (conflicts.get(claim) ?? [])),
+    desiredHolders: createHolders(desired),
+    conflictsOf: (claim) => (claim.kind === "everything" ? desiredNamespaces : (conflicts.get(claim) ?? [])),
     isGranted: (subset, namespace) => held.get(subset)?.some((namespaces) => namespaces.has(namespace)) ?? false,
   };
 }
 
-type Standing = "not-held" | "as-desired" | "otherwise";
+type Holding = "not-held" | "as-desired" | "otherwise";
 
 // How a subset holds a namespace by a table, judged once for each pair of classes.
-function createStandings(desired: RouteTable) {
-  const wishedSignature = createSignatures(desired);
-  return (table: RouteTable, subset: string): ((namespace: string) => Standing) => {
+function createHoldings(desired: RouteTable) {
+  const desiredSignature = createSignatures(desired);
+  return (table: RouteTable, subset: string): ((namespace: string) => Holding) => {
     const holders = createHolders(table);
     const signature = createSignatures(table);
-    const known = new Map<number, Standing>();
+    const known = new Map<number, Holding>();
     const width = desired.classes.length + 1;
     return (namespace) => {
       if (table.fenced.has(namespace)) return "not-held";
       const pair = ((table.classOf.get(namespace) ?? -1) + 1) * width + (desired.classOf.get(namespace) ?? -1) + 1;
-      let standing = known.get(pair);
-      if (standing === undefined) {
-        const isSame = signature(namespace) === wishedSignature(namespace);
-        standing = !holders(namespace).has(subset) ? "not-held" : isSame ? "as-desired" : "otherwise";
-        known.set(pair, standing);
+      let holding = known.get(pair);
+      if (holding === undefined) {
+        const isSame = signature(namespace) === desiredSignature(namespace);
+        holding = !holders(namespace).has(subset) ? "not-held" : isSame ? "as-desired" : "otherwise";
+        known.set(pair, holding);
       }
-      return standing;
+      return holding;
     };
   };
 }

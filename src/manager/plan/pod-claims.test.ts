@@ -15,7 +15,7 @@ const facts = proxyFacts({ connected: false, acknowledged: snapshot });
 
 it("a pod whose operator was never started, and whose proxy a manager before may have told something, claims everything as such", () => {
   const unstarted = appPod("p", "canary", { ready: false, unstarted: true });
-  const everything = { kind: "everything", pod: "p", subset: undefined };
+  const everything = { kind: "everything", podName: "p", subset: undefined };
   expect(podClaims(APP, [unstarted], () => undefined)).toEqual([{ ...everything, isUnstarted: true }]);
   expect(podClaims(APP, [{ ...unstarted, running: false }], () => undefined)).toEqual([]);
   expect(goneClaims(APP, [{ pod: unstarted, facts: undefined }])).toEqual([{ ...everything, isGone: true, isUnstarted: true }]);
@@ -25,16 +25,16 @@ describe("the claims of a pod that is gone", () => {
   it("are what was known of its proxy, whatever its status said last", () => {
     expect(podClaims(APP, [pod], () => facts)).toEqual([]);
     expect(goneClaims(APP, [{ pod, facts }])).toEqual([
-      { kind: "table", pod: "p", subset: "canary", table: routes, enforced: true, isGone: true },
+      { kind: "table", podName: "p", subset: "canary", table: routes, enforced: true, isGone: true },
     ]);
     expect(goneClaims(APP, [{ pod, facts: { ...facts, acknowledged: undefined } }])).toEqual([]);
   });
   it("are everything if nothing was known of it, or it had no proxy", () => {
-    const everything = { kind: "everything", pod: "p", isGone: true };
+    const everything = { kind: "everything", podName: "p", isGone: true };
     expect(goneClaims(APP, [{ pod, facts: undefined }])).toEqual([{ ...everything, subset: undefined }]);
     expect(goneClaims(APP, [{ pod: { ...pod, proxy: "none" }, facts: undefined }])).toEqual([{ ...everything, subset: "" }]);
   });
   it("are everything of nobody knows whom, while it is not known who is gone", () => {
-    expect(goneClaims(APP, ["unknown"])).toEqual([{ kind: "everything", pod: "", subset: undefined, isGone: true }]);
+    expect(goneClaims(APP, ["unknown"])).toEqual([{ kind: "everything", podName: "", subset: undefined, isGone: true }]);
   });
 });

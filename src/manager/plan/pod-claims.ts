@@ -39,7 +39,7 @@ export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | un
 /** The claims of pods that are gone and may write all the same. One of whose proxy nothing is known may hold everything. */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
-    if (each === "unknown") return [{ kind: "everything", pod: "", subset: undefined, isGone: true }];
+    if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];
     // What its status said last does not matter: nobody will say any more that it has started.
     const pod = { ...each.pod, running: true, ended: false };
     return claimsOf(app, pod, each.facts).map((claim) => ({ ...claim, isGone: true }));
@@ -48,7 +48,7 @@ export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
 
 function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Claim[] {
   if (isOver(pod, facts)) return [];
-  const everything = (subset: string | undefined): Claim => ({ kind: "everything", pod: pod.name, subset });
+  const everything = (subset: string | undefined): Claim => ({ kind: "everything", podName: pod.name, subset });
   const claims: Claim[] = [];
   // Without a proxy it acts as a pod of the default subset does, under the same lock, on everything.
   if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
@@ -62,7 +62,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
     const { subset, table } = snapshot;
     // Another app divides by names of its own: what its subset holds cannot be told from ours.
     if (isOfApp(app, snapshot))
-      claims.push({ kind: "table", pod: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
+      claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
     else claims.push(everything(undefined));
   }
   return claims;

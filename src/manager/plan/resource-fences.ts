@@ -45,7 +45,7 @@ export function planResourceFences(desired: RouteTable, subsets: readonly string
 function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Claim, subset: string) => Doubt {
   const compare = createKeyComparison(desired);
   const tables = claims.filter((claim) => claim.kind === "table");
-  const movable = distinct([desired, ...new Set(tables.map(({ table }) => table))].flatMap(movableBy));
+  const movable = distinct([desired, ...new Set(tables.map(({ table }) => table))].flatMap(partitionedOrShared));
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
   // A pod of the subset has the resources already, as desired, or is about to: what is on its way cannot be called back. Then they
@@ -54,7 +54,7 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
   const ofTable = remember((table: RouteTable) =>
-    distinct([...movableBy(desired), ...movableBy(table)]).filter(
+    distinct([...partitionedOrShared(desired), ...partitionedOrShared(table)]).filter(
       (key) => !compare(table, key).isSame && compare(table, key).stopped !== "all",
     ),
   );
@@ -84,8 +84,8 @@ function createKeyComparison(desired: RouteTable) {
     const compare = (key: ResourceKey) => {
       // A namespace that only one of the tables knows has no owner by the other's rules.
       const reading = readingOf(table, key, (namespace) => desired.classOf.has(namespace));
-      const wish = readingOf(desired, key, (namespace) => table.classOf.has(namespace));
-      return { isSame: reading.division === wish.division, stopped: reading.stopped, isShared: reading.isShared };
+      const desiredReading = readingOf(desired, key, (namespace) => table.classOf.has(namespace));
+      return { isSame: reading.division === desiredReading.division, stopped: reading.stopped, isShared: reading.isShared };
     };
     return (key: ResourceKey) => {
       const result = known.get(textOf(key)) ?? compare(key);
@@ -97,7 +97,7 @@ function createKeyComparison(desired: RouteTable) {
 }
 
 /** What labels divide and what is public. */
-function movableBy({ rules, sharedResources }: RouteTable): ResourceKey[] {
+function partitionedOrShared({ rules, sharedResources }: RouteTable): ResourceKey[] {
   return [...rules.flatMap((rule) => (rule.kind === "objects" ? keysOf(rule.resources) : [])), ...keysOf(sharedResources)];
 }
 

@@ -33,12 +33,12 @@ const CLUSTER_SCOPE = "";
  * @param to with its fences: what is fenced is not owned
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
-  const movable = [...movableBy(from.table), ...movableBy(to.table)];
+  const movable = [...movingAsWhole(from.table), ...movingAsWhole(to.table)];
   const shownBefore = classOfShown(from.table);
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
-  // Namespaces of one standing in both tables are judged once.
+  // Namespaces of which both tables say the same are compared once.
   const known = new Map<string, Set<string> | undefined>();
-  const judge = (namespace: string): Set<string> | undefined => {
+  const retainedClassOf = (namespace: string): Set<string> | undefined => {
     const [owned, shown] = [ownedIn(from, namespace), shownBefore.get(namespace)?.rules ?? []];
     const next = ownedIn(to, namespace);
     const rules = canonicalRules(
@@ -55,9 +55,9 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     return found.namespaces;
   };
   for (const namespace of [CLUSTER_SCOPE, ...to.table.classOf.keys()]) {
-    const standing = `${standingIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${standingIn(to.table, namespace)}`;
-    if (!known.has(standing)) known.set(standing, judge(namespace));
-    known.get(standing)?.add(namespace);
+    const state = `${stateIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${stateIn(to.table, namespace)}`;
+    if (!known.has(state)) known.set(state, retainedClassOf(namespace));
+    known.get(state)?.add(namespace);
   }
   return [...classes.values()];
 }
@@ -69,7 +69,7 @@ function classOfShown({
 }
 
 // Equal for namespaces of which the table says the same.
-function standingIn({ classOf, fenced }: RouteTable, namespace: string): string {
+function stateIn({ classOf, fenced }: RouteTable, namespace: string): string {
   if (namespace === CLUSTER_SCOPE) return "cluster";
   return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
 }
@@ -97,7 +97,7 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
 }
 
 // A fence of what little is known about is none of these: it hides everything from a subset that has nothing yet.
-function movableBy({ rules, sharedResources }: RouteTable): ResourceMatch[] {
+function movingAsWhole({ rules, sharedResources }: RouteTable): ResourceMatch[] {
   const isMovable = (rule: RouteTable["rules"][number]) =>
     rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves");
   return [...rules.filter(isMovable).flatMap(({ resources }) => resources), ...sharedResources];

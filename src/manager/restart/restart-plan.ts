@@ -60,10 +60,10 @@ const LEADER_UNKNOWN_MS = 30_000;
 export function planRestart(facts: RestartFacts): RestartStep {
   if (facts.isDissolving) return { kind: "none" };
   const left = facts.pods.filter(needsRestart);
-  const standing = rollStateOf(facts);
-  switch (standing.kind) {
+  const roll = rollStateOf(facts);
+  switch (roll.kind) {
     case "leaving": {
-      const { record } = standing;
+      const { record } = roll;
       const { reason, message } = facts.refusalOf(record.uid) ?? {
         reason: "Evicting",
         message: `pod ${record.pod} is evicted and has not ended yet`,
@@ -71,14 +71,14 @@ export function planRestart(facts: RestartFacts): RestartStep {
       return { kind: "wait", record: dated(facts, { ...record, left: left.length + 1, reason, message }) };
     }
     case "short":
-      return shortOf(facts, standing.record, left.length);
+      return shortOf(facts, roll.record, left.length);
     case "done":
-      return { finished: { ...standing.record, left: left.length }, ...planNext(facts, standing, left) };
+      return { finished: { ...roll.record, left: left.length }, ...planNext(facts, roll, left) };
     case "asked":
     case "none":
-      return planNext(facts, standing, left);
+      return planNext(facts, roll, left);
     default:
-      return standing satisfies never;
+      return roll satisfies never;
   }
 }
 
@@ -92,10 +92,10 @@ function shortOf(facts: RestartFacts, previous: RestartRecord, left: number): Re
   return { kind: "wait", record, isShort: unready === undefined };
 }
 
-function planNext(facts: RestartFacts, standing: RollState, left: readonly RestartPod[]): RestartStep {
+function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPod[]): RestartStep {
   const { pods, subsets, previous, nowMs } = facts;
-  const isAsked = standing.kind === "asked";
-  const next = isAsked ? standing.pod : orderPods(left, subsets, previous?.subset)[0];
+  const isAsked = roll.kind === "asked";
+  const next = isAsked ? roll.pod : orderPods(left, subsets, previous?.subset)[0];
   if (next === undefined) return { kind: "none" };
   const { subset, name: pod, uid } = next;
   const draft = { subset, pod, uid, left: left.length };
@@ -106,7 +106,7 @@ function planNext(facts: RestartFacts, standing: RollState, left: readonly Resta
     return { kind: "wait", record: dated(facts, { ...kept, reason: "Paused", message }) };
   }
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
-  const settling = isSettled ? undefined : settlingOf(facts, standing, kept);
+  const settling = isSettled ? undefined : settlingOf(facts, roll, kept);
   if (settling !== undefined) return settling;
   const hindrance = blockerOf({ ...facts, isAsked }, next, left);
   if (hindrance !== undefined) {

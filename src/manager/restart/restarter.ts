@@ -121,7 +121,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
     evict(client, { namespace, name: pod, uid }, signal).then(
       (eviction) => {
         const fields = { app: formatRequest(app), pod };
-        memory.answer = { ...known, ...judge(eviction, known.attempts) };
+        memory.answer = { ...known, ...answerTo(eviction, known.attempts) };
         const { refusal } = memory.answer;
         if (refusal === undefined) {
           memory.evicted.set(uid, { subset, atMs: clock.now() });
@@ -135,7 +135,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
     );
   }
 
-  function judge(eviction: Eviction, attempts: number): Pick<Answer, "refusal" | "endsUntilMs" | "attempts"> {
+  function answerTo(eviction: Eviction, attempts: number): Pick<Answer, "refusal" | "endsUntilMs" | "attempts"> {
     const nowMs = clock.now();
     if (eviction.kind === "accepted" || eviction.kind === "gone") {
       return { refusal: undefined, endsUntilMs: nowMs + BELIEVED_MS, attempts };
@@ -148,7 +148,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
     return { refusal, endsUntilMs: isUnknown ? retryAtMs : 0, attempts: attempts + 1 };
   }
 
-  function factsOf(facts: AppRestartFacts, { answer, evicted }: Memory): RestartFacts {
+  function planFacts(facts: AppRestartFacts, { answer, evicted }: Memory): RestartFacts {
     const { plan } = facts;
     const nowMs = clock.now();
     for (const [uid, { atMs }] of evicted) if (nowMs - atMs >= RECENT_MS) evicted.delete(uid);
@@ -171,7 +171,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
       const { app, pods, previous } = facts;
       const memory = memoryOf(app);
       const { answer } = memory;
-      const known = factsOf(facts, memory);
+      const known = planFacts(facts, memory);
       if (answer !== undefined && previous?.uid !== answer.uid && !pods.some(({ uid }) => uid === answer.uid))
         delete memory.answer;
       const step = planRestart(known);

@@ -25,7 +25,7 @@ const plan: AppPlan = {
   kept: 0,
   isDissolving: false,
 };
-const wait = { namespaces: ["pilot"], pod: "a", subset: "", to: ["canary"] };
+const wait = { namespaces: ["pilot"], podName: "a", subset: "", to: ["canary"] };
 const proxy = (digest: string, more: Partial<ProxyFacts> = {}) =>
   proxyFacts({ acknowledged: { ...snapshot(desired), digest }, ...more });
 
@@ -119,7 +119,7 @@ describe("appStatus", () => {
     });
   });
   it("reports no move while a pod has only not reported yet", () => {
-    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "late", subset: undefined, cause: "unreported" }] } });
+    const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "late", subset: undefined, cause: "unreported" }] } });
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
     expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
@@ -134,12 +134,12 @@ describe("appStatus", () => {
     });
   });
   it("names a pod that is gone and may write all the same", () => {
-    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "gone", cause: "pod-gone" }] } });
+    const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "gone", cause: "pod-gone" }] } });
     expect(result.handover).toMatchObject({ phase: "Draining", waitingOn: [{ pod: "gone", reason: "PodGone" }] });
     expect(ofType(result, "Converged")?.message).toContain("was deleted before its containers were seen to end");
   });
   it("reports no move while a new manager does not know who was deleted just before it led", () => {
-    const result = status({ plan: { ...plan, waits: [{ ...wait, pod: "", subset: undefined, cause: "just-listed" }] } });
+    const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "", subset: undefined, cause: "just-listed" }] } });
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
     expect(ofType(result, "Converged")).toMatchObject({
@@ -160,7 +160,7 @@ describe("appStatus", () => {
     const dissolving: AppPlan = {
       ...plan,
       isDissolving: true,
-      waits: [{ ...wait, subset: "canary", to: [""], pod: "c", cause: "holds" }],
+      waits: [{ ...wait, subset: "canary", to: [""], podName: "c", cause: "holds" }],
     };
     const result = status({ plan: dissolving }, { "shop/c": proxy("d-canary", { drainingWrites: 2 }) });
     expect(result.handover).toMatchObject({

@@ -40,15 +40,15 @@ export function syncText({ version }: StatusFacts, { proxies }: Counts): string 
   return `${proxies.synced} of ${proxies.total} proxies enforce route ${version}`;
 }
 
-function rebuilding(facts: StatusFacts, { pod, cause }: Wait): Verdict<"Converged"> {
+function rebuilding(facts: StatusFacts, { podName, cause }: Wait): Verdict<"Converged"> {
   const before = conditionOf(facts.previous, "Converged");
   const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
-  const own = facts.pods.find(({ name }) => name === pod);
+  const own = facts.pods.find(({ name }) => name === podName);
   const isConnected = own !== undefined && proxyOf(facts, own)?.connected === true;
   const what =
     cause === "just-listed"
       ? "this manager does not know yet which pods were deleted in the seconds before it led"
-      : `the proxy of pod ${pod} has not ${isConnected ? "said yet what it holds" : "connected yet"}`;
+      : `the proxy of pod ${podName} has not ${isConnected ? "said yet what it holds" : "connected yet"}`;
   const message = `${what}${age === "" ? "" : `, ${age}`}: nothing new is granted before`;
   return { status: "Unknown", reason: "Rebuilding", message };
 }

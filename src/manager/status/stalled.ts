@@ -25,9 +25,9 @@ function silentVerdict(facts: StatusFacts): Verdict<"Ready"> | undefined {
   const before = conditionOf(facts.previous, "Converged");
   const wait = facts.plan.waits.find(({ cause }) => cause === "unreported");
   if (wait === undefined || before?.reason !== "Rebuilding" || !isOld(facts, before.lastTransitionTime)) return undefined;
-  const pod = facts.pods.find(({ name }) => name === wait.pod);
+  const pod = facts.pods.find(({ name }) => name === wait.podName);
   const reason = pod?.proxy === "other-app" ? "ForeignProxy" : "NotReported";
-  const row = { pod: wait.pod, reason, since: before.lastTransitionTime };
+  const row = { pod: wait.podName, reason, since: before.lastTransitionTime };
   return { status: "False", reason, message: `${waitText(facts, row, "the mesh")}; to do: ${remedyText(facts, row)}` };
 }
 

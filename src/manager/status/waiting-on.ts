@@ -22,11 +22,11 @@ export function drainingWaits(facts: StatusFacts): Waiting[] {
   const byPod = new Map<string, Waiting>();
   const pods = new Map(facts.pods.map((pod) => [pod.name, pod]));
   for (const wait of facts.plan.waits) {
-    const pod = pods.get(wait.pod);
+    const pod = pods.get(wait.podName);
     const [namespace] = wait.namespaces;
-    const before = byPod.get(wait.pod);
+    const before = byPod.get(wait.podName);
     if (before?.namespace !== undefined) continue;
-    byPod.set(wait.pod, { pod: wait.pod, reason: before?.reason ?? reasonOf(facts, wait, pod), namespace });
+    byPod.set(wait.podName, { pod: wait.podName, reason: before?.reason ?? reasonOf(facts, wait, pod), namespace });
   }
   return [...byPod.values()];
 }

@@ -28,11 +28,8 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     await mesh.createNamespace("canary-eu");
     await mesh.createNamespace("team-c", { "ns-type": "canary-1" });
     await mesh.apply(demoVirtualApp());
-    const add = async (names: readonly string[], version: string) => {
-      const pods: MeshPod[] = [];
-      for (const name of names) pods.push(await mesh.addPod({ name, labels: { version }, operator: true }));
-      return pods;
-    };
+    const add = (names: readonly string[], version: string) =>
+      Promise.all(names.map((name) => mesh.addPod({ name, labels: { version }, operator: true })));
     defaults = await add(["foo-0", "foo-1"], "v1");
     canaries = await add(["foo-canary-0", "foo-canary-1"], "v2");
     for (const namespace of [...DEFAULT_NAMESPACES, ...CANARY_NAMESPACES]) {

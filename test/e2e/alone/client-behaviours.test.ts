@@ -172,11 +172,17 @@ describeWithKube("slow, aborted and broken", () => {
       expect(answer?.whole).toBe(true);
       expect(atFrameBoundary(answer?.body ?? Buffer.alloc(0))).toBe(true);
     }
-    expect((await sendRaw(proxied, get("/api/v1/namespaces/team-a/configmaps/cm-000000"))).status).toBe(503);
+    const one = "/api/v1/namespaces/team-a/configmaps/cm-000000";
+    for (const path of [one, "/api/v1/configmaps?watch=1", "/api"]) {
+      const { status, headers } = await sendRaw(proxied, get(path));
+      expect([path, status, new Map(headers).get("retry-after")]).toEqual([path, 503, "1"]);
+    }
     await kube.restart();
-    await eventually(async () =>
-      expect((await sendRaw(proxied, get("/api/v1/namespaces/team-a/configmaps/cm-000000"))).status).toBe(200),
-    );
+    expect((await sendRaw(proxied, get(one))).status).toBe(200);
+    const again = await begin("/api/v1/configmaps?watch=1&fieldSelector=metadata.name%3Dafter-outage");
+    await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "team-a", name: "after-outage" } });
+    await eventually(() => again.received().includes("after-outage"));
+    again.socket.destroy();
   });
 });
 

@@ -1,15 +1,16 @@
 // The objects of a mesh's cluster besides the operator's own: CRDs, namespaces, the service account and its rights, and the pod
 // objects of the fixture's processes, each with a token bound to it.
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { stringify } from "yaml";
+import { parseAllDocuments, stringify } from "yaml";
+import { createKubeClient } from "../../../src/kube/client/client.ts";
 import type { Resource } from "../../../src/kube/client/resource.ts";
-import { PODS, type Pod } from "../../../src/kube/client/resources.ts";
+import { NAMESPACES, PODS, type Pod } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import type { KubeObject } from "../../../src/kube/types.ts";
+import { eventually } from "../eventually.ts";
 import type { Kube } from "../kube.ts";
-import { kubectl } from "../kubectl.ts";
 
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVICE_ACCOUNT = "foo-operator";
@@ -27,35 +28,69 @@ export interface Foo extends KubeObject {
 }
 export const FOOS: Resource<Foo> = { group: "demo.ctrlmesh.io", version: "v1", resource: "foos", kind: "Foo", namespaced: true };
 
-/** Prepares the cluster for a VirtualApp and its operator in `appNamespace`. */
-export async function prepareCluster({ kubeconfig }: Kube, appNamespace: string): Promise<void> {
-  await kubectl(kubeconfig, ["apply", "-f", join(ROOT, "deploy/crds"), "-f", join(ROOT, "test/operators/go-foo/crd.yaml")]);
-  await kubectl(kubeconfig, ["wait", "--for=condition=Established", "crd", "--all", "--timeout=20s"]);
-  await kubectl(kubeconfig, ["apply", "-f", "-"], clusterYaml(appNamespace));
-  await kubectl(kubeconfig, ["apply", "-f", join(ROOT, "test/operators/go-foo/rbac.yaml")]);
+const CRDS: Resource<Crd> = {
+  ...{ group: "apiextensions.k8s.io", version: "v1", resource: "customresourcedefinitions" },
+  ...{ kind: "CustomResourceDefinition", namespaced: false },
+};
+const RBAC = { group: "rbac.authorization.k8s.io", version: "v1", namespaced: false } as const;
+const KINDS: readonly Resource[] = [
+  NAMESPACES,
+  SERVICE_ACCOUNTS,
+  CRDS,
+  { ...RBAC, resource: "clusterroles", kind: "ClusterRole" },
+  { ...RBAC, resource: "clusterrolebindings", kind: "ClusterRoleBinding" },
+];
+
+interface Crd extends KubeObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-function clusterYaml(appNamespace: string): string {
-  const binding = (name: string, role: string) => ({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    metadata: { name },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
-    subjects: [{ kind: "ServiceAccount", name: SERVICE_ACCOUNT, namespace: appNamespace }],
-  });
+/** Prepares the cluster for a VirtualApp and its operator in `appNamespace`. */
+export async function prepareCluster({ server, caPem, token }: Kube, appNamespace: string): Promise<void> {
+  const client = createKubeClient({ server, caPem, token: () => token, userAgent: "ctrlmesh-test" });
+  const files = [...filesOf("deploy/crds"), "test/operators/go-foo/crd.yaml", "test/operators/go-foo/rbac.yaml"];
+  try {
+    for (const object of [...files.flatMap(objectsOf), ...operatorHome(appNamespace)]) await apply(client, object);
+    await eventually(async () => (await client.list(CRDS)).items.every(isEstablished), 20_000);
+  } finally {
+    await client.close();
+  }
+}
+
+async function apply(client: KubeClient, object: KubeObject): Promise<void> {
+  const resource = KINDS.find(({ kind }) => kind === object.kind);
+  if (resource === undefined) throw new Error(`no resource is known for the kind ${object.kind}`);
+  const { namespace, name = "" } = object.metadata;
+  await client.patch(resource, { namespace, name }, { type: "apply", body: object, fieldManager: "ctrlmesh-test" });
+}
+
+function isEstablished({ status }: Crd): boolean {
+  return status?.conditions?.some((condition) => condition.type === "Established" && condition.status === "True") ?? false;
+}
+
+function objectsOf(path: string): KubeObject[] {
+  return parseAllDocuments(readFileSync(join(ROOT, path), "utf8")).map((document) => document.toJS() as KubeObject);
+}
+
+function filesOf(folder: string): string[] {
+  return readdirSync(join(ROOT, folder)).map((name) => join(folder, name));
+}
+
+function operatorHome(appNamespace: string): KubeObject[] {
   const named = (kind: string, name: string, namespace?: string) => ({
     apiVersion: "v1",
     kind,
     metadata: { name, ...(namespace ? { namespace } : {}) },
   });
-  return [
-    named("Namespace", appNamespace),
-    named("Namespace", "ctrlmesh-system"),
-    named("ServiceAccount", SERVICE_ACCOUNT, appNamespace),
-    binding(`foo-operator-${appNamespace}`, "foo-operator"),
-  ]
-    .map((object) => stringify(object))
-    .join("---\n");
+  const binding = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: `foo-operator-${appNamespace}` },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "foo-operator" },
+    subjects: [{ kind: "ServiceAccount", name: SERVICE_ACCOUNT, namespace: appNamespace }],
+  };
+  const homes = [named("Namespace", appNamespace), named("Namespace", "ctrlmesh-system")];
+  return [...homes, named("ServiceAccount", SERVICE_ACCOUNT, appNamespace), binding];
 }
 
 /** The pod object. Its label says that the proxy was injected for `app`. */

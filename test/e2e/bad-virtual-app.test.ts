@@ -45,7 +45,7 @@ describeWithKube("a bad VirtualApp", () => {
   const rule = (app: App) => app.spec.route.subRules[0] as App["spec"]["route"]["subRules"][number];
   const expectSliceKept = async () => {
     const { stdout } = await tryKubectl(pod.adminKubeconfig, ["get", "foos", "-A", "-o", "name"]);
-    expect(stdout).toBe("foo.demo.ctrlmesh.io/mine\n");
+    expect(stdout).toBe("foo.demo.ctrlmesh.io/own\n");
   };
 
   it.each<[string, (app: App) => void, string]>([

@@ -15,7 +15,7 @@ describeWithKube("when a part dies", () => {
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
-    mesh = await startMesh({ kube });
+    mesh = await startMesh({ kube, restarts: true }); // an operator that loses its lease ends, as client-go has it
     for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp());
     pods = {

@@ -2,20 +2,28 @@
 // failed" (", N skipped" if any). The numbers come from the runners' reports; a runner that crashes, has no report or runs no
 // test is a failure. Arguments go to vitest, which then runs alone. With CI=true a missing Go and every skipped test are
 // failures.
+import { join, relative } from "node:path";
 import { GO_PROGRAMS, whyNoGo } from "../test/support/go-build.ts";
 import { hasKubeAssets } from "../test/support/kube-assets/folder.ts";
+import { importsOf } from "./imports-of.ts";
 import { ROOT } from "./run-command.ts";
 import { buildGo, vetAndTestGo } from "./run-go-tests.ts";
 import { runVitest } from "./run-vitest.ts";
-import { storedResults } from "./stored-results.ts";
+import { type StoredResults, storedResults } from "./stored-results.ts";
 import { failure, type Results, sum, summaryLine } from "./test-results.ts";
 
 const IS_CI = process.env.CI === "true";
 /** Full names of tests that CI may skip. */
 const ALLOWED_SKIPS: ReadonlySet<string> = new Set();
-/** Localkube's contract on the real control plane: its results change with localkube, the contract, Kubernetes and what starts it. */
-const CONTRACT = "test/e2e/contract.test.ts";
-const CONTRACT_SOURCES = ["src/localkube", "test/integration/contract", "test/kube", "test/support/kube.ts", CONTRACT];
+/**
+ * End-to-end tests that no change of the product affects: of the test machinery itself, and of what localkube is a copy of. Each is counted
+ * from its stored results while everything that it imports, and the folders named here, are as they were when it passed.
+ */
+const SELDOM_AFFECTED: Readonly<Record<string, readonly string[]>> = {
+  "test/e2e/contract.test.ts": ["src/localkube", "test/kube"],
+  "test/e2e/kube.test.ts": ["test/kube"],
+  "test/e2e/node.test.ts": ["test/kube", "test/support/node"],
+};
 
 const durations: string[] = [];
 
@@ -47,15 +55,24 @@ async function buildAll(): Promise<Results[]> {
   return parts;
 }
 
-/** Everything but the unit tests; the contract only if it has not passed here for these sources. */
+/** Everything but the unit tests. */
 async function runOnServers(): Promise<Results[]> {
-  const contract = storedResults("the contract on the real control plane", { sources: CONTRACT_SOURCES });
-  const before = hasKubeAssets() ? undefined : contract.read();
-  const exclude = before === undefined ? [] : ["--exclude", CONTRACT];
+  const files = hasKubeAssets() ? [] : Object.entries(SELDOM_AFFECTED);
+  const parts: Results[] = [];
+  const [exclude, keep]: [string[], [string, StoredResults][]] = [[], []];
+  for (const [file, folders] of files) {
+    const imports = importsOf(join(ROOT, file)).map((path) => relative(ROOT, path));
+    const stored = storedResults(file, { sources: [...imports, ...folders, "package-lock.json"] });
+    const before = stored.read();
+    if (before === undefined) keep.push([file, stored]);
+    else {
+      parts.push(before);
+      exclude.push("--exclude", file);
+    }
+  }
   const run = await timed("integration and end-to-end tests", () => runVitest(["--project", "!unit", ...exclude]));
-  const now = run.resultsOf(CONTRACT);
-  if (now !== undefined && !hasKubeAssets()) contract.keep(now);
-  return before === undefined ? [run.results] : [run.results, before];
+  for (const [file, stored] of keep) stored.keep(run.resultsOf(file) ?? failure(`${file} did not run`));
+  return [...parts, run.results];
 }
 
 function withoutGo(why: string): Results {

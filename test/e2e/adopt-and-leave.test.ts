@@ -1,6 +1,6 @@
-// An operator that runs already is taken into the mesh pod by pod, is divided, stands still while it is paused, and is let go again, on
-// the real control plane with pods of real Deployments. The audit log is the judge: in what capacity a pod wrote is taken from the lock
-// that it wrote last, not from what the mesh says of itself.
+// A running operator is adopted by the mesh pod by pod, divided into subsets, paused, and released, on the real control plane with pods
+// of real Deployments. The audit log shows that ownership never overlaps. A pod's subset at a write follows from the lock that the pod
+// wrote last, not from the mesh's own data.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES, PODS } from "../../src/kube/client/resources.ts";
@@ -21,7 +21,7 @@ const NAMESPACE = "foo-system";
 const APP = { namespace: NAMESPACE, name: "foo-operator" };
 const CANARY = "v2";
 const LABEL = { "ns-type": "canary-1" };
-/** The namespaces with Foos, and whose they are by the rules. The last two are labelled in between. */
+/** The namespaces with Foos, and the labels that the rules select by. The tests label the last two later. */
 const NAMESPACES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "team-a": {},
   "team-b": LABEL,
@@ -31,14 +31,16 @@ const NAMESPACES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 const FOO_NAMES = ["one", "two"];
 
-describeWithKube("an operator that runs already", () => {
+describeWithKube("a running operator", () => {
   let kube: Kube;
   let mesh: Mesh;
   let runner: PodRunner;
-  let bare: readonly string[];
+  let podsWithoutProxy: readonly string[];
   const probes: InformerProbe[] = [];
-  const wishes = new Map<string, OwnerChange[]>(Object.keys(NAMESPACES).map((name) => [name, [{ sinceMs: 0, subset: "" }]]));
-  const divided = new Set(["team-b", "canary-eu"]);
+  const ownerChanges = new Map<string, OwnerChange[]>(
+    Object.keys(NAMESPACES).map((name) => [name, [{ sinceMs: 0, subset: "" }]]),
+  );
+  const canaryNamespaces = new Set(["team-b", "canary-eu"]);
   const editing = new AbortController();
   let editor: Promise<number> | undefined;
 
@@ -54,7 +56,7 @@ describeWithKube("an operator that runs already", () => {
     await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
     await eventually(async () => expect(await readyPods("v1")).toHaveLength(3), 60_000);
     await eventually(everyFooIsDone, 60_000);
-    bare = (await readyPods("v1")).map(({ metadata }) => metadata.name ?? "").sort();
+    podsWithoutProxy = (await readyPods("v1")).map(({ metadata }) => metadata.name ?? "").sort();
     editor = editFoos(editing.signal);
   }, 240_000);
   afterAll(async () => {
@@ -66,7 +68,7 @@ describeWithKube("an operator that runs already", () => {
     await kube?.stop();
   });
 
-  /** Edits one Foo after the other, all the time: whatever happens, none of it may be lost. @returns how many edits */
+  /** Edits one Foo after another until the signal. No edit may be lost. @returns the number of edits */
   async function editFoos(signal: AbortSignal): Promise<number> {
     const foos = Object.keys(NAMESPACES).flatMap((namespace) => FOO_NAMES.map((name) => ({ namespace, name })));
     let count = 0;
@@ -88,7 +90,7 @@ describeWithKube("an operator that runs already", () => {
     (await mesh.client.list(PODS, { namespace: NAMESPACE, labelSelector: `version=${version}` })).items.filter(
       ({ metadata, status }) =>
         metadata.deletionTimestamp === undefined &&
-        status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True"),
+        status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
     );
   const podsOf = (version: string) => [...runner.pods.values()].filter(({ labels }) => labels.version === version);
   const holderOf = async (lock: string) => {
@@ -98,12 +100,12 @@ describeWithKube("an operator that runs already", () => {
   const status = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).status;
   const condition = async (type: string) => (await status())?.conditions?.find((row) => row.type === type);
   const patchSpec = (spec: object) => mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body: { spec } });
-  /** From now on these namespaces may come to be the subset's. */
-  const wish = (namespaces: Iterable<string>, subset: string) => {
-    for (const namespace of namespaces) wishes.get(namespace)?.push({ sinceMs: Date.now(), subset });
+  /** From now on the subset may become the owner of these namespaces. */
+  const allowOwner = (namespaces: Iterable<string>, subset: string) => {
+    for (const namespace of namespaces) ownerChanges.get(namespace)?.push({ sinceMs: Date.now(), subset });
   };
-  /** A Foo that is edited from now on is done by one of these pods. */
-  const isServedBy = async (namespace: string, version: string) => {
+  /** Edits a Foo and waits until a pod of this version reconciles it. */
+  const expectServedBy = async (namespace: string, version: string) => {
     const { metadata } = await editFoo(namespace, "one", `for ${version} ${Date.now()}`);
     await eventually(async () => {
       const { status: done } = await mesh.foo(namespace, "one");
@@ -111,7 +113,7 @@ describeWithKube("an operator that runs already", () => {
       expect(podsOf(version).map(({ name }) => name)).toContain(done?.reconciledBy);
     }, 30_000);
   };
-  const isDividedAndQuiet = async (withinMs: number) => {
+  const expectDivided = async (withinMs: number) => {
     await eventually(async () => {
       expect((await status())?.restart).toBeUndefined();
       expect(await condition("Converged")).toMatchObject({ status: "True" });
@@ -119,19 +121,19 @@ describeWithKube("an operator that runs already", () => {
       expect(await readyPods("v1")).toHaveLength(3);
       expect(await readyPods("v2")).toHaveLength(2);
     }, withinMs);
-    for (const name of Object.keys(NAMESPACES)) await isServedBy(name, divided.has(name) ? "v2" : "v1");
+    for (const name of Object.keys(NAMESPACES)) await expectServedBy(name, canaryNamespaces.has(name) ? "v2" : "v1");
   };
-  const divide = async () => {
-    wish(divided, CANARY);
+  const applyVirtualApp = async () => {
+    allowOwner(canaryNamespaces, CANARY);
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
   };
-  /** Asks for the app's deletion as a user does. */
-  const leave = (): Promise<KubectlResult> => {
-    wish(divided, "");
+  /** Deletes the VirtualApp as a user does. */
+  const deleteVirtualApp = (): Promise<KubectlResult> => {
+    allowOwner(canaryNamespaces, "");
     return tryKubectl(kube.kubeconfig, ["delete", "virtualapp", APP.name, "-n", NAMESPACE, "--wait", "--timeout=55s"]);
   };
-  /** One leader by the lock's own name works on everything; the canary's pods ask for the same lock. */
-  const isWhole = async () => {
+  /** The VirtualApp is gone, and one leader by the lock's own name reconciles every Foo. */
+  const expectUndivided = async () => {
     await expect(mesh.client.get(VIRTUAL_APPS, APP)).rejects.toSatisfy((error: unknown) => isStatus(error, "NotFound"));
     await eventually(async () => {
       const leader = await holderOf(APP.name);
@@ -144,7 +146,7 @@ describeWithKube("an operator that runs already", () => {
     for (const probe of probes.splice(0)) await probe.stop();
     for (const pod of runner.pods.values()) probes.push(await startInformerProbe(pod));
   };
-  const nobodySawDeletions = () => {
+  const expectNoDeletionsSeen = () => {
     for (const { pod, deleted } of probes) expect({ pod, deleted }).toEqual({ pod, deleted: [] });
   };
   const auditOf = (verb: string, resource: string, subresource?: string) =>
@@ -161,8 +163,8 @@ describeWithKube("an operator that runs already", () => {
   const evictions = () => auditOf("create", "pods", "eviction").map(({ objectRef }) => objectRef?.name ?? "");
   const fooWrites = () => mesh.podWrites().filter(({ namespace }) => namespace in NAMESPACES);
 
-  it("is left alone while its pods carry no proxy: the canary gets nothing, and the status names who holds it up", async () => {
-    await divide();
+  it("keeps all its namespaces while its pods have no proxy, and the status names those pods as the ones that delay the canary", async () => {
+    await applyVirtualApp();
     await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
     await eventually(async () => expect(await readyPods("v2")).toHaveLength(2), 60_000);
     await eventually(
@@ -170,18 +172,18 @@ describeWithKube("an operator that runs already", () => {
       30_000,
     );
 
-    for (const name of Object.keys(NAMESPACES)) await isServedBy(name, "v1");
-    expect(fooWrites().filter(({ pod }) => !bare.includes(pod))).toEqual([]);
-    // A manager that has just begun waits for a while for pods that may have been deleted before it led.
+    for (const name of Object.keys(NAMESPACES)) await expectServedBy(name, "v1");
+    expect(fooWrites().filter(({ pod }) => !podsWithoutProxy.includes(pod))).toEqual([]);
+    // A manager that has just started first waits for pods that may have been deleted before it led.
     await eventually(async () => {
       const { handover } = (await status()) ?? {};
       expect(handover).toMatchObject({ phase: "Draining", from: "default", to: CANARY });
       expect(handover?.waitingOn?.map(({ pod, reason }) => `${pod} ${reason}`).sort()).toEqual(
-        bare.map((name) => `${name} NoProxy`),
+        podsWithoutProxy.map((name) => `${name} NoProxy`),
       );
     }, 30_000);
     expect(await condition("TrafficIntercepted")).toMatchObject({ status: "False", reason: "PodsWithoutProxy" });
-    expect((await condition("TrafficIntercepted"))?.message).toContain(bare[0]);
+    expect((await condition("TrafficIntercepted"))?.message).toContain(podsWithoutProxy[0]);
     expect(await condition("Converged")).toMatchObject({ status: "False", reason: "PodsWithoutProxy" });
     for (const pod of podsOf("v2")) {
       const client = clientOfPod(pod);
@@ -194,27 +196,27 @@ describeWithKube("an operator that runs already", () => {
     }
   }, 180_000);
 
-  it("is let go at once when the adoption is given up before it was divided, and can be adopted again", async () => {
-    expect(await leave()).toMatchObject({ code: 0 });
-    await isWhole();
-    await divide();
+  it("is released at once if the VirtualApp is deleted before the division, and can be adopted again", async () => {
+    expect(await deleteVirtualApp()).toMatchObject({ code: 0 });
+    await expectUndivided();
+    await applyVirtualApp();
     await eventually(async () => expect(await status()).toMatchObject({ handover: { phase: "Draining" } }), 20_000);
-    for (const name of Object.keys(NAMESPACES)) await isServedBy(name, "v1");
+    for (const name of Object.keys(NAMESPACES)) await expectServedBy(name, "v1");
   }, 120_000);
 
-  it("is divided when it has been rolled pod by pod and the last one without a proxy is gone", async () => {
+  it("is divided once a rollout has replaced the last pod without a proxy", async () => {
     await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1" }));
-    await isDividedAndQuiet(120_000);
-    const gone = auditOf("delete", "pods").filter(({ objectRef }) => bare.includes(objectRef?.name ?? ""));
-    const lastGone = Math.max(...gone.map(({ stageTimestamp }) => Date.parse(stageTimestamp)));
+    await expectDivided(120_000);
+    const gone = auditOf("delete", "pods").filter(({ objectRef }) => podsWithoutProxy.includes(objectRef?.name ?? ""));
+    const lastGoneMs = Math.max(...gone.map(({ stageTimestamp }) => Date.parse(stageTimestamp)));
     const canaries = fooWrites().filter(({ pod }) => pod.startsWith("foo-canary"));
     expect(canaries.length).toBeGreaterThan(0);
-    expect(Math.min(...canaries.map(({ receivedMs }) => receivedMs))).toBeGreaterThan(lastGone);
-    // Who has come since has lost nothing. The canary's pods had everything when the first adoption was given up.
+    expect(Math.min(...canaries.map(({ receivedMs }) => receivedMs))).toBeGreaterThan(lastGoneMs);
+    // New pods have lost no namespaces. The canary's pods owned everything after the first VirtualApp was deleted.
     expect(evictions().filter((name) => !name.startsWith("foo-canary"))).toEqual([]);
   }, 240_000);
 
-  it("keeps its namespaces while it is paused, and says how many", async () => {
+  it("keeps its namespaces while its routes are paused, and the status counts the kept namespaces", async () => {
     await patchSpec({ route: { paused: true } });
     await mesh.labelNamespace("mover", LABEL);
     await eventually(async () => {
@@ -222,29 +224,29 @@ describeWithKube("an operator that runs already", () => {
       expect(await condition("Converged")).toMatchObject({ status: "False", reason: "Paused" });
     }, 20_000);
     expect((await condition("Converged"))?.message).toContain("1 namespace stays with another owner");
-    await isServedBy("mover", "v1");
+    await expectServedBy("mover", "v1");
 
-    wish(["mover"], CANARY);
-    divided.add("mover");
+    allowOwner(["mover"], CANARY);
+    canaryNamespaces.add("mover");
     await patchSpec({ route: { paused: null } });
-    await isDividedAndQuiet(120_000);
+    await expectDivided(120_000);
     expect((await status())?.namespaces?.kept).toBeUndefined();
     expect((await status())?.lastHandover).toMatchObject({ from: "default", to: CANARY, namespaces: 1, result: "Moved" });
   }, 240_000);
 
-  it("says so when a pod comes without a proxy: who has something keeps it, and what would move waits for that pod", async () => {
+  it("keeps its division when a pod without a proxy appears, while moving namespaces wait and the conditions name that pod", async () => {
     const done = evictions();
     await probePods();
     await mesh.apply(injectedWorkload({ name: "foo-skipped", replicas: 1, version: "v0", isInjected: false }));
     await eventually(async () => expect(await readyPods("v0")).toHaveLength(1), 30_000);
     const skipped = podsOf("v0")[0];
     const pod = skipped?.name ?? "";
-    // If it came to lead it would write everywhere, beside the canary: nobody can keep it from that. (It is woken to be ended.)
+    // As the leader this pod would write everywhere, beside the canary. Nothing prevents that, so the test suspends its operator.
     skipped?.processes.operator?.kill("SIGSTOP");
     await eventually(async () => {
       expect(await condition("Ready")).toMatchObject({ status: "False", reason: "OwnershipConflict" });
       expect((await condition("Ready"))?.message).toContain(
-        `pod ${pod} carries no proxy and may write to ${divided.size} namespaces`,
+        `pod ${pod} carries no proxy and may write to ${canaryNamespaces.size} namespaces`,
       );
       expect((await condition("TrafficIntercepted"))?.message).toContain(`pod ${pod} carries no proxy and may write everything`);
       expect(await condition("Converged")).toMatchObject({ status: "False", reason: "PodsWithoutProxy" });
@@ -257,15 +259,15 @@ describeWithKube("an operator that runs already", () => {
         waitingOn: [{ namespace: "late", pod, reason: "NoProxy" }],
       });
     }, 20_000);
-    await isServedBy("team-b", "v2");
+    await expectServedBy("team-b", "v2");
 
-    wish(["late"], CANARY);
-    divided.add("late");
+    allowOwner(["late"], CANARY);
+    canaryNamespaces.add("late");
     await kubectl(kube.kubeconfig, ["delete", "deployment", "foo-skipped", "-n", NAMESPACE]);
-    await isDividedAndQuiet(60_000);
+    await expectDivided(60_000);
     expect(await condition("Ready")).toMatchObject({ status: "True", reason: "InSync" });
-    nobodySawDeletions();
-    // Those that have lost a namespace.
+    expectNoDeletionsSeen();
+    // The canary's pods have gained a namespace and lost none.
     expect(
       evictions()
         .slice(done.length)
@@ -273,7 +275,7 @@ describeWithKube("an operator that runs already", () => {
     ).toEqual([]);
   }, 180_000);
 
-  it("cannot be given another selector or lock", async () => {
+  it("cannot get another selector or lock name", async () => {
     const patch = async (spec: object) => {
       const body = JSON.stringify({ spec });
       const args = ["patch", "virtualapp", APP.name, "-n", NAMESPACE, "--type", "merge", "-p", body];
@@ -295,32 +297,34 @@ describeWithKube("an operator that runs already", () => {
     expect(await patch({ configuration: { controller: olderForm } })).toMatchObject({ code: 0 });
   });
 
-  it("is let go in order: what a stopped proxy may hold is waited for, then one leader has everything and nobody saw deletions", async () => {
+  it("is released only after a suspended proxy has given its namespaces up, and then has one leader and no informer sees deletions", async () => {
     const done = evictions();
     await probePods();
-    await patchSpec({ route: { paused: true } }); // which keeps nobody from leaving
+    await patchSpec({ route: { paused: true } }); // a pause does not prevent the release
     const leader = await holderOf("foo-operator---v2");
     const stopped = podsOf("v2").find(({ name }) => name === leader);
     expect(stopped).toBeDefined();
     stopped?.processes.proxy?.kill("SIGSTOP");
-    const left = leave();
+    const deleted = deleteVirtualApp();
     await eventually(async () => {
       const app = await mesh.client.get(VIRTUAL_APPS, APP);
       expect(app.metadata.deletionTimestamp).toBeDefined();
       expect(app.status?.handover).toMatchObject({ phase: "Dissolving", to: "default" });
       expect(app.status?.handover?.waitingOn?.map(({ pod }) => pod)).toEqual([leader]);
     }, 30_000);
-    const stoppedMs = Date.now(); // every other pod has let go
+    const stoppedMs = Date.now(); // every other pod has given its namespaces up
     expect(await condition("Converged")).toMatchObject({ status: "False", reason: "Dissolving" });
-    // Longer than a lease: the canary's other pod comes to lead, which has let go and does nothing with it.
+    // After one lease the canary's other pod leads. That pod has already given its namespaces up, so it writes nothing.
     await eventually(async () => expect(await holderOf("foo-operator---v2")).not.toBe(leader), 30_000);
-    const ours = fooWrites().filter(({ namespace, receivedMs }) => divided.has(namespace) && receivedMs > stoppedMs);
-    expect(ours).toEqual([]);
+    const canaryWrites = fooWrites().filter(
+      ({ namespace, receivedMs }) => canaryNamespaces.has(namespace) && receivedMs > stoppedMs,
+    );
+    expect(canaryWrites).toEqual([]);
     expect((await mesh.client.get(VIRTUAL_APPS, APP)).status?.handover?.waitingOn?.map(({ pod }) => pod)).toEqual([leader]);
     stopped?.processes.proxy?.kill("SIGCONT");
-    expect(await left).toMatchObject({ code: 0 });
-    await isWhole();
-    // Its proxies live on without an app, also from disk.
+    expect(await deleted).toMatchObject({ code: 0 });
+    await expectUndivided();
+    // The proxies keep working without an app, also after a restart from disk.
     const [first] = podsOf("v2");
     first?.processes.proxy?.kill("SIGKILL");
     for (const { client } of probes) {
@@ -332,18 +336,18 @@ describeWithKube("an operator that runs already", () => {
       }, 30_000);
     }
     await eventually(async () => expect(await readyPods("v2")).toHaveLength(2), 30_000);
-    await isWhole();
-    nobodySawDeletions();
+    await expectUndivided();
+    expectNoDeletionsSeen();
     expect(evictions()).toEqual(done);
   }, 180_000);
 
   it("is divided again when the VirtualApp is applied again", async () => {
-    await divide();
-    await isDividedAndQuiet(180_000);
-    nobodySawDeletions();
+    await applyVirtualApp();
+    await expectDivided(180_000);
+    expectNoDeletionsSeen();
   }, 300_000);
 
-  it("is let go as well when its spec is one that only the manager refuses", async () => {
+  it("is released also with a spec that only the manager refuses", async () => {
     await probePods();
     const matchLabels = { tier: "gold", region: "eu" };
     const match = [{ objectSelector: { matchLabels }, resources: [{ apiGroups: ["apps"], resources: ["deployments"] }] }];
@@ -351,27 +355,27 @@ describeWithKube("an operator that runs already", () => {
     const subRules = (route?.subRules ?? []).map((rule) => ({ ...rule, match: [...rule.match, ...match] }));
     await patchSpec({ route: { subRules } });
     await eventually(async () => expect(await condition("Accepted")).toMatchObject({ status: "False", reason: "Invalid" }));
-    for (const name of ["team-a", "team-b"]) await isServedBy(name, divided.has(name) ? "v2" : "v1");
-    // A manager that has never seen a good spec learns the lock's name from the pods.
+    for (const name of ["team-a", "team-b"]) await expectServedBy(name, canaryNamespaces.has(name) ? "v2" : "v1");
+    // A manager that has never seen a valid spec learns the lock's name from the pods.
     await mesh.killManager();
     await mesh.startManager();
 
-    expect(await leave()).toMatchObject({ code: 0 });
-    await isWhole();
-    nobodySawDeletions();
+    expect(await deleteVirtualApp()).toMatchObject({ code: 0 });
+    await expectUndivided();
+    expectNoDeletionsSeen();
   }, 180_000);
 
-  it("has its proxies taken out by rolling it", async () => {
+  it("loses its proxies by a rollout", async () => {
     await mesh.apply(injectedWorkload({ name: "foo", replicas: 3, version: "v1", isInjected: false }));
     await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2", isInjected: false }));
     await eventually(async () => {
       expect([...runner.pods.values()].filter(({ processes }) => processes.hasProxy)).toEqual([]);
       expect([await readyPods("v1"), await readyPods("v2")].map(({ length }) => length)).toEqual([3, 2]);
     }, 90_000);
-    await isWhole();
+    await expectUndivided();
   }, 150_000);
 
-  it("loses no work, and no two writers ever stood side by side", async () => {
+  it("has reconciled every edit, and no namespace ever had two writers at once", async () => {
     editing.abort();
     expect(await editor).toBeGreaterThan(100);
     await eventually(everyFooIsDone, 40_000);
@@ -384,11 +388,11 @@ describeWithKube("an operator that runs already", () => {
       writes,
       subsetOf: (pod, atMs) => subsetOfLock[lockOf(pod, atMs)] ?? "a pod without a lock",
       placeOf: ({ namespace }) => (namespace in NAMESPACES ? namespace : undefined),
-      ownersOf: (place) => wishes.get(place) ?? [],
+      ownersOf: (place) => ownerChanges.get(place) ?? [],
     });
     expect(bySubset.violations.map(violationText)).toEqual([]);
     expect(bySubset.handovers).toBe(4 * 4);
-    // What is always the default subset's goes from leader to leader of its lock, whatever pods these are.
+    // A namespace that always belongs to the default subset goes from each leader of its lock to the next.
     const leaders = terms
       .filter(({ name }) => name === APP.name)
       .filter(({ pod }, index, all) => pod !== all[index - 1]?.pod)
@@ -402,8 +406,8 @@ describeWithKube("an operator that runs already", () => {
     expect(byPod.violations.map(violationText)).toEqual([]);
   }, 90_000);
 
-  it("goes with its namespace", async () => {
-    await divide();
+  it("is released when its namespace is deleted", async () => {
+    await applyVirtualApp();
     await eventually(async () => expect((await mesh.client.get(VIRTUAL_APPS, APP)).metadata.finalizers).toHaveLength(1));
     const args = ["delete", "namespace", NAMESPACE, "--wait", "--timeout=55s"];
     expect(await tryKubectl(kube.kubeconfig, args)).toMatchObject({ code: 0 });

@@ -1,5 +1,5 @@
-// Where a subset owns everything the proxy is not there: a broad table of requests, each asked directly and through a proxy
-// of an app without subsets, gives the same status, headers and bytes, errors included.
+// A proxy of an app without subsets changes nothing. Each request of a broad table goes once directly to the API server and once
+// through the proxy. Both answers, also errors, have the same status, headers and bytes.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { type Case, type Compared, compare, difference, own, type Side } from "../support/differential.ts";
@@ -8,7 +8,7 @@ import {
   configMap,
   FOOS,
   ODD_TARGETS,
-  REFUSED_THOUGH_SERVED,
+  REFUSED_BUT_SERVED,
   type Step,
   SUBRESOURCES,
   WRITES,
@@ -38,7 +38,7 @@ const ACCEPTS = [
   "text/html", // 406
 ];
 
-describeWithKube("through a proxy that owns everything", () => {
+describeWithKube("through a proxy of a subset that owns everything", () => {
   let kube: Kube;
   let mesh: Mesh;
   let pod: MeshPod;
@@ -58,13 +58,13 @@ spec:
 `);
     for (const name of ["cm-a", "cm-b", "cm-c"])
       await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "wide", name, labels: { [name]: "yes" } }, data: { name } });
-    await mesh.createFoo("wide", "foo", "registration");
+    await mesh.createFoo("wide", "foo", "hello");
     await createManyConfigMaps(mesh.client, { count: 300, namespaces: ["bulk"] });
     await mesh.apply(WORKLOADS);
     pod = await mesh.addPod({ name: "foo-0" });
     targets.direct = { url: kube.server, caPem: kube.caPem, token: kube.token };
     targets.proxied = { url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
-    // Its lease would move the resourceVersion of every list; the proxy serves on with what it has.
+    // The manager's lease would change the resourceVersion of every list. The proxy keeps its routes without the manager.
     await mesh.killManager();
   });
   afterAll(async () => {
@@ -72,15 +72,15 @@ spec:
     await kube?.stop();
   });
 
-  // All differences at once, so that one does not hide the others.
+  // All differences fail together, so that the first does not hide the others.
   async function expectSame(cases: readonly Case[], parallel = 8): Promise<void> {
-    const results = await inTurns(cases, parallel, (each) => compare(targets, each));
+    const results = await mapInParallel(cases, parallel, (each) => compare(targets, each));
     expect(cases.flatMap((each, index) => difference(each, results[index] as Compared))).toEqual([]);
   }
   const reads = (paths: readonly string[], headers: readonly (readonly [string, string])[] = []): Case[] =>
     paths.map((target) => ({ name: `GET ${target}`, request: get(target, undefined, headers) }));
 
-  it("reads of one object and of collections are the same in every encoding and form", async () => {
+  it("reads of objects and collections are the same in every encoding and form", async () => {
     const paths = [
       `${CMS}/cm-a`,
       CMS,
@@ -108,7 +108,7 @@ spec:
     await expectSame([...cases, ...tables]);
   });
 
-  it("lists are the same by selectors, versions, pages and pretty-printed", async () => {
+  it("lists are the same with selectors, versions, pages and pretty printing", async () => {
     const { headers: _, body } = await sendRaw(targets.direct, get(CMS));
     const version = (JSON.parse(body.toString()) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
     const page = JSON.parse((await sendRaw(targets.direct, get("/api/v1/namespaces/bulk/configmaps?limit=7"))).body.toString());
@@ -142,7 +142,7 @@ spec:
     ]);
   });
 
-  it("large lists stay compressed, byte for byte", async () => {
+  it("large compressed lists are the same byte for byte", async () => {
     for (const accept of ["application/json", PROTOBUF, as("Table")]) {
       const request = get("/api/v1/namespaces/bulk/configmaps", accept, [["Accept-Encoding", "gzip"]]);
       const { direct, proxied } = await compare(targets, { name: "gzip", request });
@@ -151,7 +151,7 @@ spec:
     }
   });
 
-  it("watches are the same in every encoding and form, with their bookmarks", async () => {
+  it("watches are the same in every encoding and form, including bookmarks", async () => {
     const list = await sendRaw(targets.direct, get(`${CMS}?resourceVersion=0`));
     const version = (JSON.parse(list.body.toString()) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
     const watchList = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -184,14 +184,14 @@ spec:
 
   it("subresources are the same", async () => {
     await expectSameInOrder(SUBRESOURCES);
-    // A token is another one each time.
+    // Each token request returns a different token.
     for (const side of ["direct", "proxied"] as const) {
       const answer = await sendRaw(targets[side], post("/api/v1/namespaces/wide/serviceaccounts/sa/token", "{}"));
       expect(answer.status).toBe(201);
     }
   });
 
-  it("discovery, OpenAPI, health, version and metrics are the same, with their ETags", async () => {
+  it("discovery, OpenAPI, health, version and metrics are the same, including ETags", async () => {
     const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     const paths = [
       "/",
@@ -260,7 +260,7 @@ spec:
     expect(metrics.body.toString()).toContain("apiserver_request_total");
   });
 
-  it("refusals are the same: who asks, for what, how", async () => {
+  it("refusals are the same: unknown callers, missing permissions, missing objects and bad requests", async () => {
     const nobody = (...groups: string[]) => [
       ["Impersonate-User", "nobody"] as const,
       ...groups.map((group) => ["Impersonate-Group", group] as const),
@@ -334,18 +334,18 @@ spec:
     ]);
   });
 
-  it("an odd target is answered as by the API server, or refused with 400 where that might read it in two ways", async () => {
-    const refusedThoughServed: string[] = [];
+  it("an odd target gets the API server's answer, or 400 if the API server might read the target in another way", async () => {
+    const refusedButServed: string[] = [];
     for (const target of ODD_TARGETS) {
       const [direct, proxied] = await Promise.all([sendRaw(targets.direct, get(target)), sendRaw(targets.proxied, get(target))]);
       if (proxied.status === direct.status) continue;
       expect([target, proxied.status]).toEqual([target, 400]);
-      if (direct.status < 300) refusedThoughServed.push(target);
+      if (direct.status < 300) refusedButServed.push(target);
     }
-    expect(refusedThoughServed).toEqual(REFUSED_THOUGH_SERVED);
+    expect(refusedButServed).toEqual(REFUSED_BUT_SERVED);
   });
 
-  it("several requests on one connection are answered in their order", async () => {
+  it("pipelined requests on one connection are answered in order", async () => {
     for (const side of ["direct", "proxied"] as const) {
       const answers = await pipelined(targets[side], [`${CMS}/cm-a`, `${CMS}/none`, `${CMS}/cm-b`]);
       expect(answers.map(({ status }) => status)).toEqual([200, 404, 200]);
@@ -389,7 +389,7 @@ metadata: {name: svc, namespace: wide}
 spec: {ports: [{port: 80}]}
 `;
 
-async function inTurns<T, R>(items: readonly T[], parallel: number, work: (item: T) => Promise<R>): Promise<R[]> {
+async function mapInParallel<T, R>(items: readonly T[], parallel: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array<R>(items.length);
   let next = 0;
   const worker = async () => {
@@ -399,7 +399,7 @@ async function inTurns<T, R>(items: readonly T[], parallel: number, work: (item:
   return results;
 }
 
-/** All requests in one write, the answers one after the other. */
+/** Sends all requests in one write, and reads the answers one after another. */
 async function pipelined(target: RawTarget, paths: readonly string[]): Promise<RawAnswer[]> {
   const connection = await openRaw(target);
   try {

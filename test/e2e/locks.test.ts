@@ -1,6 +1,5 @@
-// Locks on the real API server: every kind of lock object, verb, encoding and patch through the proxy of subset v2, compared
-// with what a direct client sees under NAME---v2; two subsets that lead at once; RBAC that knows NAME only; a
-// leader that comes into another subset.
+// Locks on the real API server. Every kind of lock object, verb, encoding and patch passes through the proxy of subset v2 and is
+// compared with the object NAME---v2. Further tests cover two leading subsets, RBAC for NAME only, and a leader that changes its subset.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
@@ -37,8 +36,8 @@ describeWithKube("leader-election locks", () => {
   let first: MeshPod;
   let canary: MeshPod;
   let direct: Probe;
-  let byDefault: Probe;
-  let byCanary: Probe;
+  let asDefault: Probe;
+  let asCanary: Probe;
 
   beforeAll(async () => {
     kube = await startKube();
@@ -48,11 +47,11 @@ describeWithKube("leader-election locks", () => {
     first = await mesh.addPod({ name: "foo-0", labels: { version: "v1" } });
     canary = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
     direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
-    byDefault = createProbe({ url: first.proxyUrl, caPem: first.proxyCaPem, token: kube.token });
-    byCanary = createProbe({ url: canary.proxyUrl, caPem: canary.proxyCaPem, token: kube.token });
+    asDefault = createProbe({ url: first.proxyUrl, caPem: first.proxyCaPem, token: kube.token });
+    asCanary = createProbe({ url: canary.proxyUrl, caPem: canary.proxyCaPem, token: kube.token });
   });
   afterAll(async () => {
-    for (const probe of [direct, byDefault, byCanary]) await probe?.close();
+    for (const probe of [direct, asDefault, asCanary]) await probe?.close();
     await mesh?.stop();
     await kube?.stop();
   });
@@ -96,14 +95,14 @@ describeWithKube("leader-election locks", () => {
       await mesh.apply(JSON.stringify({ apiVersion: "v1", kind: "List", items }));
     }
 
-    it("says Unknown before anybody has used the lock, which does not spoil Ready", async () => {
+    it("LockPermitted is Unknown before the first use of the lock, while Ready is True", async () => {
       await eventually(async () =>
         expect(await condition("LockPermitted")).toMatchObject({ status: "Unknown", reason: "NotReviewed" }),
       );
       await eventually(async () => expect(await condition("Ready")).toMatchObject({ status: "True" }));
     });
 
-    it("tells the user in a condition, an event and the proxy's log; the refusal names both names", async () => {
+    it("a refused lock appears in conditions, an event and the proxy's log, and the 403 has both names of the lock", async () => {
       await eventually(async () => expect((await tryToLead()).status).toBe(403));
       const { body } = await tryToLead();
       expect(JSON.parse(body.toString()).message).toContain(`"${NAME}" (ctrlmesh: upstream "${UPSTREAM}") is forbidden: User `);
@@ -123,14 +122,14 @@ describeWithKube("leader-election locks", () => {
       expect(canary.proxy.output().match(/it cannot lead/g)).toHaveLength(1);
     });
 
-    it("is True again soon after the Role has the rules that the condition says", async () => {
+    it("LockPermitted is True soon after the Role has the rules from the condition's message", async () => {
       const { message = "" } = (await condition("LockPermitted")) ?? {};
       const rules = [...message.matchAll(/\{"apiGroups".*?\]\}/g)].map(([rule]) => JSON.parse(rule) as object);
       expect(rules).toEqual([
         { apiGroups: ["coordination.k8s.io"], resources: ["leases"], resourceNames: [UPSTREAM], verbs: ["get", "update"] },
       ]);
-      await grant("mended", rules);
-      // An operator tries again every two seconds.
+      await grant("corrected", rules);
+      // An operator retries every two seconds.
       await eventually(
         async () => {
           expect((await tryToLead()).status).toBeLessThan(300);
@@ -153,10 +152,10 @@ describeWithKube("leader-election locks", () => {
     };
   };
 
-  describe("client-go's multilocks, which are two objects of one name", () => {
+  describe("client-go's multilocks, which are two objects with one name", () => {
     const [leases, configmaps] = KINDS;
     const locks = [configmaps, leases];
-    // As resourcelock.MultiLock: the primary is created or updated first, then the secondary.
+    // As in resourcelock.MultiLock, the primary lock is created or updated first, then the secondary.
     const acquire = async (probe: Probe, holder: string, seconds: number) => {
       for (const kind of locks) {
         const path = pathOf(kind, NAME);
@@ -178,43 +177,43 @@ describeWithKube("leader-election locks", () => {
       for (const kind of locks) for (const name of [NAME, UPSTREAM]) await direct.send("DELETE", pathOf(kind, name));
     });
 
-    it("let two subsets lead at once, each by both of its own objects", async () => {
-      await acquire(byDefault, "foo-0_1", 60);
-      await acquire(byCanary, "foo-canary-0_1", 60);
+    it("let two subsets lead at once, each with both of its own objects", async () => {
+      await acquire(asDefault, "foo-0_1", 60);
+      await acquire(asCanary, "foo-canary-0_1", 60);
       expect(await holdersOf(NAME)).toEqual(["foo-0_1", "foo-0_1"]);
       expect(await holdersOf(UPSTREAM)).toEqual(["foo-canary-0_1", "foo-canary-0_1"]);
       await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: "foo-canary-0" }));
       expect(await condition("LockPermitted")).toMatchObject({ status: "True" });
     });
 
-    it("are lost by the loss of one, won back with it, and released by both", async () => {
+    it("end leadership with the loss of one object, regain it with that object, and release it with both", async () => {
       await direct.send("PATCH", pathOf(leases, UPSTREAM), { spec: { holderIdentity: "thief" } });
-      await byCanary.get(pathOf(leases, NAME));
+      await asCanary.get(pathOf(leases, NAME));
       await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: undefined }));
-      await acquire(byCanary, "foo-canary-0_1", 60);
+      await acquire(asCanary, "foo-canary-0_1", 60);
       await eventually(async () => expect(await leaders()).toEqual({ default: "foo-0", v2: "foo-canary-0" }));
-      await acquire(byDefault, "", 1);
+      await acquire(asDefault, "", 1);
       await eventually(async () => expect(await leaders()).toEqual({ default: undefined, v2: "foo-canary-0" }));
     });
 
-    it("are lost by silence when the lease is over", async () => {
-      await acquire(byCanary, "foo-canary-0_1", 2);
+    it("end leadership when the lease expires without a renewal", async () => {
+      await acquire(asCanary, "foo-canary-0_1", 2);
       const started = performance.now();
       await eventually(async () => expect(await leaders()).toEqual({ default: undefined, v2: undefined }));
       expect(performance.now() - started).toBeGreaterThan(1_500);
     });
   });
 
-  it("are not in a subset's collections while the pod's namespace is another subset's, by their own name only", async () => {
+  it("are hidden from a subset's collections while another subset owns the pod's namespace, except with a selector of the name", async () => {
     const [leases] = KINDS;
-    expect((await byCanary.send("POST", pathOf(leases), lock(leases, "canary"))).status).toBe(201);
+    expect((await asCanary.send("POST", pathOf(leases), lock(leases, "canary"))).status).toBe(201);
     for (const target of [pathOf(leases), `${leases.root}/leases`]) {
-      expect(JSON.parse((await byCanary.get(target)).body.toString()).items).toEqual([]);
+      expect(JSON.parse((await asCanary.get(target)).body.toString()).items).toEqual([]);
     }
-    const { items } = JSON.parse((await byCanary.get(`${pathOf(leases)}?${BY_NAME}`)).body.toString());
+    const { items } = JSON.parse((await asCanary.get(`${pathOf(leases)}?${BY_NAME}`)).body.toString());
     expect(items).toMatchObject([{ metadata: { name: NAME }, spec: { holderIdentity: "canary" } }]);
     await direct.send("DELETE", pathOf(leases, UPSTREAM));
-    // From here on the canary owns the namespace that its pods live in.
+    // From here on the canary owns the namespace of its own pods.
     await mesh.labelNamespace(NAMESPACE, { "ns-type": "canary-1" });
     await eventually(async () => {
       expect(await condition("Converged")).toMatchObject({ status: "True" });
@@ -228,9 +227,9 @@ describeWithKube("leader-election locks", () => {
     const back = { from: UPSTREAM, to: NAME };
 
     beforeAll(async () => {
-      // Another subset's and the default one's, which the canary must never see.
+      // The locks of another subset and of the default subset. The canary must never see them.
       for (const name of [NAME, `${NAME}---v3`]) {
-        await direct.send("POST", pathOf(kind), { ...lock(kind, "FOREIGN"), metadata: { name } });
+        await direct.send("POST", pathOf(kind), { ...lock(kind, "OTHER-SUBSET"), metadata: { name } });
       }
     });
     afterAll(async () => {
@@ -240,19 +239,19 @@ describeWithKube("leader-election locks", () => {
     const expectTranslated = (answer: ProbeAnswer, status = 200) => {
       expect(`${answer.status} ${answer.status === status ? "" : answer.body.toString()}`).toBe(`${status} `);
       expect(answer.body.includes("---v2")).toBe(false);
-      expect(answer.body.includes("FOREIGN")).toBe(false);
+      expect(answer.body.includes("OTHER-SUBSET")).toBe(false);
     };
     const upstreamObject = async () => JSON.parse((await direct.get(upstream)).body.toString());
 
     it("is created in protobuf and in JSON", async () => {
       const metadata = [[1, NAME]] as const;
       const encoded = envelope(kind.apiVersion, kind.kind, [[1, [...metadata]]]);
-      const created = await byCanary.send("POST", pathOf(kind), encoded, { "content-type": PROTOBUF, accept: PROTOBUF });
+      const created = await asCanary.send("POST", pathOf(kind), encoded, { "content-type": PROTOBUF, accept: PROTOBUF });
       expectTranslated(created, 201);
       expect((await direct.get(upstream)).status).toBe(200);
-      expectTranslated(await byCanary.send("DELETE", own));
+      expectTranslated(await asCanary.send("DELETE", own));
       expect((await direct.get(upstream)).status).toBe(404);
-      const answer = await byCanary.send("POST", pathOf(kind), lock(kind, "canary"));
+      const answer = await asCanary.send("POST", pathOf(kind), lock(kind, "canary"));
       expectTranslated(answer, 201);
       expect(JSON.parse(answer.body.toString())).toMatchObject({ metadata: { name: NAME, namespace: NAMESPACE } });
       expect((await upstreamObject()).metadata.name).toBe(UPSTREAM);
@@ -261,14 +260,14 @@ describeWithKube("leader-election locks", () => {
     it.each([
       ["json", JSON_TYPE],
       ["protobuf", PROTOBUF],
-    ] as const)("is read and updated in %s, byte for byte what a direct client sees", async (encoding, type) => {
-      const got = await byCanary.get(own, { accept: type });
+    ] as const)("is read and updated in %s, byte for byte as for a direct client", async (encoding, type) => {
+      const got = await asCanary.get(own, { accept: type });
       expectTranslated(got);
       const seen = (await direct.get(upstream, { accept: type })).body;
       expect(got.body.equals(Buffer.from(renameObject(encoding, seen, back)))).toBe(true);
-      const updated = await byCanary.send("PUT", own, got.body, { "content-type": type, accept: type });
+      const updated = await asCanary.send("PUT", own, got.body, { "content-type": type, accept: type });
       expectTranslated(updated);
-      expectTranslated(await byCanary.get(own, { accept: TABLE }));
+      expectTranslated(await asCanary.get(own, { accept: TABLE }));
     });
 
     it.each<[string, string, string]>([
@@ -296,10 +295,10 @@ describeWithKube("leader-election locks", () => {
         "application/apply-patch+yaml",
         `apiVersion: ${kind.apiVersion}\nkind: ${kind.kind}\nmetadata:\n  name: ${NAME} # the lock\n  labels: {by: "yaml"}\n`,
       ],
-    ])("takes %s", async (_, type, body) => {
+    ])("accepts %s", async (_, type, body) => {
       const query = type.includes("apply") ? "?fieldManager=e2e&force=true" : "";
       for (const accept of [JSON_TYPE, PROTOBUF]) {
-        const answer = await byCanary.send("PATCH", own + query, Buffer.from(body), { "content-type": type, accept });
+        const answer = await asCanary.send("PATCH", own + query, Buffer.from(body), { "content-type": type, accept });
         expectTranslated(answer);
       }
       const by = /yaml"/.test(body) ? "yaml" : (/"(merge|strategic|json|apply)"/.exec(body)?.[1] ?? "");
@@ -308,7 +307,7 @@ describeWithKube("leader-election locks", () => {
     });
 
     it.each([JSON_TYPE, PROTOBUF, TABLE])(
-      "is listed and watched in %s: by its name, in its namespace, in all",
+      "is listed and watched in %s by its name, in its namespace and in all namespaces",
       async (accept) => {
         const everywhere = `${kind.root}/${kind.resource}`;
         for (const target of [
@@ -317,21 +316,21 @@ describeWithKube("leader-election locks", () => {
           `${pathOf(kind)}?limit=500`,
           everywhere,
         ]) {
-          const listed = await byCanary.get(target, { accept });
+          const listed = await asCanary.get(target, { accept });
           expectTranslated(listed);
           expect(listed.body.includes(NAME), target).toBe(true);
-          const watched = await byCanary.stream(`${target}${target.includes("?") ? "&" : "?"}watch=1`, { accept });
+          const watched = await asCanary.stream(`${target}${target.includes("?") ? "&" : "?"}watch=1`, { accept });
           await eventually(() => expect(watched.bytes().includes(NAME), target).toBe(true));
           const label = `w${Date.now()}`;
-          await byCanary.send("PATCH", own, { metadata: { labels: { by: label } } });
+          await asCanary.send("PATCH", own, { metadata: { labels: { by: label } } });
           if (accept !== TABLE) await eventually(() => expect(watched.bytes().includes(label), target).toBe(true));
           expect(watched.bytes().includes("---v2"), target).toBe(false);
-          expect(watched.bytes().includes("FOREIGN"), target).toBe(false);
+          expect(watched.bytes().includes("OTHER-SUBSET"), target).toBe(false);
         }
       },
     );
 
-    it("is in a list over all namespaces under the operator's name, where objects elsewhere keep theirs", async () => {
+    it("has the operator's name in a list over all namespaces, where objects of other namespaces keep their names", async () => {
       await direct.send("POST", `${kind.root}/namespaces/canary-eu/${kind.resource}`, {
         ...lock(kind, "x"),
         metadata: { name: UPSTREAM },
@@ -342,12 +341,12 @@ describeWithKube("leader-election locks", () => {
           .map(({ metadata }: { metadata: { namespace: string; name: string } }) => `${metadata.namespace}/${metadata.name}`)
           .filter((text: string) => text.includes(NAME));
       };
-      expect(await names(byCanary)).toEqual([`canary-eu/${UPSTREAM}`, `${NAMESPACE}/${NAME}`]);
-      expect(await names(byCanary, `?${BY_NAME}`)).toEqual([`${NAMESPACE}/${NAME}`]);
+      expect(await names(asCanary)).toEqual([`canary-eu/${UPSTREAM}`, `${NAMESPACE}/${NAME}`]);
+      expect(await names(asCanary, `?${BY_NAME}`)).toEqual([`${NAMESPACE}/${NAME}`]);
       await direct.send("DELETE", `${kind.root}/namespaces/canary-eu/${kind.resource}/${UPSTREAM}`);
     });
 
-    itWithProgram("kubectl", "is applied by kubectl --server-side, read and deleted, as if it had no other name", async () => {
+    itWithProgram("kubectl", "is applied, read and deleted by kubectl --server-side under the operator's name only", async () => {
       const { metadata: _, ...rest } = lock(kind, "kubectl");
       const manifest = JSON.stringify({ ...rest, metadata: { name: NAME, namespace: NAMESPACE } });
       const args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
@@ -360,41 +359,41 @@ describeWithKube("leader-election locks", () => {
       expect((await direct.get(pathOf(kind, NAME))).status).toBe(200);
     });
 
-    it("answers its absence, and a conflict, in the operator's words", async () => {
-      const missing = await byCanary.get(own);
+    it("has the operator's name in the messages of NotFound and conflicts", async () => {
+      const missing = await asCanary.get(own);
       expectTranslated(missing, 404);
       expect(missing.body.toString()).toContain(`\\"${NAME}\\" not found`);
-      expectTranslated(await byCanary.send("POST", pathOf(kind), lock(kind, "canary")), 201);
-      expectTranslated(await byCanary.send("POST", pathOf(kind), lock(kind, "canary")), 409);
+      expectTranslated(await asCanary.send("POST", pathOf(kind), lock(kind, "canary")), 201);
+      expectTranslated(await asCanary.send("POST", pathOf(kind), lock(kind, "canary")), 409);
       const stale = { ...lock(kind, "canary"), metadata: { name: NAME, resourceVersion: "1" } };
-      expectTranslated(await byCanary.send("PUT", own, stale), 409);
+      expectTranslated(await asCanary.send("PUT", own, stale), 409);
     });
   });
 
-  it("never let two pods of one subset act: one that comes into it and led elsewhere writes nothing until it leads there", async () => {
+  it("prevent two writers in one subset: a leader that enters the subset writes nothing until it leads there", async () => {
     const [leases, configmaps] = KINDS;
     for (const name of [NAME, UPSTREAM]) await direct.send("DELETE", pathOf(leases, name));
     const create = (probe: Probe) => probe.send("POST", pathOf(leases), lock(leases, "me", 600));
-    expect((await create(byDefault)).status).toBe(201);
-    expect((await create(byCanary)).status).toBe(201);
+    expect((await create(asDefault)).status).toBe(201);
+    expect((await create(asCanary)).status).toBe(201);
     let count = 0;
     const write = async (probe: Probe) => {
       const path = `${configmaps.root}/namespaces/canary-eu/configmaps`;
       const { status } = await probe.send("POST", path, { metadata: { name: `by-${count++}` } });
       return status;
     };
-    expect([await write(byDefault), await write(byCanary)]).toEqual([403, 201]);
+    expect([await write(asDefault), await write(asCanary)]).toEqual([403, 201]);
     await direct.send("PATCH", `/api/v1/namespaces/${NAMESPACE}/pods/foo-0`, { metadata: { labels: { version: "v2" } } });
     const statuses = new Set<number>();
     await eventually(async () => {
-      statuses.add(await write(byDefault));
+      statuses.add(await write(asDefault));
       expect(statuses).toContain(503);
     });
     expect([...statuses]).toEqual([403, 503]);
-    expect((await create(byDefault)).status).toBe(409);
-    expect([await write(byDefault), await write(byCanary)]).toEqual([503, 201]);
+    expect((await create(asDefault)).status).toBe(409);
+    expect([await write(asDefault), await write(asCanary)]).toEqual([503, 201]);
     await direct.send("DELETE", pathOf(leases, UPSTREAM));
-    expect((await create(byDefault)).status).toBe(201);
-    expect(await write(byDefault)).toBe(201);
+    expect((await create(asDefault)).status).toBe(201);
+    expect(await write(asDefault)).toBe(201);
   });
 });

@@ -1,5 +1,5 @@
-// The cluster that the install tests stand on: the real control plane, and a node of ours that really runs its pods as processes
-// in network namespaces. Judged by what the pods see and by what real controllers make of the status that the node writes.
+// The cluster that the install tests use: the real control plane, and a test node that runs pods as processes in network namespaces.
+// The tests check the pods' environment, and the real controllers' reactions to the status that the node writes.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -128,7 +128,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     expect(started[0]).toBeGreaterThanOrEqual(started[1] ?? 0);
   });
 
-  it("starts sidecars in order before the containers, and ends them in reverse after them", async () => {
+  it("starts sidecars in order before the containers, and ends them in reverse order after the containers", async () => {
     const stamp = (name: string) => `stamp() { echo "$(date +%s%3N) ${name} $1"; }`;
     const loop = "while :; do sleep 0.05; done";
     const volumeMounts = [{ name: "shared", mountPath: "/shared" }];
@@ -139,7 +139,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
       lifecycle: { preStop: { exec: { command: ["touch", `/shared/${name}`] } } },
       volumeMounts,
     });
-    // The hooks of sidecars run at once, long before it is their turn to end: this container waits for them.
+    // The preStop hooks of sidecars run at once, before the sidecars end. This container waits for the hooks.
     const hooks = "while [ ! -e /shared/first ] || [ ! -e /shared/second ]; do sleep 0.05; done";
     const app = script("app", `${stamp("app")}; trap '${hooks}; stamp end; exit 0' TERM; stamp up; ${loop}`, { volumeMounts });
     const init = script("init", `${stamp("init")}; stamp up`);
@@ -147,10 +147,10 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await apply(pod("ordered", [app], { initContainers, volumes: [{ name: "shared", emptyDir: {} }] }));
     await readyPod("ordered");
     await run("delete", "pod", "ordered", "--grace-period=10");
-    const said = ["first", "init", "second", "app"].flatMap((name) =>
+    const lines = ["first", "init", "second", "app"].flatMap((name) =>
       cluster.logs("default", "ordered", name).trim().split("\n"),
     );
-    expect(said.sort().map((line) => line.replace(/^\d+ /, ""))).toEqual([
+    expect(lines.sort().map((line) => line.replace(/^\d+ /, ""))).toEqual([
       ...["first up", "init up", "second up", "app up", "app end", "second end", "first end"],
     ]);
   });
@@ -165,7 +165,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     expect(container(done, "main")?.state.terminated).toMatchObject({ exitCode: 0, reason: "Completed" });
   });
 
-  it("restarts a container that its liveness probe finds broken, one that is killed and one that fails, and says so", async () => {
+  it("restarts a container after a failed liveness probe, a kill or a failure, and records events", async () => {
     const livenessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1 };
     await apply(
       pod(
@@ -199,7 +199,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     );
   });
 
-  it("gives a pod a token that TokenReview accepts for its audience, bound to the pod, and nobody else", async () => {
+  it("gives a pod a token that is bound to the pod and that TokenReview accepts only for its audience", async () => {
     const sources = [{ serviceAccountToken: { audience: "ctrlmesh", expirationSeconds: 3600, path: "token" } }];
     const mount = { name: "identity", mountPath: "/var/run/identity" };
     await apply(
@@ -211,8 +211,8 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     const { output } = await cluster.exec("default", "token", "main", ["cat", "/var/run/identity/token"]);
     const review = async (audience: string) => {
       const spec = { token: output, audiences: [audience] };
-      const asked = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec });
-      const answer = await kubectl(cluster.kube.kubeconfig, ["create", "-o", "json", "-f", "-"], asked);
+      const review = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec });
+      const answer = await kubectl(cluster.kube.kubeconfig, ["create", "-o", "json", "-f", "-"], review);
       return (JSON.parse(answer) as { status: { authenticated?: boolean; user?: { extra?: Record<string, string[]> } } }).status;
     };
     const { authenticated, user } = await review("ctrlmesh");
@@ -240,7 +240,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     expect(output.trim().split("\n")).toEqual([refused, refused]);
   });
 
-  it("waits for a ConfigMap that is missing and says so; a change reaches the files all at once", async () => {
+  it("waits for a missing ConfigMap with an event, and updates all files of a changed ConfigMap at once", async () => {
     const map = (a: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "late" }, data: { a, b: a } });
     const env = [
       { name: "A", valueFrom: { configMapKeyRef: { name: "late", key: "a" } } },
@@ -264,7 +264,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await eventually(async () => (await read()) === "22 1 late $(A)");
   });
 
-  it("confines a container as its security context says", async () => {
+  it("applies the security context of a container", async () => {
     const securityContext = {
       ...{ runAsNonRoot: true, runAsUser: 1359, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
       capabilities: { drop: ["ALL"] },
@@ -291,7 +291,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     expect(redirected.output.trim()).toBe("200");
   });
 
-  it("refuses root where the pod forbids it, and an image that it does not know", async () => {
+  it("refuses root if the pod forbids it, and an unknown image", async () => {
     await apply(
       pod("root", [{ ...script("main", "true"), securityContext: { runAsNonRoot: true } }]),
       pod("unknown", [{ name: "main", image: "nobody/knows:1" }]),
@@ -301,7 +301,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await eventually(async () => (await reason("unknown")) === "ErrImagePull");
   });
 
-  it("evicts by the API with respect to a budget, and the pod ends in order", async () => {
+  it("evicts a pod only if its disruption budget allows it, and the evicted pod ends cleanly", async () => {
     const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "kept" } };
     const spec = { minAvailable: 1, selector: { matchLabels: { app: "kept" } } };
     await apply({ ...budget, spec }, pod("kept", [WEB_MAIN]));
@@ -368,7 +368,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     }
   });
 
-  it("shows logs by kubectl", async () => {
+  it("serves logs to kubectl", async () => {
     await readyPod("client");
     await eventually(async () => (await run("logs", "client", "--tail=1")).endsWith("up 1\n"));
   });
@@ -382,7 +382,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     });
   });
 
-  it("goes on after an outage of the API server", async () => {
+  it("restarts and starts pods after an outage of the API server", async () => {
     await cluster.kube.crash();
     await cluster.kill("default", "client", "main");
     await cluster.kube.restart();
@@ -391,7 +391,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await readyPod("later");
   });
 
-  it("leaves nothing behind when the node's agent is killed", async () => {
+  it("leaves no process or network behind when the node's agent is killed", async () => {
     const { pid = 0 } = (await cluster.processesOf("default", "client"))[0] ?? {};
     const remains = remainsOf(cluster.nodePid, pid);
     const without = (lines: readonly string[]) => lines.filter((line) => !line.startsWith(`${cluster.kube.pid}:`));
@@ -400,14 +400,14 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     await eventually(() => expect(without(remains())).toEqual([]));
   });
 
-  it("leaves nothing behind when the test is killed", async () => {
+  it("leaves no process or network behind when the test is killed", async () => {
     const args = [`${PROGRAMS}/doomed-test.ts`];
-    const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-doomed-")); // its logs and data stay: nobody is there to remove them
+    const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-doomed-")); // the killed test cannot remove its logs and data
     const env = { TMPDIR: folder };
     const child = await startChild({ name: "doomed", command: process.execPath, args, env, readyMs: 60_000 });
     const { kube, node, container: pid } = child.ready as Record<string, number>;
     const remains = remainsOf(kube, node, pid);
-    // The control plane, the agent, the container's shell and its two children, and the shell that waits for them.
+    // At least: the control plane, the agent, the container's shell with its two children, and the shell that waits for them.
     await eventually(() => remains().length >= 6).finally(() => child.kill("SIGKILL"));
     await eventually(() => expect(remains()).toEqual([]));
     rmSync(folder, { recursive: true });

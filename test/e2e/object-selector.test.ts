@@ -1,5 +1,5 @@
-// objectSelector rules on the real control plane: Foos and config maps divided between two subsets by a label, in every
-// namespace. Judged by what the API server has stored, by what the probes got, and by the events of their watches.
+// objectSelector rules on the real control plane: a label partitions Foos and config maps between two subsets, in every namespace.
+// The tests check the API server's objects, the answers through each subset's proxy, and the events of watches.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
@@ -19,12 +19,12 @@ const APPLY = "application/apply-patch+yaml";
 const FOO_PATH = "/apis/demo.ctrlmesh.io/v1";
 const MAP_PATH = "/api/v1";
 
-const divided = [
+const partitioned = [
   { apiGroups: ["demo.ctrlmesh.io"], resources: ["foos"] },
   { apiGroups: [""], resources: ["configmaps"] },
 ];
 
-/** An app whose subset gold owns what has one of these values of the label `tier`. */
+/** An app with a subset gold that owns objects with one of these values of the label `tier`. */
 function goldApp(...values: string[]): string {
   const objectSelector =
     values.length === 1 ? { matchLabels: { tier: values[0] } } : { matchExpressions: [{ key: "tier", operator: "In", values }] };
@@ -37,9 +37,9 @@ function goldApp(...values: string[]): string {
       configuration: { controller: { leaderElectionName: "foo-operator" } },
       route: {
         globalLimits: [
-          { objectSelector: { matchExpressions: [{ key: "retired", operator: "DoesNotExist" }] }, resources: divided },
+          { objectSelector: { matchExpressions: [{ key: "retired", operator: "DoesNotExist" }] }, resources: partitioned },
         ],
-        subRules: [{ name: "gold", match: [{ objectSelector, resources: divided }] }],
+        subRules: [{ name: "gold", match: [{ objectSelector, resources: partitioned }] }],
       },
       subsets: [{ name: "gold", labels: { version: "gold" }, routeRules: ["gold"] }],
     },
@@ -55,7 +55,7 @@ interface List {
   readonly rows?: readonly { readonly object: { readonly metadata: { readonly name: string } } }[];
 }
 
-describeWithKube("objects that labels divide", () => {
+describeWithKube("objects of resources that are partitioned by label", () => {
   let kube: Kube;
   let mesh: Mesh;
   const probes = {} as Record<"gold" | "rest", Probe>;
@@ -90,7 +90,7 @@ describeWithKube("objects that labels divide", () => {
       .map((line) => JSON.parse(line) as { type: string; object: { metadata: { name?: string; resourceVersion?: string } } })
       .filter(({ type }) => type !== "BOOKMARK")
       .map(({ type, object }) => `${type} ${object.metadata.name ?? ""}`);
-  const converged = () =>
+  const expectConverged = () =>
     eventually(async () => {
       const { status, metadata } = await mesh.client.get(VIRTUAL_APPS, { namespace: "foo-system", name: "foo-operator" });
       expect(status?.observedGeneration).toBe(metadata.generation);
@@ -117,7 +117,7 @@ describeWithKube("objects that labels divide", () => {
     ];
     probes.rest = createProbe({ url: rest.proxyUrl, caPem: rest.proxyCaPem, token: kube.token });
     probes.gold = createProbe({ url: gold.proxyUrl, caPem: gold.proxyCaPem, token: kube.token });
-    await converged();
+    await expectConverged();
   });
   afterAll(async () => {
     await probes.rest?.close();
@@ -126,7 +126,7 @@ describeWithKube("objects that labels divide", () => {
     await kube?.stop();
   });
 
-  it("are listed by their owner alone, in one namespace and in all, in every form", async () => {
+  it("are listed only for their owner, in one namespace and in all, in every form", async () => {
     const twice = (...list: string[]) => list.flatMap((name) => [name, name]);
     for (const accept of [JSON_TYPE, TABLE, PARTIAL]) {
       expect(await names(probes.gold, `${FOO_PATH}/foos`, accept)).toEqual(twice("gold-1"));
@@ -135,20 +135,20 @@ describeWithKube("objects that labels divide", () => {
       expect(await names(probes.gold, `${MAP_PATH}/configmaps`, accept)).toEqual(twice("gold-1"));
       expect(await names(probes.rest, `${MAP_PATH}/namespaces/team-a/configmaps`, accept)).toEqual(["rest-1"]);
     }
-    // The caller's own selector is kept.
+    // The caller's own selector still applies.
     expect(await names(probes.rest, `${FOO_PATH}/foos?labelSelector=tier`)).toEqual(twice("rest-1"));
     expect(await names(probes.gold, `${FOO_PATH}/foos?labelSelector=tier%3Dsilver`)).toEqual([]);
-    for (const [side, own, foreign] of [
+    for (const [side, own, other] of [
       ["gold", "gold-1", "rest-1"],
       ["rest", "rest-1", "gold-1"],
     ] as const) {
       const { headers, body } = await probes[side].get(`${MAP_PATH}/configmaps`, { accept: PROTOBUF });
       expect(headers["content-type"]).toBe(PROTOBUF);
-      expect([own, foreign, "retired-1"].map((name) => body.includes(`MARK-${name}`))).toEqual([true, false, false]);
+      expect([own, other, "retired-1"].map((name) => body.includes(`MARK-${name}`))).toEqual([true, false, false]);
     }
   });
 
-  it("are selected by the API server as the proxy would, whatever the terms", async () => {
+  it("are selected by the API server exactly as by the proxy, for every kind of selector term", async () => {
     const labels = [{}, { tier: "" }, { tier: "gold" }, { tier: "in" }];
     for (const [index, own] of labels.entries()) await createMap("team-b", `term-${index}`, { term: "x", ...own });
     const values = [[""], ["gold"], ["", "gold"], ["in", "gold"]];
@@ -168,7 +168,7 @@ describeWithKube("objects that labels divide", () => {
       await mesh.client.delete(CONFIG_MAPS, { namespace: "team-b", name: metadata.name ?? "" });
   });
 
-  it("are not there for the others, as the API server says it", async () => {
+  it("are 404 for other subsets, with the API server's own Status", async () => {
     const direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
     try {
       for (const path of [`${FOO_PATH}/namespaces/team-a/foos`, `${MAP_PATH}/namespaces/team-a/configmaps`]) {
@@ -191,7 +191,7 @@ describeWithKube("objects that labels divide", () => {
     }
   });
 
-  it("move between watches when a third party changes their label", async () => {
+  it("move between the subsets' watches when a third party changes their label", async () => {
     const watch = `${FOO_PATH}/namespaces/team-a/foos?watch=1&allowWatchBookmarks=true`;
     const streams = { gold: await probes.gold.stream(watch), rest: await probes.rest.stream(watch) };
     const partial = await probes.gold.stream(watch, { accept: TABLE });
@@ -209,7 +209,7 @@ describeWithKube("objects that labels divide", () => {
     expect(events(streams.gold)).toEqual(["ADDED gold-1", "ADDED mover", "DELETED mover"]);
   });
 
-  it("move between watches in protobuf too", async () => {
+  it("move between the subsets' watches in protobuf", async () => {
     const watch = `${MAP_PATH}/namespaces/team-a/configmaps?watch=1`;
     const gold = await probes.gold.stream(watch, { accept: PROTOBUF });
     await eventually(() => expect(gold.bytes().includes("MARK-gold-1")).toBe(true));
@@ -228,7 +228,7 @@ describeWithKube("objects that labels divide", () => {
     expect(gold.ended()).toBe(false);
   });
 
-  it("are created with their owner's labels only", async () => {
+  it("are created only with labels of the creating subset", async () => {
     const path = `${FOO_PATH}/namespaces/team-a/foos`;
     const foo = (tier: string, more: object) => ({
       apiVersion: "demo.ctrlmesh.io/v1",
@@ -248,7 +248,7 @@ describeWithKube("objects that labels divide", () => {
     );
   });
 
-  it("are changed by their owner only, and not given away by it", async () => {
+  it("are changed only by their owner, which cannot change their label to another subset's", async () => {
     const path = `${FOO_PATH}/namespaces/team-a/foos`;
     const direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
     try {
@@ -258,7 +258,7 @@ describeWithKube("objects that labels divide", () => {
           spec: { message: string };
         };
       const own = await read("gold-1");
-      const foreign = await read("rest-1");
+      const other = await read("rest-1");
       const { gold } = probes;
       const changed = { ...own, spec: { message: "by-put" } };
       expect((await gold.send("PUT", `${path}/gold-1`, changed)).status).toBe(200);
@@ -275,14 +275,20 @@ describeWithKube("objects that labels divide", () => {
       expect((await gold.send("PATCH", apply, applied("gold"), { "content-type": APPLY })).status).toBe(200);
 
       const refused: [string, Promise<{ status: number; body: Buffer }>][] = [
-        ["put away", gold.send("PUT", `${path}/gold-1`, { ...changed, metadata: { ...own.metadata, labels: {} } })],
-        ["merge away", gold.send("PATCH", `${path}/gold-1`, { metadata: { labels: { tier: null } } })],
-        ["json away", gold.send("PATCH", `${path}/gold-1`, operations, { "content-type": "application/json-patch+json" })],
-        ["apply away", gold.send("PATCH", apply, applied("silver"), { "content-type": APPLY })],
         [
-          "put",
-          gold.send("PUT", `${path}/rest-1`, { ...foreign, metadata: { ...foreign.metadata, labels: own.metadata.labels } }),
+          "put with another owner's label",
+          gold.send("PUT", `${path}/gold-1`, { ...changed, metadata: { ...own.metadata, labels: {} } }),
         ],
+        [
+          "merge patch with another owner's label",
+          gold.send("PATCH", `${path}/gold-1`, { metadata: { labels: { tier: null } } }),
+        ],
+        [
+          "JSON patch with another owner's label",
+          gold.send("PATCH", `${path}/gold-1`, operations, { "content-type": "application/json-patch+json" }),
+        ],
+        ["apply with another owner's label", gold.send("PATCH", apply, applied("silver"), { "content-type": APPLY })],
+        ["put", gold.send("PUT", `${path}/rest-1`, { ...other, metadata: { ...other.metadata, labels: own.metadata.labels } })],
         ["patch", gold.send("PATCH", `${path}/rest-1`, { spec: { message: "no" } })],
         ["take", gold.send("PATCH", `${path}/rest-1`, { metadata: { labels: { tier: "gold" } } })],
         ["status", gold.send("PATCH", `${path}/rest-1/status`, status)],
@@ -303,7 +309,7 @@ describeWithKube("objects that labels divide", () => {
     }
   });
 
-  it("are changed in protobuf by the same rules", async () => {
+  it("are changed in protobuf only by their owner", async () => {
     const path = `${MAP_PATH}/namespaces/team-b/configmaps`;
     const headers = { accept: PROTOBUF, "content-type": PROTOBUF };
     const body = (await probes.gold.get(`${path}/gold-1`, { accept: PROTOBUF })).body;
@@ -314,7 +320,7 @@ describeWithKube("objects that labels divide", () => {
     expect((await probes.rest.send("DELETE", `${path}/gold-1`, undefined, headers)).status).toBe(403);
   });
 
-  it("are deleted as a collection by their owner only", async () => {
+  it("are deleted by deletecollection only for their owner", async () => {
     await createFoo("team-b", "gold-2", { tier: "gold" });
     expect((await probes.gold.send("DELETE", `${FOO_PATH}/namespaces/team-b/foos`)).status).toBe(200);
     const left = await mesh.client.list(FOOS, { namespace: "team-b" });
@@ -329,29 +335,29 @@ describeWithKube("objects that labels divide", () => {
     ).toEqual(["gold-1", "retired-1"]);
   });
 
-  it("change hands when the rule is edited, and every watch of them begins anew", async () => {
+  it("move to another subset when the rule changes, and every watch of the resource ends with 410", async () => {
     const watch = `${FOO_PATH}/namespaces/team-a/foos?watch=1`;
-    const maps = await probes.gold.stream("/api/v1/namespaces/team-a/pods?watch=1");
+    const pods = await probes.gold.stream("/api/v1/namespaces/team-a/pods?watch=1");
     const streams = { gold: await probes.gold.stream(watch), rest: await probes.rest.stream(watch) };
-    let isOver = false;
-    // Whoever lists meanwhile is told to wait, never that all is gone.
+    let hasMoved = false;
+    // A list meanwhile gets 503 or every object, never an empty list.
     const listing = (async () => {
-      for (let turn = 0; !isOver; turn++) {
-        // One that was on its way breaks off.
+      for (let turn = 0; !hasMoved; turn++) {
+        // A list that runs during the change breaks off.
         const answer = await probes.rest.get(`${FOO_PATH}/namespaces/team-a/foos`).catch(() => undefined);
         if (answer === undefined || answer.status === 503) continue;
         expect([turn, answer.status, answer.body.includes("bare-1")]).toEqual([turn, 200, true]);
       }
     })();
     await mesh.apply(goldApp("gold", "silver"));
-    await converged();
-    isOver = true;
+    await expectConverged();
+    hasMoved = true;
     await listing;
     for (const stream of Object.values(streams)) {
       await eventually(() => expect(stream.ended()).toBe(true));
       expect(stream.bytes().toString()).toContain('"code":410');
     }
-    expect(maps.ended()).toBe(false); // other resources are not touched
+    expect(pods.ended()).toBe(false); // watches of other resources go on
     const after = await names(probes.gold, `${FOO_PATH}/namespaces/team-a/foos`);
     expect(after).toContain("rest-1");
     expect(after).not.toContain("bare-1");

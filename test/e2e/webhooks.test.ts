@@ -1,5 +1,5 @@
-// The manager's webhooks on the real control plane: which pods the API server asks about and which never, what it makes of our
-// answers and of our absence, and that a change of CAs is not noticed. Judged by what the API server stores and answers.
+// The manager's webhooks on the real control plane: the pods for which the API server calls them, and the effects of their answers,
+// of the manager's absence and of new CAs. The tests check the API server's objects and answers.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/finalizers.ts";
@@ -61,10 +61,10 @@ describeWithKube("webhooks", () => {
     );
   const isInjected = ({ metadata, spec }: Pod) =>
     metadata.labels?.[INJECTED_LABEL] !== undefined && (spec?.initContainers ?? []).some(({ name }) => name === "ctrlmesh-proxy");
-  /** The API server hears of its webhooks by a watch. */
-  const inForce = () => eventually(async () => isInjected(await createPod(SELECTED, { dryRun: true })));
+  /** Waits until the API server uses the webhooks, which it reads by a watch. */
+  const eventuallyInjected = () => eventually(async () => isInjected(await createPod(SELECTED, { dryRun: true })));
 
-  it("inject the first pod of an app whose InjectionReady has been waited for", async () => {
+  it("inject the first pod of an app once its condition InjectionReady is True", async () => {
     expect(await entries()).toEqual([`foo-operator.${OPS}.inject.ctrlmesh.kruise.io`]);
     for (let round = 0; round < 3; round++) {
       await kubectl(kube.kubeconfig, ["delete", "vapp", "foo-operator", "-n", OPS]);
@@ -75,29 +75,29 @@ describeWithKube("webhooks", () => {
     }
   });
 
-  it("inject a pod that an app selects, in a dry run too", async () => {
+  it("inject a pod that an app selects, also in a dry run", async () => {
     const pod = await createPod(SELECTED);
     expect(isInjected(pod)).toBe(true);
     expect(pod.metadata.labels?.[INJECTED_LABEL]).toBe("foo-operator");
     expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(true);
   });
 
-  it("are not asked about pods that no app selects, nor about the same labels in another namespace", async () => {
+  it("are not called for pods that no app selects, nor for pods with an app's labels in another namespace", async () => {
     const before = await world.requests();
     expect(isInjected(await createPod({ component: "else" }))).toBe(false);
     expect(isInjected(await createPod({}))).toBe(false);
     expect(isInjected(await createPod(SELECTED, { namespace: "other" }))).toBe(false);
     expect(await world.requests()).toBe(before);
     await createPod(SELECTED);
-    expect(await world.requests()).toBe(before + 2); // injected, and looked at once more in the end
+    expect(await world.requests()).toBe(before + 2); // one call injects the pod, and one checks the result
   });
 
-  it("refuse a pod that cannot be injected, in words that reach the user", async () => {
+  it("refuse a pod that cannot be injected, with a message that reaches the user", async () => {
     const refused = createPod(SELECTED, { spec: { hostNetwork: true } });
     await expect(refused).rejects.toThrow(/admission webhook "foo-operator\..* denied the request: ctrlmesh: .*hostNetwork/);
   });
 
-  it("refuse a VirtualApp with every problem at once", async () => {
+  it("refuse an invalid VirtualApp with every problem in one message", async () => {
     const subset = (name: string, ...routeRules: string[]) => ({ name, labels: { version: name }, routeRules });
     const spec = {
       route: {
@@ -123,7 +123,7 @@ describeWithKube("webhooks", () => {
     );
   });
 
-  it("warn of another VirtualApp that may select the same pods, and refuse the pod that both select", async () => {
+  it("warn of a second VirtualApp that may select the same pods, and refuse a pod that both select", async () => {
     const second = {
       ...sampleVirtualApp({ selector: { matchLabels: { tier: "x" } } }),
       metadata: { namespace: OPS, name: "second" },
@@ -152,7 +152,7 @@ describeWithKube("webhooks", () => {
     expect((await tryKubectl(kube.kubeconfig, [...edit, "-p", body])).stderr).not.toContain("Warning");
   });
 
-  it("let an object that came in while they were away be edited, but not made worse", async () => {
+  it("allow edits of an invalid VirtualApp that was created in their absence, but not edits that add problems", async () => {
     await world.kill();
     const match = [
       { objectSelector: { matchLabels: { a: "1", b: "2" } }, resources: [{ apiGroups: [""], resources: ["pods"] }] },
@@ -163,18 +163,18 @@ describeWithKube("webhooks", () => {
     };
     const selector = { matchLabels: { component: "old" } };
     const app = { ...sampleVirtualApp({ ...spec, selector }), metadata: { namespace: OPS, name: "old" } };
-    await apply(stringify(app)); // Ignore
+    await apply(stringify(app)); // accepted without the manager: failurePolicy Ignore
     await world.start();
     const ref = { namespace: OPS, name: "old" };
     const patch = (body: object) => world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body });
     await eventually(async () => {
       const before = await world.requests("validate");
       await patch({ metadata: { labels: { edited: String(before) }, finalizers: ["example.com/x"] } });
-      return (await world.requests("validate")) > before; // the API server asks us again
+      return (await world.requests("validate")) > before; // the API server calls the webhook again
     });
     await patch({ metadata: { finalizers: [] } });
     await patch({ spec: { route: { paused: true } } });
-    const worse = patch({
+    const withMoreProblems = patch({
       spec: {
         subsets: [
           { name: "v2", labels: { v: "2" }, routeRules: ["both"] },
@@ -182,7 +182,7 @@ describeWithKube("webhooks", () => {
         ],
       },
     });
-    await expect(worse).rejects.toThrow(/spec.subsets/);
+    await expect(withMoreProblems).rejects.toThrow(/spec.subsets/);
     await expect(
       patch({
         spec: {
@@ -194,8 +194,8 @@ describeWithKube("webhooks", () => {
     await world.client.delete(VIRTUAL_APPS, ref);
   });
 
-  it("change CAs and certificates while pods are created, and nobody notices", async () => {
-    await inForce();
+  it("change CAs and certificates without one failed or uninjected pod", async () => {
+    await eventuallyInjected();
     let done = false;
     let created = 0;
     const client = async () => {
@@ -226,7 +226,7 @@ describeWithKube("webhooks", () => {
     await failed;
   });
 
-  it("are asked again by the API server while they cannot answer yet", async () => {
+  it("are called again by the API server while they are not ready", async () => {
     world.isReady = false;
     const before = await world.requests();
     const pod = createPod(SELECTED);
@@ -236,7 +236,7 @@ describeWithKube("webhooks", () => {
     expect(await world.requests()).toBeGreaterThan(before + 1);
   });
 
-  it("are put back when somebody edits or deletes their configurations", async () => {
+  it("restore their configurations after an edit or a deletion", async () => {
     const good = (await configuration()).webhooks;
     const first = [{ op: "replace", path: "/webhooks/1/failurePolicy", value: "Ignore" }] as const;
     await world.client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME }, { type: "json", body: first });
@@ -245,10 +245,10 @@ describeWithKube("webhooks", () => {
     await kubectl(kube.kubeconfig, ["delete", "validatingwebhookconfiguration", VALIDATING_NAME]);
     await eventually(async () => expect((await configuration()).webhooks).toEqual(good));
     await eventually(() => kubectl(kube.kubeconfig, ["get", "validatingwebhookconfiguration", VALIDATING_NAME]));
-    await inForce();
+    await eventuallyInjected();
   });
 
-  it("write their configurations once and no more while nothing changes", async () => {
+  it("do not write their configurations while nothing changes", async () => {
     const { resourceVersion } = (await configuration()).metadata;
     await apply(demoVirtualApp().replace("foo-operator", "foo-operator")); // no change
     await world.client.patch(
@@ -256,12 +256,12 @@ describeWithKube("webhooks", () => {
       { namespace: OPS, name: "foo-operator" },
       { type: "merge", body: { metadata: { labels: { a: "b" } } } },
     );
-    await inForce();
+    await eventuallyInjected();
     expect((await configuration()).metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  it("while the manager is away: pods of apps are refused, all others and the VirtualApps go their way", async () => {
-    await inForce();
+  it("make the API server refuse the pods of apps while the manager is away, but not other pods or VirtualApps", async () => {
+    await eventuallyInjected();
     await world.kill();
     await eventually(async () => {
       const error: unknown = await createPod(SELECTED).catch((reason: unknown) => reason);
@@ -275,10 +275,10 @@ describeWithKube("webhooks", () => {
       { type: "merge", body: { spec: { route: { paused: true } } } },
     );
     await world.start();
-    await inForce();
+    await eventuallyInjected();
   });
 
-  it("let no pod of an app through that a webhook behind ours has given the label which the app selects", async () => {
+  it("refuse an uninjected pod that gets the app's label from a later webhook", async () => {
     const labels = await startLateLabels(world.client, ["component", "foo-operator"]);
     await eventually(async () => {
       const answer = await createPod({ late: "true" }, { dryRun: true }).catch(String);
@@ -288,7 +288,7 @@ describeWithKube("webhooks", () => {
     await labels.stop();
   });
 
-  it("refuse the pods of an app that is being deleted until its routes are brought back, then take its entries out", async () => {
+  it("refuse the pods of a deleted app until its namespaces are back with the default subset, and then remove its entries", async () => {
     const ref = { namespace: OPS, name: "foo-operator" };
     const setFinalizers = (...finalizers: string[]) =>
       world.client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { metadata: { finalizers } } });
@@ -302,7 +302,7 @@ describeWithKube("webhooks", () => {
     await setFinalizers("example.com/hold");
     await eventually(async () => expect(await entries()).toEqual([]));
     const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
-    expect(webhooks).toHaveLength(1); // that of VirtualApps
+    expect(webhooks).toHaveLength(1); // the webhook for VirtualApps
     await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
     const before = await world.requests("inject");
     expect(isInjected(await createPod(SELECTED))).toBe(false);

@@ -1,5 +1,5 @@
-// What ships: the images as their Dockerfiles make them (scripts/image-root.ts), looked at and run. On a read-only root, as uid 1359 and
-// without a capability, both programs start, find each other, serve, write to the proxy's data folder only, and end when told to.
+// The images as their Dockerfiles build them (scripts/image-root.ts). The first tests read their files and labels.
+// The last tests run both programs on a read-only root, as uid 1359 without capabilities.
 import { execFile } from "node:child_process";
 import { chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
     root = await buildImageRoot(name);
   }, 300_000);
 
-  it("copies only what exists, from the tree or from an earlier stage", () => {
+  it("copies only existing files, from the tree or from an earlier stage", () => {
     const stages = new Set<string>();
     for (const stage of dockerfile.stages) {
       for (const { from, sources } of stage.copies) {
@@ -48,7 +48,7 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
     }
   });
 
-  it("is based on the Node of this repository in all stages, and runs as a user without rights, with its ports and labels", () => {
+  it("has this repository's Node in all stages, an unprivileged user, its ports and its labels", () => {
     const base = `node:${PACKAGE.devDependencies.node}-bookworm-slim`;
     for (const stage of dockerfile.stages) expect(stage.base).toBe(base);
     const { USER, EXPOSE, LABEL = "" } = root.last.instructions;
@@ -61,7 +61,7 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
   });
 
   // hadolint DL3002, DL3004, DL3007, DL3008, DL3009, DL3015, DL3020, DL3025, DL3045, DL3059, DL4000, DL4006
-  it("keeps the rules of hadolint that can be checked by reading", () => {
+  it("follows the rules of hadolint that this test can check", () => {
     for (const { base, steps } of dockerfile.stages) {
       expect(base).not.toMatch(/:latest$|^[^:]+$/);
       expect(steps.map(({ instruction }) => instruction)).not.toContain("ADD");
@@ -83,12 +83,12 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
     expect(text).not.toMatch(/:\s*latest/);
   });
 
-  it("leaves nothing out but what changes the base's system", () => {
+  it("is built in this test by all steps except those that change the base's system", () => {
     expect(root.notPerformed).toHaveLength(1);
     expect(root.notPerformed[0]).toMatch(/^(?:apt-get update && apt-get install [^&]* && )?rm -rf [^&]*$/);
   });
 
-  it("holds the packages that its program imports, no others of weight, and no tests", () => {
+  it("contains the packages that its program imports, no large other packages, and no tests", () => {
     const app = join(root.dir, "app");
     const files = readdirSync(join(app, "dist"), { recursive: true, encoding: "utf8" });
     const imported = new Set(
@@ -103,21 +103,18 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
     expect(files.filter((file) => file.includes(".test."))).toEqual([]);
   });
 
-  it("tells its settings", async () => {
+  it("prints its settings with --help", async () => {
     const [, ...args] = JSON.parse(root.last.instructions.ENTRYPOINT ?? "[]") as string[];
     const { stdout } = await run(process.execPath, [...args, "--help"], { cwd: join(root.dir, "app") });
     expect(stdout).toContain(`ctrlmesh-${name}`);
   });
 });
 
-it.each(["hooks", "iptables"])(
-  "the proxy's image holds the program of its %s, which wants to be told what to do",
-  async (name) => {
-    const { dir } = await buildImageRoot("proxy");
-    const program = run(process.execPath, [`dist/proxy/${name}/main.js`, "--nothing"], { cwd: join(dir, "app") });
-    await expect(program).rejects.toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/nothing/) });
-  },
-);
+it.each(["hooks", "iptables"])("the proxy's image contains its program %s, which refuses an unknown argument", async (name) => {
+  const { dir } = await buildImageRoot("proxy");
+  const program = run(process.execPath, [`dist/proxy/${name}/main.js`, "--nothing"], { cwd: join(dir, "app") });
+  await expect(program).rejects.toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/nothing/) });
+});
 
 describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () => {
   const running: ImageProcess[] = [];
@@ -135,10 +132,10 @@ describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () =
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it("manager and proxy find each other and serve; nothing is written but the proxy's data", async () => {
+  it("a manager and a proxy connect and become ready, and write only to the proxy's data folder", async () => {
     const world = await startFleetWorld({ proxies: 1, namespaces: 2, leaseMs: 2_000, identity: "none" });
     try {
-      // The world's own manager makes room.
+      // The manager under test takes the place of the world's own manager.
       const own = await eventually(async () => (await world.leader()) ?? false, 30_000);
       await world.kill(own);
       const kubeconfig = join(dir, "kubeconfig");
@@ -187,7 +184,7 @@ describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () =
     }
   }, 300_000);
 
-  it("the root is really read only, and the user has no rights", async () => {
+  it("the root is read-only, and the user has no privileges", async () => {
     const script = `
       const fs = require("node:fs");
       const tried = ["/app/x", "/etc/x", "/x", "/var/lib/x", "/tmp/x"].filter((path) => { try { fs.writeFileSync(path, ""); return true; } catch { return false; } });

@@ -126,7 +126,7 @@ export const SUBRESOURCES: readonly Step[] = [
 ];
 
 /** Requests that Go and Node read differently, or where the segments of the request info and of the router differ. */
-export const REFUSED_THOUGH_SERVED = [
+export const REFUSED_BUT_SERVED = [
   `${CMS}//`,
   `${CMS}%2Fcm-a`,
   `${CMS}?labelSelector=cm-a;limit=1`,

@@ -35,7 +35,7 @@ export function describeAuth(context: Context): void {
   describe("authentication", () => {
     it("refuses a request without a token, and one with an unknown token", async () => {
       const none = await context.client.get("/api/v1/namespaces", { token: null });
-      // With anonymous requests allowed the real one knows the caller as system:anonymous and refuses the access.
+      // If the real API server allows anonymous requests, it authenticates the caller as system:anonymous and answers 403.
       expect([401, 403]).toContain(none.code);
       const unknown = await context.client.get("/api/v1/namespaces", { token: "no-such-token" });
       expect(unknown).toMatchObject({
@@ -44,7 +44,7 @@ export function describeAuth(context: Context): void {
       });
     });
 
-    it("makes tokens for service accounts that authenticate as them", async () => {
+    it("issues tokens that authenticate as their service account", async () => {
       const { namespace, uid, request } = await account();
       const { code, body } = await request({ expirationSeconds: 3600 });
       expect(code).toBe(201);
@@ -65,7 +65,7 @@ export function describeAuth(context: Context): void {
       expect(self.body.status.userInfo.username).toBe(`system:serviceaccount:${namespace}:bot`);
     });
 
-    it("answers a review of an unknown token with no authentication", async () => {
+    it("does not authenticate an unknown token in a review", async () => {
       const { code, body } = await review("no-such-token");
       expect(code).toBe(201);
       expect(body.status.authenticated ?? false).toBe(false);
@@ -87,14 +87,14 @@ export function describeAuth(context: Context): void {
       });
     });
 
-    it("refuses to bind to a pod that is not there or is another one", async () => {
+    it("refuses to bind a token to a missing pod or to a pod with another uid", async () => {
       const { namespace, request } = await account();
       expect((await request({ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "none" } })).code).toBe(404);
       await boundPod(namespace, "bot");
       expect((await request({ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "own", uid: "wrong" } })).code).toBe(409);
     });
 
-    it("keeps tokens to their audience", async () => {
+    it("accepts a token only for its audience", async () => {
       const { request } = await account();
       const { body } = await request({ audiences: ["mesh"] });
       const token = body.status.token;
@@ -106,7 +106,7 @@ export function describeAuth(context: Context): void {
       expect((await review(token, { audiences: ["other"] })).body.status.authenticated ?? false).toBe(false);
     });
 
-    it("refuses tokens that live less than ten minutes, and tokens of accounts that are gone", async () => {
+    it("refuses a lifetime under ten minutes, and tokens of deleted service accounts", async () => {
       const { path, request } = await account();
       expect((await request({ expirationSeconds: 10 })).code).toBe(422);
       const { body } = await request();
@@ -117,7 +117,7 @@ export function describeAuth(context: Context): void {
       expect((await request()).code).toBe(404);
     });
 
-    it("answers access reviews of the admin with allowed", async () => {
+    it("allows the admin in access reviews", async () => {
       const spec = { resourceAttributes: { verb: "get", resource: "pods" } };
       const { code, body } = await context.client.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
         apiVersion: "authorization.k8s.io/v1",

@@ -1,5 +1,5 @@
-// The plain HTTPS client of the contract: undici and JSON, nothing of ours between a test and the wire, so that the same
-// assertions judge localkube and the real API server.
+// The plain HTTPS client of the contract, with undici and JSON. It shares no code with the product, so that the same assertions
+// hold for localkube and for the real API server.
 import { Agent, request } from "undici";
 
 /** An API server under test. */
@@ -11,7 +11,7 @@ export interface Target {
   stop(): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are judged by assertions, not by types
+// biome-ignore lint/suspicious/noExplicitAny: assertions check the answers, not types
 export type Body = any;
 
 export interface Answer {
@@ -25,7 +25,7 @@ export interface CallOptions {
   /** Default application/json. */
   readonly type?: string;
   readonly accept?: string;
-  /** Null sends none. */
+  /** Null: the request has no token. */
   readonly token?: string | null;
   readonly userAgent?: string;
 }
@@ -37,7 +37,7 @@ export interface WatchEvent {
 
 export interface Watch {
   readonly events: readonly WatchEvent[];
-  /** Waits until an event satisfies the test, counting those that came before. */
+  /** Waits until an event satisfies the test. Earlier events count. */
   until(test: (event: WatchEvent) => boolean): Promise<WatchEvent>;
   /** Resolves when the server ends the stream. */
   readonly ended: Promise<void>;

@@ -1,4 +1,4 @@
-// What the parts of the contract share: a client, a namespace of their own, and the custom resource `widgets`.
+// Shared by all parts of the contract: a client, new namespaces, and the custom resource `widgets`.
 import { type Body, type Client, eventually } from "./client.ts";
 
 export interface Context {

@@ -1,6 +1,5 @@
-// The contract of the Kubernetes API as far as localkube claims it: one suite that runs against localkube and against the
-// real control plane (with its controllers, which collect garbage and empty namespaces). Each assertion must be true of
-// the real one.
+// The part of the Kubernetes API's contract that localkube implements. One suite runs against localkube and against the real
+// control plane with its controllers. Each assertion must hold for the real control plane.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import { describeAuth } from "./auth.ts";
@@ -18,7 +17,7 @@ import { describeWatches } from "./watches.ts";
 
 export type { Target } from "./client.ts";
 
-/** Declares the suite for one API server, which is started before the first test and stopped after the last. */
+/** Declares the suite for one API server, which starts before the first test and stops after the last. */
 export function describeKubeContract(name: string, getTarget: () => Promise<Target>): void {
   describe(name, () => {
     let target: Target | undefined;

@@ -10,7 +10,7 @@ export function describeCustomResources(context: Context): void {
   }
 
   describe("custom resources", () => {
-    it("accepts the names of a definition and remembers the stored version", async () => {
+    it("accepts the names of a definition and reports the stored version", async () => {
       const { body } = await context.client.get(`${DEFINITIONS}/widgets.${GROUP}`);
       expect(body.status.acceptedNames).toMatchObject({
         plural: "widgets",
@@ -23,7 +23,7 @@ export function describeCustomResources(context: Context): void {
       expect(types).toEqual(expect.arrayContaining(["NamesAccepted=True", "Established=True"]));
     });
 
-    it("refuses a definition whose name does not fit", async () => {
+    it("refuses a definition with a name that does not match its plural and group", async () => {
       const body = { ...definition(), metadata: { name: "wrong.example.io" } };
       expect((await context.client.post(DEFINITIONS, body)).code).toBe(422);
     });
@@ -34,7 +34,7 @@ export function describeCustomResources(context: Context): void {
       ["a number below the minimum", { size: 0 }, "spec.size"],
       ["a number above the maximum", { size: 101 }, "spec.size"],
       ["a value outside the enum", { size: 1, color: "green" }, "spec.color"],
-      ["a text against the pattern", { size: 1, code: "A1" }, "spec.code"],
+      ["a text that does not match the pattern", { size: 1, code: "A1" }, "spec.code"],
       ["a text that is too long", { size: 1, code: "abcdef" }, "spec.code"],
       ["too many items", { size: 1, tags: ["a", "b", "c"] }, "spec.tags"],
       ["a map with wrong values", { size: 1, labels: { a: 1 } }, "spec.labels.a"],
@@ -54,7 +54,7 @@ export function describeCustomResources(context: Context): void {
       expect(body.spec).toEqual({ size: 1, color: "red", anything: { goes: [1] } });
     });
 
-    it("refuses unknown fields when asked to be strict", async () => {
+    it("refuses unknown fields with fieldValidation=Strict", async () => {
       const { code, body } = await context.client.post(
         `${await place()}?fieldValidation=Strict`,
         widget("one", { size: 1, unknown: true }),
@@ -63,13 +63,13 @@ export function describeCustomResources(context: Context): void {
       expect(body.message).toContain('unknown field "spec.unknown"');
     });
 
-    it("keeps spec and status apart and counts generations of the spec", async () => {
+    it("keeps spec and status apart, and counts changes of the spec as generations", async () => {
       const path = await place();
-      const { body: made } = await context.client.post(path, { ...widget("one"), status: { ready: true } });
-      expect(made.status).toBeUndefined();
-      expect(made.metadata.generation).toBe(1);
+      const { body: created } = await context.client.post(path, { ...widget("one"), status: { ready: true } });
+      expect(created.status).toBeUndefined();
+      expect(created.metadata.generation).toBe(1);
       const { body: withStatus } = await context.client.put(`${path}/one/status`, {
-        ...made,
+        ...created,
         spec: { size: 50 },
         status: { ready: true },
       });
@@ -98,13 +98,13 @@ export function describeCustomResources(context: Context): void {
       expect(list.body).toMatchObject({ apiVersion: `${GROUP}/v1beta1`, kind: "WidgetList" });
     });
 
-    it("refuses a body of another version, and one that says no kind", async () => {
+    it("refuses a body of another version, and a body without a kind", async () => {
       const path = await place();
       expect((await context.client.post(path, { ...widget("one"), apiVersion: `${GROUP}/v9` })).code).toBe(400);
       expect((await context.client.post(path, { metadata: { name: "one" }, spec: { size: 1 } })).code).toBe(400);
     });
 
-    it("deletes the objects with their definition", async () => {
+    it("deletes objects together with their definition", async () => {
       await install(context.client, definition("gadgets", "Gadget"));
       const namespace = await context.namespace();
       const path = `${WIDGETS}/namespaces/${namespace}/gadgets`;

@@ -4,13 +4,13 @@ import { eventually, JSON_PATCH, MERGE_PATCH } from "./client.ts";
 import { type Context, configMap, pod, secret, WIDGETS, widget } from "./context.ts";
 
 export function describeDeletion(context: Context): void {
-  const gone = (path: string) =>
+  const expectGone = (path: string) =>
     eventually(async () => {
       expect((await context.client.get(path)).code).toBe(404);
     });
 
   describe("deletion", () => {
-    it("answers with a Status that names what is gone, or with the object", async () => {
+    it("answers a delete with a Status that names the deleted object, or with the object", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const { body } = await context.client.post(path, configMap("one"));
@@ -77,10 +77,10 @@ export function describeDeletion(context: Context): void {
       const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid }];
       await context.client.post(path, configMap("child", { ownerReferences }));
       await context.client.delete(`${path}/owner?propagationPolicy=Background`);
-      await gone(`${path}/child`);
+      await expectGone(`${path}/child`);
     });
 
-    it("deletes dependents before the owner in the foreground, and lets orphans live", async () => {
+    it("deletes dependents before their owner with Foreground, and keeps dependents with Orphan", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       for (const policy of ["Foreground", "Orphan"]) {
@@ -90,17 +90,17 @@ export function describeDeletion(context: Context): void {
           { apiVersion: "v1", kind: "ConfigMap", name, uid: owner.metadata.uid, blockOwnerDeletion: true },
         ];
         await context.client.post(path, configMap(`${name}-child`, { ownerReferences }));
-        // The real collector learns of the dependent by a watch: until then it would find nobody to wait for.
+        // The real garbage collector must have seen the dependent in a watch. Until then it does not wait for the dependent.
         await context.client.delete(`${path}/${name}`, { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: policy });
-        await gone(`${path}/${name}`);
+        await expectGone(`${path}/${name}`);
       }
-      await gone(`${path}/foreground-child`);
+      await expectGone(`${path}/foreground-child`);
       const orphan = await context.client.get(`${path}/orphan-child`);
       expect(orphan.code).toBe(200);
       expect(orphan.body.metadata.ownerReferences).toBeUndefined();
     });
 
-    it("empties a namespace that is deleted and refuses new content meanwhile", async () => {
+    it("empties a deleted namespace, and refuses new objects there meanwhile", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       await context.client.post(path, configMap("one", { finalizers: ["contract.test/hold"] }));
@@ -112,13 +112,13 @@ export function describeDeletion(context: Context): void {
         code: 403,
         body: { reason: "Forbidden", details: { causes: [{ reason: "NamespaceTerminating" }] } },
       });
-      await gone(`/api/v1/namespaces/${namespace}/secrets/two`);
+      await expectGone(`/api/v1/namespaces/${namespace}/secrets/two`);
       expect((await context.client.get(`/api/v1/namespaces/${namespace}`)).code).toBe(200);
       await eventually(async () => {
         expect((await context.client.get(`${path}/one`)).body.metadata.deletionTimestamp).toBeTruthy();
       });
       await context.client.patch(`${path}/one`, JSON_PATCH, [{ op: "remove", path: "/metadata/finalizers" }]);
-      await gone(`/api/v1/namespaces/${namespace}`);
+      await expectGone(`/api/v1/namespaces/${namespace}`);
     });
 
     it("deletes a collection by selector", async () => {
@@ -136,7 +136,7 @@ export function describeDeletion(context: Context): void {
       expect((await context.client.delete("/api/v1/namespaces?labelSelector=nobody%3Dhas")).code).toBe(405);
     });
 
-    it("deletes a pod that no node holds at once, one that a node holds with grace, and by eviction", async () => {
+    it("deletes a pod without a node at once, a pod on a node after its grace period, and an evicted pod", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/pods`;
       await context.client.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, {

@@ -19,7 +19,7 @@ export function describeDiscovery(context: Context): void {
       );
     });
 
-    it("answers a client that prefers aggregated discovery with something that it understands", async () => {
+    it("answers a client that prefers aggregated discovery in a format that this client accepts", async () => {
       const { code, headers, body } = await context.client.get("/apis", { accept: AGGREGATED });
       expect(code).toBe(200);
       const aggregated = String(headers["content-type"]).includes("apidiscovery.k8s.io");
@@ -62,7 +62,7 @@ export function describeDiscovery(context: Context): void {
       );
     });
 
-    it("describes a group with its versions, the preferred one first", async () => {
+    it("describes a group with its versions, the preferred version first", async () => {
       const { body } = await context.client.get(`/apis/${GROUP}`);
       expect(body).toMatchObject({
         kind: "APIGroup",
@@ -72,7 +72,7 @@ export function describeDiscovery(context: Context): void {
       expect(body.versions.map((item: Body) => item.version)).toEqual(["v1", "v1beta1"]);
     });
 
-    it("tells its version and its health", async () => {
+    it("reports its version and its health", async () => {
       expect((await context.client.get("/version")).body).toMatchObject({
         major: "1",
         gitVersion: expect.stringMatching(/^v1\./),

@@ -21,7 +21,7 @@ export function describeLists(context: Context): void {
   }
 
   describe("lists", () => {
-    it("lists in the order of names with the version of the collection", async () => {
+    it("lists objects in the order of their names, with the version of the collection", async () => {
       const path = await filled();
       const { code, body } = await context.client.get(path);
       expect(code).toBe(200);
@@ -45,7 +45,7 @@ export function describeLists(context: Context): void {
       expect(names((await context.client.get(`${path}?labelSelector=${encodeURIComponent(selector)}`)).body)).toEqual(expected);
     });
 
-    it("selects by field and refuses fields that the kind has not", async () => {
+    it("selects by field, and refuses fields that the kind does not support", async () => {
       const path = await filled();
       expect(names((await context.client.get(`${path}?fieldSelector=metadata.name%3Da`)).body)).toEqual(["a"]);
       expect(names((await context.client.get(`${path}?fieldSelector=metadata.name!%3Da`)).body)).toEqual(["b", "c", "d"]);
@@ -54,7 +54,7 @@ export function describeLists(context: Context): void {
       expect((await context.client.get(`${path}?labelSelector=%3D%3D`)).code).toBe(400);
     });
 
-    it("selects over all namespaces by namespace", async () => {
+    it("selects one namespace in a list over all namespaces", async () => {
       const path = await filled();
       const namespace = path.split("/")[4] ?? "";
       const { body } = await context.client.get(`/api/v1/secrets?fieldSelector=metadata.namespace%3D${namespace}`);
@@ -82,7 +82,7 @@ export function describeLists(context: Context): void {
       await context.client.delete(`${path}/bound?gracePeriodSeconds=0`);
     });
 
-    it("lists in chunks that all show the first chunk's version", async () => {
+    it("lists in chunks that all have the first chunk's version", async () => {
       const path = await filled();
       const first = await context.client.get(`${path}?limit=2`);
       expect(names(first.body)).toEqual(["a", "b"]);
@@ -95,7 +95,7 @@ export function describeLists(context: Context): void {
       expect(rest.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
     });
 
-    it("refuses a continue token that it has not made", async () => {
+    it("refuses an invalid continue token", async () => {
       const path = await filled();
       expect((await context.client.get(`${path}?limit=2&continue=nonsense`)).code).toBe(400);
     });
@@ -126,7 +126,7 @@ export function describeLists(context: Context): void {
       expect((await context.client.get(`${path}?${query}`)).code).toBe(422);
     });
 
-    it("refuses a version that is no number, and one that is still to come", async () => {
+    it("refuses a version that is not a number, and a version in the future", async () => {
       const path = await filled();
       expect((await context.client.get(`${path}?resourceVersion=abc`)).code).toBe(400);
       const future = await context.client.get(`${path}?resourceVersion=999999999&resourceVersionMatch=NotOlderThan`);

@@ -1,5 +1,5 @@
-// What localkube has beyond the contract: a history that tests can cut, bookmarks at an interval, the audit record, bounded
-// watch readers, and the process form.
+// The features of localkube beyond the contract: a history that tests can compact, bookmarks at an interval, the audit record,
+// bounded buffers for watches, and localkube as a process.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:https";
@@ -28,7 +28,7 @@ async function start(options: LocalKubeOptions = {}): Promise<{ kube: LocalKube;
 }
 
 describe("localkube", () => {
-  it("answers 410 for continue tokens and exact versions that history no longer holds", async () => {
+  it("answers 410 for continue tokens and exact versions that are no longer in its history", async () => {
     const { kube, client } = await start();
     for (const name of ["a", "b", "c"]) await client.post(PATH, configMap(name));
     const { body: first } = await client.get(`${PATH}?limit=1`);
@@ -43,18 +43,18 @@ describe("localkube", () => {
   it("sends bookmarks at its interval", async () => {
     const { client } = await start({ bookmarkMs: 20 });
     const watch = await client.watch(`${PATH}?watch=true&allowWatchBookmarks=true`);
-    const { body: made } = await client.post("/api/v1/namespaces/default/secrets", {
+    const { body: created } = await client.post("/api/v1/namespaces/default/secrets", {
       apiVersion: "v1",
       kind: "Secret",
       metadata: { name: "s" },
     });
     await watch.until(
-      ({ type, object }) => type === "BOOKMARK" && object.metadata.resourceVersion === made.metadata.resourceVersion,
+      ({ type, object }) => type === "BOOKMARK" && object.metadata.resourceVersion === created.metadata.resourceVersion,
     );
     watch.close();
   });
 
-  it("records who did what, in memory and as audit events", async () => {
+  it("records each request with its user, in memory and as audit events", async () => {
     const lines: string[] = [];
     const { kube, client } = await start({ audit: { write: (line) => lines.push(line) } });
     await client.post(PATH, configMap("a"), { userAgent: "tester/1" });
@@ -75,7 +75,7 @@ describe("localkube", () => {
     ]);
   });
 
-  it("cuts off a watch whose reader does not read", async () => {
+  it("ends a watch that its client does not read", async () => {
     const { kube, client } = await start({ maxWatchBufferBytes: 64 * 1024 });
     const closed = new Promise<void>((resolve) => {
       const stuck = request(`${kube.url}${PATH}?watch=true`, {
@@ -96,7 +96,7 @@ describe("localkube", () => {
     watch.close();
   });
 
-  it("comes back after its connections are dropped", async () => {
+  it("serves new requests after its connections are dropped", async () => {
     const { kube, client } = await start();
     await client.post(PATH, configMap("a"));
     const watch = await client.watch(`${PATH}?watch=true`);
@@ -107,7 +107,7 @@ describe("localkube", () => {
     expect((await client.get(`${PATH}/a`)).code).toBe(200);
   });
 
-  it("runs as a process that says where it is and stops on SIGTERM", async () => {
+  it("runs as a process that prints its address and stops on SIGTERM", async () => {
     const dir = mkdtempSync(join(tmpdir(), "localkube-"));
     cleanups.push(async () => rmSync(dir, { recursive: true, force: true }));
     const auditLog = join(dir, "audit.log");
@@ -120,12 +120,12 @@ describe("localkube", () => {
       await exited;
     });
     const line = await new Promise<string>((resolve) => createInterface(child.stdout).once("line", resolve));
-    const said = JSON.parse(line) as { server: string; kubeconfig: string; ca: string; token: string; pid: number };
-    expect(said).toMatchObject({ pid: child.pid, kubeconfig: join(dir, "kubeconfig"), ca: join(dir, "ca.crt") });
+    const ready = JSON.parse(line) as { server: string; kubeconfig: string; ca: string; token: string; pid: number };
+    expect(ready).toMatchObject({ pid: child.pid, kubeconfig: join(dir, "kubeconfig"), ca: join(dir, "ca.crt") });
     const client = createClient({
-      server: said.server,
-      caPem: readFileSync(said.ca, "utf8"),
-      token: said.token,
+      server: ready.server,
+      caPem: readFileSync(ready.ca, "utf8"),
+      token: ready.token,
       stop: async () => {},
     });
     expect((await client.get("/readyz")).code).toBe(200);

@@ -1,10 +1,10 @@
-// Contract: create, get, update; metadata; optimistic concurrency; refusals.
+// Contract: create, get and update of objects, their metadata, optimistic concurrency and refusals.
 import { describe, expect, it } from "vitest";
 import { type Context, configMap, secret, WIDGETS, widget } from "./context.ts";
 
 export function describeObjects(context: Context): void {
   describe("objects", () => {
-    it("gives a new object its identity", async () => {
+    it("gives a new object its uid, creation time and resourceVersion", async () => {
       const namespace = await context.namespace();
       const { code, body } = await context.client.post(`/api/v1/namespaces/${namespace}/configmaps`, configMap("one"));
       expect(code).toBe(201);
@@ -21,21 +21,21 @@ export function describeObjects(context: Context): void {
       expect(read).toMatchObject({ code: 200, body });
     });
 
-    it("counts resourceVersion over all kinds", async () => {
+    it("increases resourceVersion over all kinds", async () => {
       const namespace = await context.namespace();
       const first = await context.client.post(`/api/v1/namespaces/${namespace}/configmaps`, configMap("one"));
       const second = await context.client.post(`/api/v1/namespaces/${namespace}/secrets`, secret("two"));
       expect(Number(second.body.metadata.resourceVersion)).toBeGreaterThan(Number(first.body.metadata.resourceVersion));
     });
 
-    it("makes a name of generateName", async () => {
+    it("makes a name from generateName", async () => {
       const namespace = await context.namespace();
       const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "gen-" } };
       const created = await context.client.post(`/api/v1/namespaces/${namespace}/configmaps`, body);
       expect(created.body.metadata).toMatchObject({ generateName: "gen-", name: expect.stringMatching(/^gen-[a-z0-9]{5}$/) });
     });
 
-    it("refuses a name twice, with a reason that clients match on", async () => {
+    it("refuses a second object of the same name with the reason AlreadyExists", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       await context.client.post(path, configMap("one"));
@@ -51,7 +51,7 @@ export function describeObjects(context: Context): void {
       expect(body.message).toBe('configmaps "one" already exists');
     });
 
-    it("answers 404 for a missing object, a missing namespace on create, and 200 with an empty list for a list there", async () => {
+    it("answers 404 for a missing object and for a create in a missing namespace, but an empty list for a list there", async () => {
       const namespace = await context.namespace();
       const missing = await context.client.get(`/api/v1/namespaces/${namespace}/configmaps/none`);
       expect(missing).toMatchObject({
@@ -69,7 +69,7 @@ export function describeObjects(context: Context): void {
       expect(listed).toMatchObject({ code: 200, body: { kind: "ConfigMapList", items: [] } });
     });
 
-    it("refuses bad names and missing ones as invalid", async () => {
+    it("refuses invalid and missing names", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const bad = await context.client.post(path, configMap("Not_A_Name"));
@@ -78,17 +78,17 @@ export function describeObjects(context: Context): void {
       expect(none).toMatchObject({ code: 422, body: { reason: "Invalid" } });
     });
 
-    it("refuses bodies that are not what the path says", async () => {
+    it("refuses bodies that do not match the path or the kind", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       expect((await context.client.post(path, { ...configMap("one"), kind: "Secret" })).code).toBe(400);
       expect((await context.client.post(path, configMap("one", { namespace: "other" }))).code).toBe(400);
       expect((await context.client.post(path, "{not json")).code).toBe(400);
-      expect((await context.client.post(path, "registration", { type: "text/plain" })).code).toBe(415);
+      expect((await context.client.post(path, "hello", { type: "text/plain" })).code).toBe(415);
       expect((await context.client.post(path, { ...configMap("one"), data: { number: 1 } })).code).toBe(400);
     });
 
-    it("refuses an answer type that it has not, and a body beyond 3 MiB", async () => {
+    it("refuses an unsupported answer type, and a body over 3 MiB", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       expect(await context.client.get(path, { accept: "text/html" })).toMatchObject({ code: 406 });
@@ -102,7 +102,7 @@ export function describeObjects(context: Context): void {
       expect((await context.client.post(path, large)).code).toBe(413);
     });
 
-    it("updates only the version that the client has seen", async () => {
+    it("refuses an update of a version that is not the latest", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const { body: first } = await context.client.post(path, configMap("one"));
@@ -116,7 +116,7 @@ export function describeObjects(context: Context): void {
       );
     });
 
-    it("lets built-in kinds be replaced without a version, and custom ones not", async () => {
+    it("accepts an update without a version for built-in kinds, but not for custom resources", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       await context.client.post(path, configMap("one"));
@@ -127,7 +127,7 @@ export function describeObjects(context: Context): void {
       });
     });
 
-    it("writes nothing when nothing changes", async () => {
+    it("keeps the resourceVersion when an update changes nothing", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const { body: first } = await context.client.post(path, configMap("one"));
@@ -135,16 +135,16 @@ export function describeObjects(context: Context): void {
       expect(again.body.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
     });
 
-    it("keeps name, uid and creation time of an update as they are", async () => {
+    it("refuses an update that changes the name or the uid", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const { body: first } = await context.client.post(path, configMap("one"));
       expect((await context.client.put(`${path}/one`, configMap("two"))).code).toBe(400);
-      const foreign = { ...first, metadata: { ...first.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
-      expect(await context.client.put(`${path}/one`, foreign)).toMatchObject({ code: 409, body: { reason: "Conflict" } });
+      const otherUid = { ...first, metadata: { ...first.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
+      expect(await context.client.put(`${path}/one`, otherUid)).toMatchObject({ code: 409, body: { reason: "Conflict" } });
     });
 
-    it("updates a missing object only where the kind allows it: leases do, configmaps do not", async () => {
+    it("creates a missing lease by an update, but not a missing configmap", async () => {
       const namespace = await context.namespace();
       expect((await context.client.put(`/api/v1/namespaces/${namespace}/configmaps/one`, configMap("one"))).code).toBe(404);
       const lease = {
@@ -153,8 +153,8 @@ export function describeObjects(context: Context): void {
         metadata: { name: "one", namespace },
         spec: { holderIdentity: "me" },
       };
-      const made = await context.client.put(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/one`, lease);
-      expect(made).toMatchObject({ code: 201, body: { spec: { holderIdentity: "me" } } });
+      const created = await context.client.put(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/one`, lease);
+      expect(created).toMatchObject({ code: 201, body: { spec: { holderIdentity: "me" } } });
     });
 
     it("does not write in a dry run", async () => {
@@ -167,14 +167,14 @@ export function describeObjects(context: Context): void {
       expect((await context.client.get(`${path}/one`)).code).toBe(404);
     });
 
-    it("keeps secrets' plain strings as encoded data", async () => {
+    it("stores the stringData of a secret as encoded data", async () => {
       const namespace = await context.namespace();
       const { body } = await context.client.post(`/api/v1/namespaces/${namespace}/secrets`, secret("one"));
       expect(body).toMatchObject({ type: "Opaque", data: { key: Buffer.from("value").toString("base64") } });
       expect(body.stringData).toBeUndefined();
     });
 
-    it("labels namespaces with their name and says that they are active", async () => {
+    it("labels a namespace with its name, and gives it the phase Active", async () => {
       const namespace = await context.namespace();
       const { body } = await context.client.get(`/api/v1/namespaces/${namespace}`);
       expect(body).toMatchObject({
@@ -190,7 +190,7 @@ export function describeObjects(context: Context): void {
       expect((await context.client.put(`/api/v1/namespaces/${namespace}/configmaps`, configMap("one"))).code).toBe(405);
     });
 
-    it("records who wrote which field", async () => {
+    it("records the manager of each field", async () => {
       const namespace = await context.namespace();
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const { body } = await context.client.post(`${path}?fieldManager=tester`, configMap("one"));

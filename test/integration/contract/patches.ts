@@ -12,7 +12,7 @@ export function describePatches(context: Context): void {
   }
 
   describe("patches", () => {
-    it("merges: sets, adds and removes with null", async () => {
+    it("sets, adds and removes fields by a merge patch, with null to remove", async () => {
       const { path } = await stored();
       const { code, body } = await context.client.patch(path, MERGE_PATCH, {
         data: { a: null, b: "3", c: "4" },
@@ -38,7 +38,7 @@ export function describePatches(context: Context): void {
       expect(body.metadata.annotations).toEqual({ "example.io/key": "v" });
     });
 
-    it("refuses a JSON patch whose test fails, and changes nothing", async () => {
+    it("refuses a JSON patch with a failing test operation, and changes nothing", async () => {
       const { path, body: before } = await stored();
       const operations = [
         { op: "replace", path: "/data/a", value: "9" },
@@ -48,7 +48,7 @@ export function describePatches(context: Context): void {
       expect((await context.client.get(path)).body.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
     });
 
-    it("refuses a patch that names another version than the stored one", async () => {
+    it("refuses a patch that names an older version than the stored one", async () => {
       const { path, body } = await stored();
       const fresh = await context.client.patch(path, MERGE_PATCH, {
         metadata: { resourceVersion: body.metadata.resourceVersion },
@@ -77,7 +77,7 @@ export function describePatches(context: Context): void {
       expect(removed.body.metadata.ownerReferences).toBeUndefined();
     });
 
-    it("knows no strategic patch for custom resources, and no unknown patch at all", async () => {
+    it("refuses a strategic patch of a custom resource, and a patch of an unknown type", async () => {
       const { path, namespace } = await stored();
       await context.client.post(`${WIDGETS}/namespaces/${namespace}/widgets`, widget("one"));
       expect(
@@ -87,7 +87,7 @@ export function describePatches(context: Context): void {
       expect((await context.client.patch(path, "application/json", { data: {} })).code).toBe(415);
     });
 
-    it("answers 404 for a patch of a missing object and writes nothing when nothing changes", async () => {
+    it("answers 404 for a patch of a missing object, and keeps the resourceVersion when a patch changes nothing", async () => {
       const { path, body } = await stored();
       expect((await context.client.patch(`${path}-none`, MERGE_PATCH, {})).code).toBe(404);
       const same = await context.client.patch(path, MERGE_PATCH, { data: { a: "1" } });

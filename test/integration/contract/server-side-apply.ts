@@ -13,21 +13,21 @@ export function describeApply(context: Context): void {
       return { namespace, path, apply };
     }
 
-    it("creates a missing object and says who manages its fields", async () => {
+    it("creates a missing object and records the manager of its fields", async () => {
       const { apply } = await place();
       const { code, body } = await apply("first", { a: "1" });
       expect(code).toBe(201);
       expect(body).toMatchObject({ data: { a: "1" }, metadata: { managedFields: [{ manager: "first", operation: "Apply" }] } });
     });
 
-    it("reads YAML and demands a manager", async () => {
+    it("reads YAML and requires a field manager", async () => {
       const { path } = await place();
       const yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  a: '1'\n";
       expect((await context.client.patch(path, APPLY_PATCH, yaml)).code).toBe(422);
       expect((await context.client.patch(`${path}?fieldManager=m`, APPLY_PATCH, yaml)).body.data).toEqual({ a: "1" });
     });
 
-    it("removes what its manager leaves out, and leaves alone what is others'", async () => {
+    it("removes the fields that their manager leaves out, and keeps the fields of other managers", async () => {
       const { path, apply } = await place();
       await apply("first", { a: "1", b: "2" });
       await context.client.patch(`${path}?fieldManager=other`, MERGE_PATCH, { data: { c: "3" } });
@@ -36,7 +36,7 @@ export function describeApply(context: Context): void {
       expect(body.data).toEqual({ a: "1", c: "3" });
     });
 
-    it("keeps a field that two managers share until both leave it", async () => {
+    it("keeps a field of two managers until both leave it out", async () => {
       const { apply } = await place();
       await apply("first", { a: "1", b: "2" });
       await apply("second", { b: "2" });
@@ -44,7 +44,7 @@ export function describeApply(context: Context): void {
       expect((await apply("second", {})).body.data).toEqual({ a: "1" });
     });
 
-    it("refuses to take a field from another manager unless forced", async () => {
+    it("refuses to change another manager's field without force", async () => {
       const { apply } = await place();
       await apply("first", { a: "1" });
       const refused = await apply("second", { a: "2" });
@@ -58,7 +58,7 @@ export function describeApply(context: Context): void {
       expect(forced.body.metadata.managedFields.map((entry: Body) => entry.manager)).toEqual(["second"]);
     });
 
-    it("writes nothing when the same is applied again", async () => {
+    it("keeps the resourceVersion when the same object is applied again", async () => {
       const { apply } = await place();
       const first = await apply("first", { a: "1" });
       const again = await apply("first", { a: "1" });

@@ -33,7 +33,7 @@ export function describeTables(context: Context): void {
       ["None", undefined],
       ["Metadata", "PartialObjectMetadata"],
       ["Object", "Widget"],
-    ])("includes %s of the objects when asked to", async (include, kind) => {
+    ])("includes the objects in rows as includeObject=%s asks", async (include, kind) => {
       const { path } = await place();
       const { body } = await context.client.get(`${path}?includeObject=${include}`, { accept: TABLE });
       expect(body.rows[0].object?.kind).toBe(kind);
@@ -45,7 +45,7 @@ export function describeTables(context: Context): void {
       expect(body).toMatchObject({ kind: "Table", rows: [{ cells: ["one", 7, expect.any(String)] }] });
     });
 
-    it("sends the columns with the first event of a watch only", async () => {
+    it("sends the columns only with the first event of a watch", async () => {
       const { path } = await place();
       const watch = await context.client.watch(`${path}?watch=true`, { accept: TABLE });
       await watch.until(({ type }) => type === "ADDED");
@@ -56,7 +56,7 @@ export function describeTables(context: Context): void {
       expect(second.object).toMatchObject({ kind: "Table", columnDefinitions: null });
     });
 
-    it("shows built-in kinds as tables too", async () => {
+    it("shows built-in kinds as tables", async () => {
       const { namespace } = await place();
       await context.client.post(`/api/v1/namespaces/${namespace}/secrets`, secret("one"));
       const { body } = await context.client.get(`/api/v1/namespaces/${namespace}/secrets`, { accept: TABLE });
@@ -65,7 +65,7 @@ export function describeTables(context: Context): void {
       expect(body.rows[0].cells[columns.indexOf("Name")]).toBe("one");
     });
 
-    it("shows metadata alone", async () => {
+    it("shows objects as PartialObjectMetadata", async () => {
       const { path } = await place();
       const one = await context.client.get(`${path}/one`, { accept: PARTIAL });
       expect(one.body).toMatchObject({ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: { name: "one" } });

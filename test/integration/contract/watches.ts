@@ -13,7 +13,7 @@ export function describeWatches(context: Context): void {
   }
 
   describe("watches", () => {
-    it("begins with the current state when no version is given, and goes on with changes", async () => {
+    it("begin with the current state if the request has no version, and continue with changes", async () => {
       const { path } = await place();
       await context.client.post(path, secret("old"));
       const watch = await context.client.watch(`${path}?watch=true`);
@@ -26,19 +26,19 @@ export function describeWatches(context: Context): void {
       expect(watch.events.map(brief)).toEqual(["ADDED old", "ADDED new", "MODIFIED new", "DELETED new"]);
     });
 
-    it("resumes after a version without missing anything, and tells the version of a deletion", async () => {
+    it("resume after a version without a missing event, and give a deletion its own version", async () => {
       const { path } = await place();
       const { body: list } = await context.client.get(path);
-      const { body: made } = await context.client.post(path, secret("one"));
+      const { body: created } = await context.client.post(path, secret("one"));
       await context.client.delete(`${path}/one`);
       const watch = await context.client.watch(`${path}?watch=1&resourceVersion=${list.metadata.resourceVersion}`);
       const deleted = await watch.until(named("DELETED", "one"));
       watch.close();
       expect(watch.events.map(brief)).toEqual(["ADDED one", "DELETED one"]);
-      expect(Number(deleted.object.metadata.resourceVersion)).toBeGreaterThan(Number(made.metadata.resourceVersion));
+      expect(Number(deleted.object.metadata.resourceVersion)).toBeGreaterThan(Number(created.metadata.resourceVersion));
     });
 
-    it("shows objects that enter and leave a label selection as ADDED and DELETED", async () => {
+    it("show objects that enter and leave a label selection as ADDED and DELETED", async () => {
       const { path } = await place();
       const watch = await context.client.watch(`${path}?watch=true&labelSelector=app%3Dx`);
       await context.client.post(path, secret("one"));
@@ -53,7 +53,7 @@ export function describeWatches(context: Context): void {
       expect(event.object.metadata.labels).toEqual({ app: "x" });
     });
 
-    it("watches one object by name", async () => {
+    it("show only the object that a field selector names", async () => {
       const { path } = await place();
       const watch = await context.client.watch(`${path}?watch=true&fieldSelector=metadata.name%3Done`);
       await context.client.post(path, secret("two"));
@@ -63,7 +63,7 @@ export function describeWatches(context: Context): void {
       expect(watch.events.map(brief)).toEqual(["ADDED one"]);
     });
 
-    it("serves the legacy watch path", async () => {
+    it("work on the legacy watch path", async () => {
       const { namespace, path } = await place();
       await context.client.post(path, secret("one"));
       const watch = await context.client.watch(`/api/v1/watch/namespaces/${namespace}/secrets`);
@@ -71,7 +71,7 @@ export function describeWatches(context: Context): void {
       watch.close();
     });
 
-    it("streams a list: initial events, then the bookmark that ends them", async () => {
+    it("stream a list: initial events, then the bookmark that ends them", async () => {
       const { path } = await place();
       await context.client.post(path, secret("b"));
       await context.client.post(path, secret("a"));
@@ -88,7 +88,7 @@ export function describeWatches(context: Context): void {
     });
 
     it.each(["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "sendInitialEvents=true&resourceVersionMatch=Exact"])(
-      "refuses ?watch&%s",
+      "are refused with ?watch&%s",
       async (query) => {
         const { path } = await place();
         const { code } = await context.client.get(`${path}?watch=true&resourceVersion=1&${query}`);
@@ -96,14 +96,14 @@ export function describeWatches(context: Context): void {
       },
     );
 
-    it("ends after timeoutSeconds, in order", async () => {
+    it("end cleanly after timeoutSeconds", async () => {
       const { path } = await place();
       const watch = await context.client.watch(`${path}?watch=true&timeoutSeconds=1`);
       await watch.ended;
       expect(watch.events).toEqual([]);
     });
 
-    it("watches custom resources in the version of the path", async () => {
+    it("show custom resources in the version of the path", async () => {
       const { namespace } = await place();
       const watch = await context.client.watch(
         `${WIDGETS.replace("/v1", "/v1beta1")}/namespaces/${namespace}/widgets?watch=true`,
@@ -114,7 +114,7 @@ export function describeWatches(context: Context): void {
       expect(object.apiVersion).toMatch(/\/v1beta1$/);
     });
 
-    it("tells a client that comes back from too long ago to list again", async () => {
+    it("answer 410 if a client resumes from a version that is too old", async () => {
       const { path } = await place();
       const watch = await context.client.watch(`${path}?watch=true&resourceVersion=1`);
       const { object } = await watch.until(({ type }) => type === "ERROR");
@@ -123,7 +123,7 @@ export function describeWatches(context: Context): void {
       await watch.ended;
     });
 
-    it("refuses field selectors of a watch that the kind has not", async () => {
+    it("are refused with field selectors that the kind does not support", async () => {
       const { path } = await place();
       expect((await context.client.get(`${path}?watch=true&fieldSelector=spec.foo%3Da`)).code).toBe(400);
     });

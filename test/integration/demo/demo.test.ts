@@ -1,4 +1,4 @@
-// `npm run demo` as a child without a terminal, as in CI: what it tells, how it ends, and that nothing is left behind.
+// `npm run demo` as a child without a terminal, as in CI. The tests check its output and its end, and that no process or file remains.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -23,19 +23,19 @@ function startDemo(...args: string[]) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const pid = child.pid ?? 0;
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said.stdout += text;
+    output.stdout += text;
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said.stderr += text;
+    output.stderr += text;
   });
   closing.push(() => {
     child.kill("SIGKILL");
     rmSync(temporary, { recursive: true, force: true });
   });
   const ended = once(child, "close").then(() => child.exitCode);
-  return { pid, said, ended, leftovers: () => readdirSync(temporary) };
+  return { pid, output, ended, leftovers: () => readdirSync(temporary) };
 }
 
 /** The processes that a process has started: pid and command line. */
@@ -56,11 +56,13 @@ const isAlive = (pid: number) => {
   }
 };
 
-test("it tells its story to the end within a minute, without terminal codes", { timeout: BUDGET_MS + 10_000 }, async () => {
+test("the demo prints every step and its result within a minute, without terminal codes", {
+  timeout: BUDGET_MS + 10_000,
+}, async () => {
   const startedAt = performance.now();
-  const { said, ended, leftovers } = startDemo();
+  const { output, ended, leftovers } = startDemo();
   const code = await ended;
-  expect(said.stderr).toBe("");
+  expect(output.stderr).toBe("");
   expect(code).toBe(0);
   expect(performance.now() - startedAt).toBeLessThan(BUDGET_MS);
   for (const line of [
@@ -79,19 +81,19 @@ test("it tells its story to the end within a minute, without terminal codes", { 
     /^ +writes outside of the writer's slice: 0$/m,
     /^ +Everything was as told\. \d+\.\d s\.$/m,
   ]) {
-    expect(said.stdout).toMatch(line);
+    expect(output.stdout).toMatch(line);
   }
-  expect(said.stdout).not.toContain("\x1b");
+  expect(output.stdout).not.toContain("\x1b");
   expect(leftovers()).toEqual([]);
 });
 
-test("with --keep it stays up and says how to look around; an interrupt ends everything", {
+test("the demo with --keep stays up and prints commands to try, and an interrupt ends every process", {
   timeout: 2 * BUDGET_MS,
 }, async () => {
-  const { pid, said, ended, leftovers } = startDemo("--keep");
-  await eventually(() => said.stdout.includes("get foos -A") || !isAlive(pid), BUDGET_MS);
-  expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/kubeconfig get virtualapps -A$/m);
-  expect(said.stdout).toMatch(/^kubectl --kubeconfig \S+\/foo-operator-0\/kubeconfig get foos -A$/m);
+  const { pid, output, ended, leftovers } = startDemo("--keep");
+  await eventually(() => output.stdout.includes("get foos -A") || !isAlive(pid), BUDGET_MS);
+  expect(output.stdout).toMatch(/^kubectl --kubeconfig \S+\/kubeconfig get virtualapps -A$/m);
+  expect(output.stdout).toMatch(/^kubectl --kubeconfig \S+\/foo-operator-0\/kubeconfig get foos -A$/m);
   const children = childrenOf(pid);
   expect(children).toHaveLength(CHILDREN);
   process.kill(pid, "SIGINT");
@@ -100,19 +102,21 @@ test("with --keep it stays up and says how to look around; an interrupt ends eve
   expect(leftovers()).toEqual([]);
 });
 
-test("it ends with 1 and says why when a process dies, and leaves none behind", { timeout: 2 * BUDGET_MS }, async () => {
-  const { pid, said, ended, leftovers } = startDemo("--keep");
+test("the demo ends with 1 and the reason when a process dies, and leaves no process behind", {
+  timeout: 2 * BUDGET_MS,
+}, async () => {
+  const { pid, output, ended, leftovers } = startDemo("--keep");
   await eventually(() => childrenOf(pid).length === CHILDREN || !isAlive(pid), BUDGET_MS);
   const children = childrenOf(pid);
   const victim = children.find(({ command }) => command.includes("src/proxy/main.ts"));
   process.kill(victim?.pid ?? 0, "SIGKILL");
   expect(await ended).toBe(1);
-  expect(said.stderr).toMatch(/^demo: not as it should be: proxy of foo-operator-\S+ has ended/m);
+  expect(output.stderr).toMatch(/^demo: not as it should be: proxy of foo-operator-\S+ has ended/m);
   expect(children.filter((child) => isAlive(child.pid))).toEqual([]);
   expect(leftovers()).toEqual([]);
 });
 
-test("an interrupt during the start leaves nothing behind", { timeout: 2 * BUDGET_MS }, async () => {
+test("an interrupt during the start leaves no process behind", { timeout: 2 * BUDGET_MS }, async () => {
   const { pid, ended, leftovers } = startDemo();
   await eventually(() => childrenOf(pid).some(({ command }) => command.includes("src/proxy/main.ts")), BUDGET_MS);
   const children = childrenOf(pid);
@@ -122,11 +126,11 @@ test("an interrupt during the start leaves nothing behind", { timeout: 2 * BUDGE
   expect(leftovers()).toEqual([]);
 });
 
-test("wrong usage ends with 64, help with 0", async () => {
+test("the demo ends with 64 after wrong usage, and with 0 after --help", async () => {
   const wrong = startDemo("--kept");
   expect(await wrong.ended).toBe(64);
-  expect(wrong.said.stderr).toMatch(/^demo: Unknown option '--kept'/);
+  expect(wrong.output.stderr).toMatch(/^demo: Unknown option '--kept'/);
   const help = startDemo("--help");
   expect(await help.ended).toBe(0);
-  expect(help.said.stdout).toContain("--keep");
+  expect(help.output.stdout).toContain("--keep");
 });

@@ -1,4 +1,4 @@
-// The operator's list and watch loop against a library whose streams end in every way that they can.
+// The list and watch loop of the example operator, against a fake library with streams that end in every possible way.
 import type { KubernetesObject } from "@kubernetes/client-node";
 import { afterEach, expect, test } from "vitest";
 import { listWatch } from "../../../examples/operator/list-watch.ts";
@@ -19,7 +19,7 @@ function object(name: string, version: string): KubernetesObject {
   return { metadata: { namespace: "a", name, resourceVersion: version } };
 }
 
-/** Runs the loop; the test is the server. */
+/** Runs the loop. The test acts as the server. */
 function run(items: KubernetesObject[]) {
   const lists: string[] = [];
   const streams: Stream[] = [];
@@ -51,7 +51,7 @@ function run(items: KubernetesObject[]) {
   return { lists, streams, changed, cache, world, stream };
 }
 
-test("it lists, then watches from the list's version", async () => {
+test("the loop lists, then watches from the list's version", async () => {
   const { stream, changed, cache } = run([object("f", "7")]);
   const first = await stream(0);
   expect(first.from).toBe("10");
@@ -61,7 +61,7 @@ test("it lists, then watches from the list's version", async () => {
   expect([...cache.keys()]).toEqual(["a/g"]);
 });
 
-test("a stream that ends plainly, or is silent for too long, goes on from the last version without a list", async () => {
+test("the loop resumes from the last version without a list after a stream ends or is silent for too long", async () => {
   const { stream, lists } = run([]);
   const first = await stream(0);
   first.send("ADDED", object("f", "11"));
@@ -84,7 +84,7 @@ test.each([
   ["410 as the HTTP status", (stream: Stream) => stream.end(Object.assign(new Error("Gone"), { statusCode: 410 }))],
   ["an error event of another code", (stream: Stream) => endWithError(stream, 500)],
   ["a reset connection", (stream: Stream) => stream.end(Object.assign(new Error("terminated"), { code: "ECONNRESET" }))],
-])("after %s it lists again, and finds what is new, changed and gone", async (_name, fail) => {
+])("after %s the loop lists again, and finds the new, changed and deleted objects", async (_name, fail) => {
   const { stream, world, lists, changed, cache } = run([object("kept", "1"), object("changed", "2"), object("gone", "3")]);
   const first = await stream(0);
   changed.length = 0;
@@ -97,7 +97,7 @@ test.each([
   expect([...cache.keys()].sort()).toEqual(["a/changed", "a/kept", "a/new"]);
 });
 
-test("a server that refuses every watch is not asked in a tight loop", async () => {
+test("the loop waits between attempts at a server that refuses every watch", async () => {
   const { stream, streams } = run([]);
   const startedAt = performance.now();
   for (let index = 0; index < 4; index++) (await stream(index)).end(Object.assign(new Error("Gone"), { statusCode: 410 }));

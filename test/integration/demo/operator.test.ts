@@ -1,4 +1,4 @@
-// The TypeScript operator as a process on localkube: what it writes, who leads, and what it survives.
+// The TypeScript example operator as a process on localkube: its writes, its leader election, and its recovery from failures.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,28 +58,29 @@ const createFoo = () =>
     apiVersion: "demo.ctrlmesh.io/v1",
     kind: "Foo",
     metadata: FOO,
-    spec: { message: "registration" },
+    spec: { message: "hello" },
   } as Foo);
-const say = (message: string) => client.patch(FOOS, FOO, { type: "merge", body: { spec: { message } } });
+const setMessage = (message: string) => client.patch(FOOS, FOO, { type: "merge", body: { spec: { message } } });
 const message = async () => (await client.get(CONFIG_MAPS, { namespace: "a", name: "f-data" })).data?.message;
-const becomes = (status: Foo["status"]) => eventually(async () => expect((await client.get(FOOS, FOO)).status).toEqual(status));
-const leaderIs = (podName: string) =>
+const expectStatus = (status: Foo["status"]) =>
+  eventually(async () => expect((await client.get(FOOS, FOO)).status).toEqual(status));
+const expectLeader = (podName: string) =>
   eventually(async () => expect((await client.get(LEASES, LEASE)).spec?.holderIdentity).toMatch(`${podName}_`));
 const operatorWrites = () =>
   kube.audit().filter((entry) => /^(create|update|patch|delete)$/.test(entry.verb) && !entry.userAgent.startsWith("test"));
 
-test("a Foo gets a ConfigMap that it owns, and a status; then nothing more is written", async () => {
+test("a Foo gets a ConfigMap that it owns and a status, and no further write follows", async () => {
   await startOperator("pod-0");
   const foo = await createFoo();
-  await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
+  await expectStatus({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   const { data, metadata } = await client.get(CONFIG_MAPS, { namespace: "a", name: "f-data" });
-  expect(data).toEqual({ message: "registration" });
+  expect(data).toEqual({ message: "hello" });
   expect(metadata.ownerReferences).toMatchObject([{ kind: "Foo", name: "f", uid: foo.metadata.uid, controller: true }]);
 
-  await say("again");
-  await becomes({ reconciledBy: "pod-0", count: 2, observedGeneration: 2 });
+  await setMessage("again");
+  await expectStatus({ reconciledBy: "pod-0", count: 2, observedGeneration: 2 });
   expect(await message()).toBe("again");
-  // A write from a cache that is behind may be refused as a conflict.
+  // A write from an outdated cache may be refused as a conflict.
   const writes = operatorWrites().filter(({ resource, code }) => resource !== "leases" && code < 300);
   expect(writes.map(({ verb, resource, subresource }) => `${verb} ${resource}${subresource && `/${subresource}`}`)).toEqual([
     "create configmaps",
@@ -89,53 +90,53 @@ test("a Foo gets a ConfigMap that it owns, and a status; then nothing more is wr
   ]);
 });
 
-test("a ConfigMap that is changed or deleted is put right", async () => {
+test("a changed or deleted ConfigMap is restored", async () => {
   await startOperator("pod-0");
   await createFoo();
-  await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
+  await expectStatus({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   await client.delete(CONFIG_MAPS, { namespace: "a", name: "f-data" });
-  await eventually(async () => expect(await message()).toBe("registration"));
+  await eventually(async () => expect(await message()).toBe("hello"));
   await client.patch(CONFIG_MAPS, { namespace: "a", name: "f-data" }, { type: "merge", body: { data: { message: "x" } } });
-  await eventually(async () => expect(await message()).toBe("registration"));
+  await eventually(async () => expect(await message()).toBe("hello"));
   expect((await client.get(FOOS, FOO)).status?.count).toBe(1);
 });
 
-test("only the leader works; at SIGTERM it gives the lease back, and the next one counts each Foo once", async () => {
+test("only the leader reconciles, it releases its lease on SIGTERM, and the next leader counts each Foo once", async () => {
   const first = await startOperator("pod-0");
-  await leaderIs("pod-0");
+  await expectLeader("pod-0");
   await startOperator("pod-1");
   await createFoo();
-  await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
+  await expectStatus({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   expect(await first.stop()).toBe(0);
   expect(first.output()).toContain("released the lease");
-  await leaderIs("pod-1");
-  await becomes({ reconciledBy: "pod-1", count: 2, observedGeneration: 1 });
+  await expectLeader("pod-1");
+  await expectStatus({ reconciledBy: "pod-1", count: 2, observedGeneration: 1 });
 });
 
-test("a leader that is killed is succeeded once its lease is over", async () => {
+test("another pod leads after the lease of a killed leader has expired", async () => {
   const first = await startOperator("pod-0");
-  await leaderIs("pod-0");
+  await expectLeader("pod-0");
   await startOperator("pod-1");
   await createFoo();
   first.kill("SIGKILL");
-  await leaderIs("pod-1");
-  await becomes(expect.objectContaining({ reconciledBy: "pod-1", observedGeneration: 1 }));
+  await expectLeader("pod-1");
+  await expectStatus(expect.objectContaining({ reconciledBy: "pod-1", observedGeneration: 1 }));
 });
 
-test("it survives lost connections and a forgotten history", async () => {
+test("the operator recovers from lost connections and an expired history", async () => {
   const operator = await startOperator("pod-0");
   await createFoo();
-  await becomes({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
+  await expectStatus({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });
   kube.dropConnections();
-  await eventually(() => say("two"));
+  await eventually(() => setMessage("two"));
   kube.compact();
   kube.dropConnections();
-  await becomes({ reconciledBy: "pod-0", count: 2, observedGeneration: 2 });
+  await expectStatus({ reconciledBy: "pod-0", count: 2, observedGeneration: 2 });
   await eventually(async () => expect(await message()).toBe("two"));
   expect(operator.exited).toBe(false);
 });
 
-test("wrong usage ends with 64 and says what is wrong", async () => {
+test("the operator ends with 64 after wrong usage, and names the wrong option", async () => {
   const child = await startOperator("pod-0", ["--leader-election-name", "x"]);
   await eventually(() => child.exited);
   expect(await child.stop()).toBe(64);

@@ -1,4 +1,4 @@
-// The client on real TLS connections: who is trusted, who we are, what becomes of connections.
+// The Kubernetes client on real TLS connections: trust in the server, credentials, and the reuse and end of connections.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createCa } from "../../../src/base/certificates.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
@@ -37,10 +37,10 @@ test("a token that rotates is used from the next request on, and connections are
     ...Array<string>(5).fill("Bearer second"),
   ]);
   expect(api.seen[0]?.headers["user-agent"]).toBe("mesh/test");
-  expect(api.accepted).toBeLessThanOrEqual(2); // undici frees a connection a moment after it gave the answer
+  expect(api.accepted).toBeLessThanOrEqual(2); // undici frees a connection a moment after the answer
 });
 
-test("without a token no credentials are sent", async () => {
+test("a client without a token sends no credentials", async () => {
   await connect().get(PODS, REF);
   expect(api.seen[0]?.headers).not.toHaveProperty("authorization");
 });
@@ -57,7 +57,7 @@ test("a server whose certificate is for another name never sees a request", asyn
   expect(api.seen).toEqual([]);
 });
 
-test("a token is not sent without encryption, but on loopback", () => {
+test("a server address without encryption is refused outside the loopback", () => {
   expect(() => connect({ server: "http://10.0.0.1:80" })).toThrow("must be https");
   expect(() => connect({ server: "nonsense" })).toThrow("reading the API server's address");
 });
@@ -67,7 +67,7 @@ test("a path prefix of the server is kept", async () => {
   expect(api.seen[0]?.url).toBe("/k8s/clusters/c1/api/v1/namespaces/a/pods/x");
 });
 
-test("a connection that the server closed while it was idle is not noticed by the caller", async () => {
+test("a request succeeds after the server has closed an idle connection", async () => {
   const client = connect();
   await client.get(PODS, REF);
   api.reset();
@@ -86,7 +86,7 @@ test("an abort ends a request at once and frees its connection", async () => {
   await eventually(() => expect(api.open).toBe(0));
 });
 
-test("leaving a watch frees its connection", async () => {
+test("the end of a watch loop frees its connection", async () => {
   api.script = (_, res) => res.write('{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"1"}}}\n');
   for await (const { type } of connect().watch(PODS)) {
     expect(type).toBe("ADDED");

@@ -1,5 +1,5 @@
-// The example operator's controller on the fake client and the fake clock: how a controller is tested in milliseconds,
-// without an API server. docs/controller-runtime.md shows it.
+// The example operator's controller on the fake client and the fake clock. Such a test takes milliseconds and needs no API server.
+// docs/controller-runtime.md describes it.
 import { expect, test } from "vitest";
 import { addGreetingController } from "../../../examples/greeting-operator/add.ts";
 import { GREETINGS, type Greeting } from "../../../examples/greeting-operator/greeting.ts";
@@ -44,7 +44,7 @@ test("a Greeting becomes a ConfigMap, a line and a status", async () => {
   expect(greeting()?.status).toMatchObject({ text: "Hello, Ada!", conditions: [{ type: "Ready", status: "True" }] });
 });
 
-test("a write that fails is tried again until it works", async () => {
+test("a failed write is repeated until it succeeds", async () => {
   const { client, clock, child } = await setUp();
   let failures = 3;
   client.before = ({ verb, name }) => {
@@ -55,7 +55,7 @@ test("a write that fails is tried again until it works", async () => {
   expect(child()?.data).toEqual({ text: "Hello, Ada!" });
 });
 
-test("a Greeting that is deleted is gone once its line is", async () => {
+test("a deleted Greeting is gone after its line has been removed", async () => {
   const { client, clock, greeting } = await setUp();
   client.put(GREETINGS, ada(1, { to: "Ada" }));
   await clock.advance(1_000);

@@ -1,5 +1,5 @@
-// The whole runtime on localkube: a controller that keeps the world as desired through restarts of the API server, and
-// two electors of which one dies.
+// The whole controller runtime on localkube. A controller keeps its objects as desired through lost connections, and of two electors
+// one loses its connection.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
@@ -23,9 +23,9 @@ let kube: LocalKube;
 let client: KubeClient;
 
 function connect(): KubeClient {
-  const made = createKubeClient({ server: kube.url, caPem: kube.caPem, token: () => kube.token, userAgent: "test" });
-  closing.push(() => made.close());
-  return made;
+  const created = createKubeClient({ server: kube.url, caPem: kube.caPem, token: () => kube.token, userAgent: "test" });
+  closing.push(() => created.close());
+  return created;
 }
 
 beforeEach(async () => {
@@ -60,7 +60,7 @@ function copier(store: {
   };
 }
 
-test("a controller brings the world in line, again when somebody changes it, and after the API server was away", async () => {
+test("a controller restores a deleted object, and works on after lost connections and an expired history", async () => {
   const informers = createInformers({ client, ...base });
   const store = informers.store(CONFIG_MAPS);
   const controller = controllerOf({ name: "copier", informers, log: base.log })
@@ -81,7 +81,7 @@ test("a controller brings the world in line, again when somebody changes it, and
   await eventually(() => expect(copy("x")).toEqual({ k: "1" }));
 
   kube.dropConnections();
-  // With connections of its own: a write on a connection that dies under it is the caller's to judge.
+  // This client has new connections. A write on a dropped connection would fail with an unknown outcome.
   await connect().create(CONFIG_MAPS, { metadata: { namespace: "a", name: "y" }, data: { k: "2" } });
   await eventually(() => expect(copy("y")).toEqual({ k: "2" }));
 
@@ -109,7 +109,7 @@ test("a metadata-only store is filled in pages and follows the events", async ()
   expect(store.get("x4", "a")).toMatchObject({ kind: "ConfigMap", metadata: { name: "x4" } });
 });
 
-test("when the leader is cut off the other one follows, and the two never lead together", async () => {
+test("the second elector leads after the leader's connection is closed, and the two never lead together", async () => {
   const leading = new Set<string>();
   let most = 0;
   const contend = (identity: string, own: KubeClient) => {
@@ -147,7 +147,7 @@ test("when the leader is cut off the other one follows, and the two never lead t
   expect(lease.spec).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1, leaseTransitions: 1 });
 });
 
-test("a status is written over what changed meanwhile, and an event tells of it", async () => {
+test("a status is written although the object has changed meanwhile, and an event about the object is recorded", async () => {
   const stale = await client.create(PODS, {
     metadata: { namespace: "a", name: "x" },
     spec: { containers: [{ name: "c", image: "i" }] },

@@ -1,5 +1,5 @@
-// The reflector against what real networks and servers do to it, by a scripted HTTPS server: resets, torn lines,
-// expiry, silence, errors, slowness. What localkube does well by itself is tested in localkube.test.ts.
+// The reflector against failures of networks and servers: resets, truncated lines, expiry, silence, errors and slow answers.
+// A scripted HTTPS server causes them. localkube.test.ts tests the reflector without failures.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
@@ -20,37 +20,37 @@ interface World {
   readonly reflector: Reflector<Pod>;
   readonly changes: string[];
   /** The requests so far: "list", or "watch" with its version. */
-  asked(): string[];
+  requests(): string[];
 }
 
-/** What the server does at each list and at each watch, in turn; the last one again and again. */
+/** The server's answers to each list and each watch, in order. The last answer repeats. */
 interface Script {
   readonly lists: readonly ((res: ServerResponse, req: IncomingMessage) => void)[];
   readonly watches: readonly ((res: ServerResponse, req: IncomingMessage) => void)[];
 }
 
-// Waits of the reflector's backoff pass forty times as fast; what the test waits for is real I/O.
-const hurriedClock = { ...systemClock, after: (delayMs: number, run: () => void) => systemClock.after(delayMs / 40, run) };
+// The reflector's backoff runs forty times as fast, so that the test waits only for real I/O.
+const fastClock = { ...systemClock, after: (delayMs: number, run: () => void) => systemClock.after(delayMs / 40, run) };
 
 async function setUp({ lists, watches }: Script, silenceMs = 3_600_000): Promise<World> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   let listed = 0;
   let watched = 0;
   const api = await startFakeApi((req, res) => {
     const query = new URL(req.url ?? "", "https://api").searchParams;
     if (query.get("watch") === null) {
-      asked.push("list");
+      requests.push("list");
       lists[Math.min(listed++, lists.length - 1)]?.(res, req);
     } else {
-      asked.push(`watch ${query.get("resourceVersion")}`);
+      requests.push(`watch ${query.get("resourceVersion")}`);
       watches[Math.min(watched++, watches.length - 1)]?.(res, req);
     }
   });
   const connection = { server: api.url, caPem: api.ca.certPem, token: () => "secret", userAgent: "test" };
   const client = createKubeClient(connection, { timeoutMs: 60_000 });
   const log = silentLogger();
-  // silenceMs is the client's, whose clock is the real one.
-  const reflector = createReflector({ client, resource: PODS, clock: hurriedClock, random: () => 0, log, silenceMs });
+  // The client measures silenceMs with the real clock.
+  const reflector = createReflector({ client, resource: PODS, clock: fastClock, random: () => 0, log, silenceMs });
   const changes: string[] = [];
   reflector.store.onChange(({ type, object }) => changes.push(`${type} ${object.metadata.name}`));
   await reflector.start(new AbortController().signal);
@@ -59,7 +59,7 @@ async function setUp({ lists, watches }: Script, silenceMs = 3_600_000): Promise
     () => client.close(),
     () => reflector.stop(),
   );
-  return { api, reflector, changes, asked: () => [...asked] };
+  return { api, reflector, changes, requests: () => [...requests] };
 }
 
 const pod = (name: string, version: number) => ({
@@ -74,35 +74,35 @@ const list =
       .setHeader("content-type", "application/json")
       .end(JSON.stringify({ metadata: { resourceVersion: String(version) }, items: names.map((name) => pod(name, version)) }));
 const quiet = (res: ServerResponse) => res.writeHead(200, { "content-type": "application/json" }).flushHeaders();
-/** Writes, and leaves the stream open. */
-const say =
+/** Writes the texts and leaves the stream open. */
+const respond =
   (...texts: string[]) =>
   (res: ServerResponse) => {
     quiet(res);
     for (const text of texts) res.write(text);
   };
 
-test("a reset in mid-stream goes on from the last event, without a list", async () => {
+test("a watch resumes from the last event after a reset, without a list", async () => {
   const reset = (res: ServerResponse) => {
-    say(event("ADDED", "x", 11))(res);
+    respond(event("ADDED", "x", 11))(res);
     res.write(event("ADDED", "y", 12), () => setImmediate(() => res.socket?.destroy()));
   };
-  const { changes, asked } = await setUp({ lists: [list(10)], watches: [reset, say(event("ADDED", "z", 13))] });
+  const { changes, requests } = await setUp({ lists: [list(10)], watches: [reset, respond(event("ADDED", "z", 13))] });
   await eventually(() => expect(changes).toEqual(["added x", "added y", "added z"]));
-  expect(asked()).toEqual(["list", "watch 10", "watch 12"]);
+  expect(requests()).toEqual(["list", "watch 10", "watch 12"]);
 });
 
-test("half a line is no event: the stream goes on from the one before", async () => {
-  const torn = (res: ServerResponse) => {
+test("half a line is no event: the watch resumes from the event before", async () => {
+  const truncated = (res: ServerResponse) => {
     quiet(res);
     res.end(event("ADDED", "x", 11) + event("ADDED", "y", 12).slice(0, 40));
   };
-  const { changes, asked } = await setUp({ lists: [list(10)], watches: [torn, say(event("ADDED", "y", 12))] });
+  const { changes, requests } = await setUp({ lists: [list(10)], watches: [truncated, respond(event("ADDED", "y", 12))] });
   await eventually(() => expect(changes).toEqual(["added x", "added y"]));
-  expect(asked()).toEqual(["list", "watch 10", "watch 11"]);
+  expect(requests()).toEqual(["list", "watch 10", "watch 11"]);
 });
 
-test("an event in many pieces, cut inside of a character, is one event", async () => {
+test("an event in many pieces, split within a character, is one event", async () => {
   const bytes = Buffer.from(event("ADDED", "x-ü-漢", 11));
   const pieces = (res: ServerResponse) => {
     quiet(res);
@@ -118,64 +118,64 @@ test("an event in many pieces, cut inside of a character, is one event", async (
   await eventually(() => expect(changes).toEqual(["added x-ü-漢"]));
 });
 
-test("a 410 event lists again, and what is no longer there is deleted", async () => {
+test("the reflector lists again after a 410 event, and missing objects leave the store", async () => {
   const expired = JSON.stringify({
     type: "ERROR",
     object: { kind: "Status", status: "Failure", reason: "Expired", code: 410, message: "too old" },
   });
-  const { changes, asked, reflector } = await setUp({
+  const { changes, requests, reflector } = await setUp({
     lists: [list(10, "x", "y"), list(20, "y", "z")],
-    watches: [say(event("ADDED", "w", 11), `${expired}\n`), quiet],
+    watches: [respond(event("ADDED", "w", 11), `${expired}\n`), quiet],
   });
   await eventually(() => expect(changes).toHaveLength(7));
   expect(changes.slice(3)).toEqual(["deleted x", "deleted w", "updated y", "added z"]);
   expect(reflector.store.list().map(({ metadata }) => metadata.name)).toEqual(["y", "z"]);
-  await eventually(() => expect(asked()).toEqual(["list", "watch 10", "list", "watch 20"]));
+  await eventually(() => expect(requests()).toEqual(["list", "watch 10", "list", "watch 20"]));
 });
 
-test("a 410 answer instead of a stream lists again too", async () => {
+test("the reflector lists again after a 410 answer instead of a stream", async () => {
   const gone = (res: ServerResponse) =>
     res
       .writeHead(410)
       .end(JSON.stringify({ kind: "Status", status: "Failure", reason: "Expired", code: 410, message: "too old" }));
-  const { asked, reflector } = await setUp({ lists: [list(10), list(20, "x")], watches: [gone, quiet] });
+  const { requests, reflector } = await setUp({ lists: [list(10), list(20, "x")], watches: [gone, quiet] });
   await eventually(() => expect(reflector.store.size).toBe(1));
-  await eventually(() => expect(asked()).toEqual(["list", "watch 10", "list", "watch 20"]));
+  await eventually(() => expect(requests()).toEqual(["list", "watch 10", "list", "watch 20"]));
 });
 
-test("silence is a dead connection: it is closed and the watch goes on from the bookmark", async () => {
+test("a silent connection is closed, and the watch resumes from the bookmark", async () => {
   const bookmark = `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "15" } } })}\n`;
-  const { changes, asked, api } = await setUp(
-    { lists: [list(10)], watches: [say(bookmark), say(event("ADDED", "x", 16), bookmark)] },
+  const { changes, requests, api } = await setUp(
+    { lists: [list(10)], watches: [respond(bookmark), respond(event("ADDED", "x", 16), bookmark)] },
     300,
   );
   await eventually(() => expect(changes).toEqual(["added x"]));
-  expect(asked().slice(0, 3)).toEqual(["list", "watch 10", "watch 15"]);
+  expect(requests().slice(0, 3)).toEqual(["list", "watch 10", "watch 15"]);
   await eventually(() => expect(api.open).toBeLessThanOrEqual(2));
 });
 
-test("errors of the server are waited out, in lists and in watches", async () => {
+test("the reflector retries after errors of the server, in lists and in watches", async () => {
   const error = (res: ServerResponse) => res.writeHead(500, { "content-type": "text/plain" }).end("etcdserver: leader changed");
   const refuse = (res: ServerResponse) => res.socket?.destroy();
-  const { changes, asked } = await setUp({
+  const { changes, requests } = await setUp({
     lists: [error, refuse, list(10, "x")],
-    watches: [error, error, say(event("DELETED", "x", 11))],
+    watches: [error, error, respond(event("DELETED", "x", 11))],
   });
   await eventually(() => expect(changes).toEqual(["added x", "deleted x"]));
-  const verbs = asked();
+  const verbs = requests();
   expect(verbs.slice(-3)).toEqual(["watch 10", "watch 10", "watch 10"]);
-  // The reset of a GET on a pooled connection may be sent again at once.
+  // A GET that was reset on a pooled connection may be sent again at once.
   expect(verbs.filter((verb) => verb === "list").length).toBeGreaterThanOrEqual(3);
 });
 
-test("an answer that is no list, and a stream that is no watch, change nothing in the store", async () => {
+test("an answer that is not a list, and a stream that is not a watch, do not change the store", async () => {
   const html = (res: ServerResponse) => res.setHeader("content-type", "text/html").end("<html>log in</html>\n");
   const { changes, reflector } = await setUp({ lists: [list(10, "x"), html, list(20, "x", "y")], watches: [html, quiet] });
   await eventually(() => expect(reflector.store.size).toBe(2));
   expect(changes).toEqual(["added x", "updated x", "added y"]);
 });
 
-test("a slow list in pages is taken whole, or not at all", async () => {
+test("a slow list in pages enters the store whole or not at all", async () => {
   const paged = (res: ServerResponse, req: IncomingMessage) => {
     const token = new URL(req.url ?? "", "https://api").searchParams.get("continue");
     if (token === null) res.end(JSON.stringify({ metadata: { resourceVersion: "10", continue: "t" }, items: [pod("x", 1)] }));
@@ -184,16 +184,16 @@ test("a slow list in pages is taken whole, or not at all", async () => {
         setImmediate(() => res.end(`${JSON.stringify(pod("y", 2))}]}`)),
       );
   };
-  const torn = (res: ServerResponse) =>
+  const truncated = (res: ServerResponse) =>
     res.write('{"metadata":{"resourceVersion":"9"},"items":[', () => setImmediate(() => res.socket?.destroy()));
-  const { changes, reflector } = await setUp({ lists: [torn, torn, paged], watches: [quiet] });
+  const { changes, reflector } = await setUp({ lists: [truncated, truncated, paged], watches: [quiet] });
   await eventually(() => expect(reflector.store.hasSynced).toBe(true));
   expect(changes).toEqual(["added x", "added y"]);
 });
 
-test("a stop ends a watch at once and leaves no connection", async () => {
-  const { api, reflector, asked } = await setUp({ lists: [list(10)], watches: [quiet] });
-  await eventually(() => expect(asked()).toContain("watch 10"));
+test("a stop ends a watch at once and closes its connection", async () => {
+  const { api, reflector, requests } = await setUp({ lists: [list(10)], watches: [quiet] });
+  await eventually(() => expect(requests()).toContain("watch 10"));
   await reflector.stop();
-  await eventually(() => expect(api.open).toBeLessThanOrEqual(1)); // the idle one of the list
+  await eventually(() => expect(api.open).toBeLessThanOrEqual(1)); // the idle connection of the list
 });

@@ -6,7 +6,7 @@ const start = (script: string, more: Partial<ChildOptions> = {}) =>
   startChild({ name: "it", command: process.execPath, args: ["-e", script], ...more });
 const STAY = "setInterval(() => {}, 60_000);";
 
-it("a child is started once it says so; what it says else is kept", async () => {
+it("a child has started once it prints its ready line, and its other output is kept", async () => {
   const child = await start(
     `console.log("before"); console.log('{"port":1}'); console.error("err"); console.log("after"); ${STAY}`,
   );
@@ -18,31 +18,31 @@ it("a child is started once it says so; what it says else is kept", async () => 
   expect(await child.stop()).toBeNull();
 });
 
-it("a child that stops cleanly gives its exit code", async () => {
+it("the stop of a child returns its exit code", async () => {
   const child = await start(`process.on("SIGTERM", () => process.exit(7)); console.log("{}"); ${STAY}`);
   expect(await child.stop()).toBe(7);
 });
 
-it("a child that does not heed SIGTERM, or was stopped, is killed", async () => {
-  const deaf = await start(`process.on("SIGTERM", () => {}); console.log("{}"); ${STAY}`);
-  expect(await deaf.stop(50)).toBeNull();
-  const halted = await start(`console.log("{}"); ${STAY}`);
-  halted.kill("SIGSTOP");
-  expect(await halted.stop()).toBeNull();
+it("a child that ignores SIGTERM, or is suspended, is killed", async () => {
+  const ignoring = await start(`process.on("SIGTERM", () => {}); console.log("{}"); ${STAY}`);
+  expect(await ignoring.stop(50)).toBeNull();
+  const suspended = await start(`console.log("{}"); ${STAY}`);
+  suspended.kill("SIGSTOP");
+  expect(await suspended.stop()).toBeNull();
 });
 
-it("a child that ends before it is ready fails with its last words", async () => {
+it("a child that ends before it is ready fails with its last output", async () => {
   await expect(start(`console.error("no config"); process.exit(64)`)).rejects.toThrow("starting it: ended with 64\nno config");
 });
 
-it("a child that is never ready, says nonsense or is no program fails", async () => {
+it("a child that never becomes ready, prints a bad ready line or is not a program fails", async () => {
   await expect(start(STAY, { readyMs: 50 })).rejects.toThrow("not ready after 50 ms");
   await expect(start(`console.log("{nonsense"); ${STAY}`)).rejects.toThrow("not JSON\n{nonsense");
   await expect(start("", { command: "/no/such/program" })).rejects.toThrow("ENOENT");
   await expect(start("", { command: "/no/such/program", readyLine: false })).rejects.toThrow("ENOENT");
 });
 
-it("without a ready line a child counts once it runs", async () => {
+it("a child without a ready line has started once it runs", async () => {
   const child = await start(`console.log('{"not":"ready"}'); ${STAY}`, { readyLine: false });
   await eventually(() => expect(child.output()).toBe('{"not":"ready"}'));
   await child.stop();

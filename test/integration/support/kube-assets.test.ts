@@ -1,5 +1,5 @@
-// The launcher with stand-ins for etcd and kube-apiserver that record their arguments; the stand-in of kube-apiserver serves
-// /readyz with the certificate that it is given. That the real ones accept these flags shows test/kube, which passes the same.
+// The launcher of the control plane, with fakes of etcd and kube-apiserver that record their arguments. The fake kube-apiserver
+// serves /readyz with the certificate from its flags. The launcher in test/kube passes the same flags to the real programs.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -84,14 +84,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-it("a folder counts if it holds etcd, kube-apiserver and what else is wanted", () => {
+it("a folder is usable if it holds etcd, kube-apiserver and the other requested programs", () => {
   expect(kubeAssetsFolder([], join(root, "bin"))).toBe(join(root, "bin"));
   expect(kubeAssetsFolder(["kube-controller-manager"], join(root, "bin"))).toBeUndefined();
   expect(kubeAssetsFolder([], root)).toBeUndefined();
   expect(kubeAssetsFolder([], "")).toBeUndefined();
 });
 
-it("starts etcd and the API server and says the same facts as our own binary", async () => {
+it("the launcher starts etcd and the API server, and prints the same facts as the binary of test/kube", async () => {
   const { ready } = await launch();
   const state = join(root, "state");
   expect(ready).toEqual({
@@ -117,7 +117,7 @@ it("starts etcd and the API server and says the same facts as our own binary", a
   expect(read("state/tokens.csv")).toContain(`${ready.token},admin,admin,system:masters\n`);
 });
 
-it("says the same on a second run, after kill -9 of the first, and passes feature gates on", async () => {
+it("a second run after kill -9 of the first has the same facts, and passes feature gates on", async () => {
   const first = await launch();
   const pids = [pidOf("etcd"), pidOf("kube-apiserver")];
   first.kill("SIGKILL");
@@ -127,7 +127,7 @@ it("says the same on a second run, after kill -9 of the first, and passes featur
   await eventually(() => !pids.some(isAlive));
 });
 
-it.each(["stop", "kill"] as const)("leaves nothing behind after %s", async (end) => {
+it.each(["stop", "kill"] as const)("the launcher leaves no process behind after %s", async (end) => {
   const child = await launch();
   const pids = [pidOf("etcd"), pidOf("kube-apiserver")];
   expect(pids.every(isAlive)).toBe(true);
@@ -136,11 +136,11 @@ it.each(["stop", "kill"] as const)("leaves nothing behind after %s", async (end)
   await eventually(() => !pids.some(isAlive));
 });
 
-it("fails with what ended when a program does not start", async () => {
+it("a failed launch names the program that ended", async () => {
   addProgram("kube-apiserver", "#!/bin/sh\nexit 3\n");
   await expect(launch()).rejects.toThrow("kube-assets: kube-apiserver ended with 3");
 });
 
-it("refuses controllers that the folder has not", async () => {
+it("the launcher refuses --controller-manager if the folder lacks the program", async () => {
   await expect(launch("--controller-manager")).rejects.toThrow("must hold etcd, kube-apiserver kube-controller-manager");
 });

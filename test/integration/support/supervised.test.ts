@@ -1,4 +1,4 @@
-// The supervisor of the fixtures' processes, and the Service in front of replicas.
+// The supervisor of the test fixtures' processes, and the fake Service in front of replicas.
 import { connect, createServer, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { startChild } from "../../support/child-process.ts";
@@ -12,7 +12,7 @@ describe("a supervised process", () => {
   let one: Supervised;
   afterEach(() => one.stop(0));
 
-  it("comes back when it is killed, also by somebody else, and stays down once it is told to", async () => {
+  it("restarts after a crash and after a kill from outside, but not after kill()", async () => {
     one = await supervise({ launch, restartMs: 10 });
     const first = one.child.pid;
     await one.crash();
@@ -26,7 +26,7 @@ describe("a supervised process", () => {
     expect(one.isUp).toBe(true);
   });
 
-  it("is tried again where it does not start", async () => {
+  it("is launched again after a failed start", async () => {
     let tries = 0;
     one = await supervise({ launch: () => (++tries === 2 ? Promise.reject(new Error("no")) : launch()), restartMs: 10 });
     await one.crash();
@@ -34,7 +34,7 @@ describe("a supervised process", () => {
     expect(tries).toBe(3);
   });
 
-  it("ends also while it is being started again, and while it is stopped", async () => {
+  it("ends during a restart, and while it is paused", async () => {
     one = await supervise({ launch, restartMs: 10 });
     const crashed = one.crash();
     await one.stop(1_000);
@@ -46,7 +46,7 @@ describe("a supervised process", () => {
     expect(one.isUp).toBe(false);
   });
 
-  it("stays down where nobody restarts it", async () => {
+  it("stays down with restarts: false", async () => {
     one = await supervise({ launch, restarts: false });
     await one.crash();
     expect({ isUp: one.isUp, restarts: one.restarts }).toEqual({ isUp: false, restarts: 0 });
@@ -78,7 +78,7 @@ describe("a service", () => {
       socket.once("close", () => resolve("broken"));
     });
 
-  it("sends a connection to one of those that are there, and breaks it where nobody is", async () => {
+  it("sends a connection to one of its backends, and breaks the connection if it has none", async () => {
     const [a, b] = [await replica("a"), await replica("b")];
     let backends = [a, b];
     const turns = [0, 0.9, 0];

@@ -1,14 +1,55 @@
 // A running controller: sources queue requests, workers reconcile them, and `stop` drains both. Invariant: no reconcile runs before
 // every source has synced; an object has one reconcile at a time; an error of a reconciler leads to a retry or a log line, and never
 // ends the process. Built by controller.ts.
-import { systemClock, systemRandom } from "../base/clock.ts";
+import type { BackoffOptions } from "../base/backoff.ts";
+import { type Clock, type Random, systemClock, systemRandom } from "../base/clock.ts";
 import { isMeshError } from "../base/errors.ts";
+import type { Runnable } from "../base/lifecycle.ts";
+import type { Logger } from "../base/log.ts";
 import { isStatus } from "../kube/status.ts";
-import type { Controller, ControllerOptions } from "./controller.ts";
+import type { ControllerMetrics } from "./controller-metrics.ts";
 import type { Source } from "./controller-source.ts";
+import type { Informers } from "./informers.ts";
 import { attemptReconcile, type Outcome } from "./reconcile-attempt.ts";
 import { formatRequest, parseRequest, type Reconciler, type Request } from "./reconciler.ts";
 import { createWorkQueue } from "./work-queue.ts";
+
+export interface ControllerOptions {
+  /** Name in logs and metrics; unique in the process. */
+  readonly name: string;
+  /** The source of the stores: controllers that watch the same kind share one list and one watch. */
+  readonly informers: Pick<Informers, "store">;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** How many objects are reconciled at the same time; default 1. */
+  readonly concurrency?: number;
+  /**
+   * How long changes wait, in milliseconds, so that a burst of changes becomes one reconcile; default 0. The wait begins with
+   * the first change, and later changes do not extend it.
+   */
+  readonly debounceMs?: number;
+  /** The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms to 2 min. */
+  readonly backoff?: BackoffOptions;
+  /**
+   * How long one reconcile may take, in milliseconds; default no bound. Then its signal fires with the reason MeshError
+   * `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a second later loses its worker, so that other
+   * objects are reconciled; its own object waits until the reconcile has ended.
+   */
+  readonly reconcileTimeoutMs?: number;
+  /**
+   * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default 5,000. Keep it
+   * below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process ends, whatever still runs.
+   */
+  readonly graceMs?: number;
+  readonly metrics?: ControllerMetrics;
+}
+
+/** A controller runs once, from `start` to `stop`. `start` resolves at once; reconciles begin when the stores have synced. */
+export interface Controller extends Runnable {
+  /** Queues a request from outside the sources: a gRPC message, a timer, a webhook. Debounced like a change. */
+  enqueue(request: Request): void;
+}
 
 export function createController(options: ControllerOptions, sources: readonly Source[], reconciler: Reconciler): Controller {
   const { name, clock = systemClock, random = systemRandom, debounceMs = 0, graceMs = 5_000 } = options;

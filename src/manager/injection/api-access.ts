@@ -1,9 +1,10 @@
 // The volumes through which the operator's containers get their service account: the token has to be bound to the pod, and the CA is the
 // mesh's beside the cluster's. The volume is changed where it stands: a container that another webhook adds later, and that Kubernetes'
 // own admission gives the same volume, has the right CA too.
+
+import type { Refusal } from "./injection.ts";
 import { CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, OUR_CONTAINERS, SERVICE_ACCOUNT_DIR } from "./names.ts";
 import type { Container, PodSpec, Volume, VolumeSource } from "./pod-manifest.ts";
-import type { Refusal } from "./refusals.ts";
 
 const CA_FILE = "ca.crt";
 

@@ -9,12 +9,12 @@ import { matchesSelector } from "../../kube/label-selector.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod } from "./build-pod.ts";
-import type { Injection, InjectionRequest } from "./injection.ts";
+import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
 import { patchBetween } from "./json-patch.ts";
 import { OUR_CONTAINERS } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
 import { type PodManifest, readPod } from "./pod-manifest.ts";
-import { annotationRefusals, type Refusal, specRefusals } from "./refusals.ts";
+import { annotationRefusals, specRefusals } from "./refusals.ts";
 import { ourVolumes } from "./volumes.ts";
 
 type App = InjectionRequest["apps"][number];

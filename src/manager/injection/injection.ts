@@ -65,6 +65,12 @@ export type Injection =
       readonly warnings: readonly string[];
     };
 
+/** One reason why a pod is refused. */
+export interface Refusal {
+  readonly reason: RefusalReason;
+  readonly message: string;
+}
+
 /** Why a pod was refused, as a label's value. */
 export type RefusalReason =
   | "Unreadable"

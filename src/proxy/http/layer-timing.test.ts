@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf } from "../../../test/support/layer-call.ts";
 import type { HttpCall, Reply } from "./handler.ts";
-import { LayerTiming, timed } from "./layer-timing.ts";
+import { LayerTiming } from "./layer-timing.ts";
+import { timed } from "./timed-layer.ts";
 
 it("counts each instant for the layer that holds the call, also when it fails", async () => {
   const clock = createFakeClock();

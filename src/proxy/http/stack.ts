@@ -2,7 +2,8 @@
 // its time counts for the layer that holds it. Called by the stacks, such as layers/stack.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
-import { LayerTiming, timed } from "./layer-timing.ts";
+import { LayerTiming } from "./layer-timing.ts";
+import { timed } from "./timed-layer.ts";
 
 export interface NamedLayer<C, R> {
   /** Also the value of the label `layer` in metrics. */

@@ -38,7 +38,7 @@ export const ROUTE_DELTA_MESSAGE = messageCodec<RouteDeltaMessage>("RouteDelta")
 export const ROUTE_TABLE_MESSAGE = messageCodec<RouteTableMessage>("RouteTable");
 
 /** The codec of a message, for a new resource type. @param name without the package */
-function messageCodec<T>(name: string): MessageCodec<T> {
+export function messageCodec<T>(name: string): MessageCodec<T> {
   const message = definition[`ctrlmesh.v1.${name}`];
   if (message === undefined || !isMessage(message)) throw incomplete(`message ${name}`);
   return {

@@ -1,22 +1,21 @@
-// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers, reports,
-// follows redirects, and comes back after any failure with backoff. Invariants: its failures never touch what is in force; no
-// replica is waited for without end, and a redirect to one that has just failed is not followed: until the next leader is known,
-// replicas name the last one.
-import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
+// Keeps a stream to the leading manager replica for ever: connects, registers, hands updates to the handlers, reports, follows redirects,
+// and comes back after any failure with backoff. Invariants: a failure never touches what is in force, and the proxy waits for no replica
+// without end. Called by the session.
+import type { BackoffOptions } from "../../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
-import { isRefusal, isUnbelieved } from "../identity/manager-error.ts";
-import { createLeaderFinder, type Outcome } from "./leader-finder.ts";
+import { createLeaderFinder } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import type { Greeting } from "./registration.ts";
 import type { ResourceHandlers } from "./resource-handler.ts";
+import { BACKOFF, NO_RETRIES, nextRetry, type StreamOutcome } from "./retry-delay.ts";
 import type { ManagerContact } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
@@ -47,32 +46,14 @@ export interface MeshClient extends ManagerContact {
   report(report: ReportMessage): void;
 }
 
-// A thousand proxies that wait for a leader make some 700 tries a second between them, and are all there 2 s after it is.
-const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
-
 /**
- * How long a replica may take to answer the handshake, and then the registration, in milliseconds; twice as long after each time in a row
- * that none did, up to `most`: they may be busy with those who gave up. The service may lead to a stopped replica again and again
- * until its readiness is noticed, so the first is short; a manager answers the handshakes of a thousand proxies within it.
+ * How long a replica may take to answer the handshake, and then the registration, in milliseconds. Each time in a row without an answer
+ * doubles it, up to `most`: the replicas may be busy with proxies that gave up. The Service may lead to a stopped replica again and again
+ * until its probe fails, so the first is short; a manager answers the handshakes of a thousand proxies within it.
  */
 const PATIENCE = { reach: { ms: 1_000, most: 2_000 }, answer: { ms: 10_000, most: 80_000 } };
 /** A stream that lasted so long, in milliseconds, was neither turned away nor a failure from the start. */
 const SERVED_MS = 1_000;
-/**
- * A leader that takes the registration and then fails each stream is come back to this many times more
- * slowly than others in the end: it is alive, and what is wrong with it hardly goes away in a second.
- */
-const FAILED_STREAM_FACTOR = 10;
-
-/** A manager that does not believe who we are hardly does so in a second; a token that is rotated may change it. */
-const REFUSED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** One that believes us, and knows of no such pod or of no app for it, may learn of them any moment: its watches lag, an app is made. */
-const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
-
-interface StreamOutcome extends Outcome {
-  /** It brought updates, or lasted a while. */
-  readonly isOfUse: boolean;
-}
 
 export function createMeshClient(deps: MeshClientDeps): MeshClient {
   const { clock, log, metrics } = deps;
@@ -153,19 +134,6 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     }
   };
 
-  let tries = 0;
-  let failures = 0;
-  let refusals = 0;
-  const delayAfter = ({ served, isOfUse, error }: StreamOutcome): number => {
-    // A leader's end is noticed by all of its proxies in one moment: they come back over a second.
-    if (isOfUse || (served && failures++ === 0)) return (deps.random() * backoff.maxMs) / 2;
-    if (served) return backoffMs(failures, { ...backoff, maxMs: backoff.maxMs * FAILED_STREAM_FACTOR }, deps.random);
-    if (isRefusal(error)) return backoffMs(refusals++, isUnbelieved(error) ? REFUSED_BACKOFF : TURNED_AWAY_BACKOFF, deps.random);
-    // It was waited for already, and the service may lead to another one now.
-    if (isMeshError(error, "MANAGER_SILENT")) return deps.random() * backoff.baseMs;
-    return backoffMs(tries++, backoff, deps.random);
-  };
-
   return {
     get trouble() {
       return trouble.trouble;
@@ -173,18 +141,15 @@ export function createMeshClient(deps: MeshClientDeps): MeshClient {
     report: (report) => stream?.send({ report }),
     async run(signal) {
       const finder = createLeaderFinder(deps.manager, clock);
+      let retries = NO_RETRIES;
       while (!signal.aborted) {
         const { endpoint } = finder;
         const outcome = await connectOnce(endpoint, signal);
         if (signal.aborted) break;
-        const { served, isOfUse } = outcome;
         trouble.ended(endpoint, outcome);
-        const isFollowed = finder.next(outcome);
-        if (!isRefusal(outcome.error)) refusals = 0;
-        if (served) tries = 0;
-        else if (isFollowed) continue;
-        if (isOfUse) failures = 0;
-        await sleep(clock, delayAfter(outcome), signal).catch(() => undefined);
+        const next = nextRetry(retries, outcome, finder.next(outcome), { backoff, random: deps.random });
+        retries = next.retries;
+        if (next.delayMs > 0) await sleep(clock, next.delayMs, signal).catch(() => undefined);
       }
       channels.close();
     },

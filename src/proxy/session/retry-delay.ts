@@ -1,0 +1,65 @@
+// How long the proxy waits before it tries to reach a manager again: (state, outcome) -> state and delay. Pure but for chance. Invariant: after
+// a stream that was of use, and while nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies. Used by mesh-client.
+import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
+import type { Random } from "../../base/clock.ts";
+import { isMeshError } from "../../base/errors.ts";
+import { isRefusal, isUnbelieved } from "../identity/manager-error.ts";
+import type { Outcome } from "./leader-finder.ts";
+
+export interface StreamOutcome extends Outcome {
+  /** The stream brought updates, or lasted a while. */
+  readonly isOfUse: boolean;
+}
+
+/** How often each kind of failure has happened in a row. */
+export interface Retries {
+  /** No replica served. */
+  readonly unserved: number;
+  /** A replica served, and the stream failed at once. */
+  readonly failed: number;
+  /** A replica refused this pod. */
+  readonly refused: number;
+}
+
+export const NO_RETRIES: Retries = { unserved: 0, failed: 0, refused: 0 };
+
+/** A thousand proxies that wait for a leader make some 700 tries a second between them, and are all there 2 s after the leader is. */
+export const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 2_000 };
+
+/** A leader whose every stream fails is alive, and its fault hardly goes away in a second: the longest delay is so many times longer. */
+const FAILED_STREAM_FACTOR = 10;
+/** For a manager that does not believe who this pod is. Only a rotated token changes that. */
+const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
+/** For a manager that knows no such pod, or no app for it. It may learn of them any moment: its watches lag, an app is made. */
+const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
+
+/** @param isFollowed the next attempt goes to the leader that a replica has just named */
+export function nextRetry(
+  before: Retries,
+  outcome: StreamOutcome,
+  isFollowed: boolean,
+  { backoff, random }: { readonly backoff: BackoffOptions; readonly random: Random },
+): { readonly retries: Retries; readonly delayMs: number } {
+  const { served, isOfUse, error } = outcome;
+  const retries = {
+    unserved: served ? 0 : before.unserved,
+    failed: isOfUse && (served || !isFollowed) ? 0 : before.failed,
+    refused: isRefusal(error) ? before.refused : 0,
+  };
+  if (!served && isFollowed) return { retries, delayMs: 0 };
+  // All proxies of a leader notice its end in one moment: they come back over a second.
+  const spread = (random() * backoff.maxMs) / 2;
+  if (isOfUse) return { retries, delayMs: spread };
+  if (served) {
+    const failed = retries.failed + 1;
+    const longer = { ...backoff, maxMs: backoff.maxMs * FAILED_STREAM_FACTOR };
+    return { retries: { ...retries, failed }, delayMs: failed === 1 ? spread : backoffMs(failed, longer, random) };
+  }
+  if (isRefusal(error)) {
+    const slower = isUnbelieved(error) ? UNBELIEVED_BACKOFF : TURNED_AWAY_BACKOFF;
+    return { retries: { ...retries, refused: retries.refused + 1 }, delayMs: backoffMs(retries.refused, slower, random) };
+  }
+  // The proxy has waited for the silent replica already, and the service may lead to another one now.
+  if (isMeshError(error, "MANAGER_SILENT")) return { retries, delayMs: random() * backoff.baseMs };
+  return { retries: { ...retries, unserved: retries.unserved + 1 }, delayMs: backoffMs(retries.unserved, backoff, random) };
+}

@@ -16,7 +16,7 @@ export function servesAlike(before: Snapshot, now: Snapshot): boolean {
   return old.length === next.length && old.every((pattern) => next.includes(pattern));
 }
 
-/** True if the pattern is the whole user agent; `*` in it stands for any characters, also none. */
+/** True if the pattern matches the whole user agent; `*` matches any characters, or none. */
 export function matchesAgent(pattern: string, userAgent: string): boolean {
   const [head = "", ...rest] = pattern.split("*");
   const tail = rest.pop();

@@ -1,5 +1,5 @@
 // FNV-1a with 64 bits (Fowler, Noll, Vo), the hash of the API server's shard selectors. Pure. In two halves of 32 bits, since
-// a bigint multiplication for each byte would make planning many times as slow. Called by the push-down planner.
+// a bigint multiplication for each byte would make planning many times as slow. Called by shard-ranges.ts.
 
 const OFFSET_HIGH = 0xcbf29ce4;
 const OFFSET_LOW = 0x84222325;

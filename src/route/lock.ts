@@ -3,7 +3,7 @@
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
-/** What stands between the lock's name and the subset's. */
+/** Separates the lock's name from the subset's. */
 const LOCK_SEPARATOR = "---";
 
 /** The lock's name upstream for a subset. */

@@ -51,7 +51,7 @@ export interface Capabilities {
 /** Makes a plan; the session's own is remembered, see `createPlanner`. */
 export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
-/** At most this many foreign namespaces are excluded by name; more make the URL long and the selector slow. */
+/** At most this many namespaces of other subsets are excluded by name. More make the URL long and the selector slow. */
 const MAX_EXCLUDED_NAMESPACES = 16;
 
 /** What a shard selector takes by default: the whole target stays below 8 KiB, see filter-query.ts, and the caller has 1 KB. */
@@ -63,7 +63,7 @@ const SHARD_TERM_BYTES = 86;
 /** As the only namespace of an answer: it can hold no namespace's objects. */
 export const NO_NAMESPACE = "";
 
-/** No namespace's name: what stands for it stands for every namespace that nobody has heard of. */
+/** Not the name of any namespace: asked about in the place of every unknown namespace. */
 const UNHEARD_OF = "/";
 
 /** Plans a list or watch over all namespaces, or, with the scope "unknown", of objects that only labels divide. */
@@ -105,7 +105,7 @@ export function excludedBy({ fieldSelector }: QueryPlan): string[] {
   return parseFieldSelector(fieldSelector).flatMap(({ operator, value }) => (operator === "!=" ? [value] : []));
 }
 
-/** True if namespaces that nobody has heard of are the subset's as much as known ones: no plan may hide them. */
+/** True if the subset owns unknown namespaces too: no plan may hide them. */
 export function ownsUnknown(view: ResourceView): boolean {
   return view.ownershipOf(UNHEARD_OF) === "own";
 }

@@ -20,28 +20,28 @@ export interface ShardCut {
   readonly ranges: readonly ShardRange[];
   /** Some hash that belongs to no known namespace is outside: a namespace born later may go unseen. */
   readonly hidesUnknown: boolean;
-  /** Foreign namespaces that are inside. */
+  /** Namespaces of other subsets that are inside. */
   readonly letThrough: number;
 }
 
 export interface CutOptions {
   /** At least one. */
   readonly maxRanges: number;
-  /** False where every namespace that nobody has heard of yet is ours as well: then no gap is closed. Default true. */
+  /** False where the subset owns unknown namespaces too: then no gap is closed. Default true. */
   readonly mayHideUnknown?: boolean;
 }
 
 const END_OF_HASHES = 1n << 64n;
 
 /** Cuts; undefined if nothing can be left out. */
-export function cutShards(mine: readonly string[], others: readonly string[], options: CutOptions): ShardCut | undefined {
-  const own = sortedHashes(mine);
+export function cutShards(ownNames: readonly string[], otherNames: readonly string[], options: CutOptions): ShardCut | undefined {
+  const own = sortedHashes(ownNames);
   const isOwn = new Set(own);
-  const foreign = sortedHashes(others).filter((hash) => !isOwn.has(hash));
-  const { gaps, hidesUnknown } = closeGaps(gapsBetween(foreign, own), options);
+  const others = sortedHashes(otherNames).filter((hash) => !isOwn.has(hash));
+  const { gaps, hidesUnknown } = closeGaps(gapsBetween(others, own), options);
   const joined = joinCheapest(gaps, options.maxRanges);
-  const letThrough = foreign.filter((hash) => isInside(joined, hash)).length;
-  if (letThrough === foreign.length) return undefined;
+  const letThrough = others.filter((hash) => isInside(joined, hash)).length;
+  if (letThrough === others.length) return undefined;
   return { ranges: joined, hidesUnknown: hidesUnknown && !isWhole(joined), letThrough };
 }
 
@@ -73,22 +73,22 @@ function hex(hash: bigint): string {
   return `0x${hash.toString(16).padStart(16, "0")}`;
 }
 
-/** The hashes between two neighbouring foreign ones, or between one and the end of the space. */
+/** The hashes between those of two neighbouring namespaces of other subsets, or between one and the end of the space. */
 interface Gap extends ShardRange {
   readonly own: number;
-  /** Foreign namespaces below it. */
-  readonly foreignBelow: number;
+  /** Namespaces of other subsets below it. */
+  readonly othersBelow: number;
 }
 
-function gapsBetween(foreign: BigUint64Array, own: BigUint64Array): Gap[] {
+function gapsBetween(others: BigUint64Array, own: BigUint64Array): Gap[] {
   const gaps: Gap[] = [];
   let start = 0n;
   let taken = 0;
-  for (let index = 0; index <= foreign.length; index++) {
-    const end = foreign[index] ?? END_OF_HASHES;
+  for (let index = 0; index <= others.length; index++) {
+    const end = others[index] ?? END_OF_HASHES;
     const before = taken;
     while (taken < own.length && (own[taken] as bigint) < end) taken++;
-    if (start < end) gaps.push({ start, end, own: taken - before, foreignBelow: index });
+    if (start < end) gaps.push({ start, end, own: taken - before, othersBelow: index });
     start = end + 1n;
   }
   return gaps;
@@ -104,7 +104,7 @@ function closeGaps(gaps: readonly Gap[], { maxRanges, mayHideUnknown = true }: C
 
 // Joining two neighbours changes the cost of no other join, so the cheapest ones together are the cheapest choice.
 function joinCheapest(gaps: readonly Gap[], maxRanges: number): ShardRange[] {
-  const costs = gaps.slice(1).map((gap, index) => ({ at: index + 1, cost: gap.foreignBelow - (gaps[index]?.foreignBelow ?? 0) }));
+  const costs = gaps.slice(1).map((gap, index) => ({ at: index + 1, cost: gap.othersBelow - (gaps[index]?.othersBelow ?? 0) }));
   const surplus = Math.max(0, gaps.length - maxRanges);
   const joins = new Set(
     costs

@@ -41,10 +41,10 @@ export type DecisionReason =
   | "client-gone"
   | "internal";
 
-/** A call whose request line nobody has read yet. */
+/** A call before its request line is read. */
 export type RawCall = http.HttpCall<CallRecord>;
 
-/** A call whose request line has been read. `info` always belongs to `method` and `target`. */
+/** A call with its request line read. `info` always belongs to `method` and `target`. */
 export interface Call extends RawCall {
   readonly info: RequestInfo;
 }

@@ -1,4 +1,4 @@
-// Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that nobody can read is refused, never
+// Calls and replies whose bodies the proxy reads. Invariant: fails closed: a successful reply that cannot be read is refused, never
 // passed. Used by the layers that look into bodies.
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import type { Encoding } from "../../kube/codec/types.ts";

@@ -4,7 +4,7 @@ import type { Session } from "../session/session.ts";
 import { type RequestsPageDeps, requestsPage } from "./requests-page.ts";
 import { snapshotPage } from "./snapshot-page.ts";
 
-/** The last push-down plans, newest first. */
+/** The last query plans, newest first. */
 export interface PlanSource {
   list(): readonly object[];
 }

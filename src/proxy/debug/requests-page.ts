@@ -1,5 +1,5 @@
-// /debug/requests: the next few requests, for whoever asks from inside the pod: the access log for one look, without a restart
-// and without a setting. Invariants: bounded in number, time and readers; it ends with its reader.
+// /debug/requests: the next few requests, as the access log without a setting or a restart. Invariant: bounded in number, time and
+// readers, and it ends with its reader. Called by debug-pages.ts.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Page } from "../../base/health-server.ts";

@@ -1,5 +1,5 @@
-// /debug/snapshot: what the proxy enforces, for people. Pure. Invariants: bounded, whatever the cluster's size, with a mark
-// where something was left out; nothing in it is secret, but the names of namespaces are not for everybody either.
+// /debug/snapshot: what the proxy enforces, for people. Pure. Invariant: bounded for any size of the cluster, with a mark where entries are
+// missing; it holds no secrets, only names of namespaces. Called by debug-pages.ts.
 import { lockNameFor } from "../../route/lock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";

@@ -25,7 +25,7 @@ export interface EventDecision {
 
 /**
  * Decides.
- * @param givenUp true for an unknown namespace whose owner nobody waits for any more
+ * @param givenUp true for an unknown namespace after the wait for its owner
  * @param isFirst the watch's first event: only a first Table says what the columns are, so it is shown without rows
  */
 export function decideEvent(

@@ -14,7 +14,7 @@ const EXPIRED = createStatus(
   "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",
 );
 
-/** The last frame of a watch whose client has to list again. */
+/** The last frame of a watch, which makes its client list again. */
 export function expiredFrame(encoding: Encoding): Uint8Array {
   return encodeErrorFrame(encoding, EXPIRED);
 }

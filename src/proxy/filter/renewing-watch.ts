@@ -1,5 +1,5 @@
 // A watch that goes on when its subset gains or loses namespaces, where its client would have to list everything again. The proxy puts
-// together what a list would have told: what the namespaces held at the version up to which the client has seen everything, as ADDED or
+// together what a list would show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
 // DELETED events, and a new watch from that version on. Called by narrow.ts.
 //
 // Without this, client-go's reflector waits for up to a minute before it lists, without any event, and lists thousands of namespaces

@@ -10,7 +10,7 @@ export interface StreamMetrics {
   /** Narrowed requests by their plan. */
   readonly pushdown: Counter<"plan">;
   readonly filteredBytes: Counter;
-  /** Watches whose collection gained or lost namespaces, by what became of them. */
+  /** Watches of collections that gained or lost namespaces, by result. */
   readonly renewals: Counter<"result">;
   /** The bytes of one plan's answers; made once a stream, since a look-up by labels costs more than the count. */
   servedBy(plan: PlanName): PlanCounters;

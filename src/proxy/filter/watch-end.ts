@@ -1,4 +1,4 @@
-// Whether a watch is open, about to expire, or over. A watch expires when its client has to list again; a random delay spreads the
+// The state of a watch: open, about to expire, or over. A watch expires when its client has to list again; a random delay spreads the
 // lists of many watches. Invariant: a watch expires once at most, and never after its end. Called by the watch stream.
 import type { Clock, Timer } from "../../base/clock.ts";
 

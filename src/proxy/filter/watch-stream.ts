@@ -35,7 +35,7 @@ export interface WatchDeps extends WatchFilterDeps {
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 /**
- * Takes over from a watch whose collection has gained or lost namespaces. The watch is over then.
+ * Takes over from a watch when its collection has gained or lost namespaces. The watch is over then.
  * @param version the client has been shown everything up to it, and nothing later
  */
 export type TakeOver = (version: bigint, moved: MovedNamespaces) => void;
@@ -71,7 +71,7 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #unwatch: () => void;
   readonly #takeOver: TakeOver | undefined;
   #received = 0;
-  /** Ends the count of the namespaces whose owner the stream waits for. */
+  /** Ends the count of the namespaces that the stream waits for. */
   #release: () => void = () => undefined;
   #sinkFull = false;
   #pausedSinceMs: number | undefined;

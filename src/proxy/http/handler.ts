@@ -16,7 +16,7 @@ export interface CallNotes {
   isLongRunning?: boolean;
   /** The server ends the call after this time, counted from the head of the reply. */
   endAfterMs?: number;
-  /** Only on the few calls whose time is measured layer by layer. */
+  /** Only on the few calls that are measured layer by layer. */
   timing?: LayerTiming;
 }
 

@@ -1,6 +1,6 @@
-// Which requests are written about, and where to. Invariants: off unless asked; nobody who sends a request can turn it on for
-// it; neither tokens nor bodies nor queries are ever written. Two askers: the setting `--access-log`, which takes a share of
-// all requests into the log, and the page /debug/requests, which takes the next few for whoever reads it from inside the pod.
+// The access log: which requests are written, and where. The setting `--access-log` takes a share of all requests into the log, and the
+// page /debug/requests takes the next few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
+// Called by the observe layer.
 import type { Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 

@@ -1,5 +1,5 @@
-// Something for each resource that requests are about, bounded in number. A client chooses paths freely, so a resource gets
-// its own only after the API server has answered for it, and only so many do; all others share one. Used by the metrics.
+// One value for each resource, bounded in number. Clients choose paths freely, so a resource gets a value of its own only after the API
+// server has answered for it, and all resources beyond the bound share one. Called by metrics.ts.
 import type { RequestInfo } from "../../kube/request-info.ts";
 
 /**

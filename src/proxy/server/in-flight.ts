@@ -1,7 +1,6 @@
-// The calls that run now, with the means to end them. Invariant: a call's signal fires once, at the latest when the call is over,
-// so that nothing outlives it that a layer began and forgot (a body that nobody read holds a connection); before that if the
-// client is gone, its time is up or the drain is over. A call is forgotten only when its socket has been dealt with. A watch
-// whose signal fires ends at a frame boundary: the layers that write its frames see to that. Used by the traffic server.
+// The calls that run now, with the means to end them. Invariant: the signal of a call fires once: when its client is gone, its time is up
+// or the drain is over, and at the latest when the call is over, so that nothing outlives it (an unread body holds a connection). The
+// layers end a watch at a frame boundary. Called by the traffic server.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CallAbort } from "../http/call-signal.ts";
@@ -12,7 +11,7 @@ export interface Running<Call> {
   readonly call: Call;
   /** Fires the call's signal if it still runs after this time. */
   endAfter(ms: number): void;
-  /** Over. `gone`: the client went before it had its answer. */
+  /** The call is over. `gone`: the client went before it had its answer. */
   end(gone: boolean): void;
 }
 
@@ -32,10 +31,10 @@ export interface InFlight<Notes extends CallNotes> {
   abortAll(): void;
 }
 
-/** The same for every call, since an error of its own for each request would cost its stack. */
+/** The same for every call: an error for each request would cost a stack trace. */
 const OVER = new MeshError("ABORTED", "serving a request: it is over");
 
-/** How long the last of them may take to send its end. */
+/** How long the last call may take to send its end. */
 const LAST_END_MS = 250;
 
 /** Makes an empty set. `createRecord` makes what the layers write their notes into. */

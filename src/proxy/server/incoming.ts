@@ -1,5 +1,5 @@
-// What the server reads of a request before the pipeline does: its headers without Node's losses, and whether it is an
-// upgrade that must become a tunnel.
+// What the server reads of a request before the layers do: its headers without Node's losses, and whether it must become a tunnel. Called
+// by the traffic server.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
 /** True for a request that may become a tunnel. */

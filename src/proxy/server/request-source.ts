@@ -1,5 +1,5 @@
 // The body of an incoming request as a ByteSource. Invariant: nothing is read before a layer opens it, so a refused
-// upload costs no memory; a client that waits for `100 Continue` gets it only then. Called by the server.
+// upload costs no memory; a client that waits for `100 Continue` gets it only then. Called by the traffic server.
 import type { IncomingMessage } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
@@ -13,7 +13,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 
 /**
  * The body.
- * @param sendContinue called once, when somebody wants the body
+ * @param sendContinue called once, when a layer opens the body
  */
 export function requestSource(req: IncomingMessage, sendContinue: () => void): ByteSource {
   return {

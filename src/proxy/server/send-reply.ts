@@ -1,6 +1,6 @@
-// Writes a Reply to the client. Invariant: a body that broke off destroys the connection, so that it never looks complete;
-// a full socket pauses the source; the head leaves at once where bytes may be long in coming. (`ServerResponse.cork` with a
-// deferred `uncork` lost data at `end`: not used.) Called by the server for requests and refused upgrades.
+// Writes a reply to the client. Invariants: a body that breaks off destroys the connection, so that it never looks complete; a full socket
+// pauses the source; the head leaves at once if the body is not there yet. `ServerResponse.cork` is not used: with a deferred `uncork` it
+// loses data at `end`. Called by the traffic server for requests and refused upgrades.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
 import type { ByteSink, ByteSource } from "../http/byte-stream.ts";

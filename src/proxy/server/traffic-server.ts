@@ -52,11 +52,11 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 /** Over this time (or half of the drain, if that is less) watches are ended at shutdown. */
 const MAX_SPREAD_MS = 1_000;
-/** So long (or half of the drain) new connections are taken while clients are there: an operator gives its lease back now. */
+/** For this time (or half of the drain) a draining server takes new connections while clients are there: an operator releases its lease now. */
 const OPEN_MS = 1_000;
-/** Between its requests it may have no connection: each answer closes its own. */
+/** An operator may have no connection between two requests: each answer closes its connection. */
 const QUIET_MS = 100;
-/** At most one line a minute about clients that do not trust us. */
+/** At most one line a minute about clients that do not trust the proxy. */
 const TLS_WARN_MS = 60_000;
 
 /** Makes the server. */
@@ -72,7 +72,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   let port = 0;
   let listening = false;
 
-  // `rescue` has answered everything that a layer can throw; what is left is a broken reply, of which nothing was sent.
+  // `rescue` has answered all errors of layers. What is left is a broken reply, of which nothing was sent.
   const guarded = (work: Promise<void>, socket: Duplex) => {
     work.catch((error: unknown) => {
       log.error({ err: error }, "serving a request failed");
@@ -82,7 +82,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
   server.on("request", (req, res) => guarded(serve(req, res, false, options, inFlight), req.socket));
   server.on("checkContinue", (req, res) => guarded(serve(req, res, true, options, inFlight), req.socket));
   server.on("upgrade", (req, socket, head) => {
-    socket.on("error", () => undefined); // Node takes its own listener away; the close event says the same
+    socket.on("error", () => undefined); // Node removes its own listener; the close event says the same
     guarded(serveUpgrade(req, socket, head, options, inFlight), socket);
   });
   warnOfTlsErrors(server, clock, log);
@@ -107,7 +107,7 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
       const endMs = clock.monotonicMs() + drainMs;
       const halfMs = drainMs / 2;
       inFlight.beginDrain();
-      // Open for new connections all this time: an operator that ends together with us gives its lease back only now.
+      // The listener stays open all this time: an operator that ends together with the proxy releases its lease only now.
       await Promise.all([
         inFlight.endLongRunning(Math.min(MAX_SPREAD_MS, halfMs)),
         clients.untilNone(Math.min(OPEN_MS, halfMs), QUIET_MS),
@@ -191,7 +191,7 @@ function refuseUpgrade(req: IncomingMessage, socket: Socket, reply: Reply): void
   sendReply(res, reply);
 }
 
-// An operator that does not trust our CA says nothing useful itself; this line is then the only trace.
+// An operator that does not trust the proxy's CA logs nothing useful. This line is the only trace.
 function warnOfTlsErrors(server: Server, clock: Clock, log: Logger): void {
   let warnedMs = Number.NEGATIVE_INFINITY;
   server.on("tlsClientError", (error) => {

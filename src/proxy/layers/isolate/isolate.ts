@@ -80,7 +80,7 @@ export function isolate(deps: IsolateDeps): Layer {
       return narrow(call, requestOf(call, collection), queryPlan, next);
     });
 
-  const sendAllowed = async (call: ResourceCall, next: Handler): Promise<Reply> => {
+  const sendAllowed = (call: ResourceCall, next: Handler): Promise<Reply> => {
     if (!isListOrWatch(call.info)) return next(call);
     return sendCollection(call, async (collection) => {
       // The first page may have been narrowed.
@@ -134,8 +134,11 @@ function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, object
 }
 
 /** @param done ends the count of a write in flight; undefined for other calls */
-async function counted(call: Call, send: () => Promise<Reply>, done: (() => void) | undefined): Promise<Reply> {
-  if (done === undefined) return send();
+function counted(call: Call, send: () => Promise<Reply>, done: (() => void) | undefined): Promise<Reply> {
+  return done === undefined ? send() : countedWrite(call, send, done);
+}
+
+async function countedWrite(call: Call, send: () => Promise<Reply>, done: () => void): Promise<Reply> {
   try {
     return whenReplyDone(call, await send(), done);
   } catch (error) {

@@ -70,8 +70,8 @@ export function createNarrow(deps: NarrowDeps): Narrow {
 }
 
 /**
- * The reply to an allowed watch: it passes untouched and ends when the routes change for it. A watch whose frames cannot be told apart
- * breaks off, since no event could be put in; its client watches again and meets a new decision.
+ * The reply to an allowed watch: it passes untouched and ends when the routes change for it. A watch without
+ * readable frames breaks off, since the proxy could put no event in; its client watches again and meets a new decision.
  */
 export function watchAllowed(reply: Reply, request: CollectionRequest, deps: WatchDeps): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;

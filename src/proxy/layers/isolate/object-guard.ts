@@ -176,7 +176,7 @@ function refuseForeign(call: ResourceCall, view: ResourceView, labels: Labels | 
 function nameless({ record }: ResourceCall): StatusError {
   record.decision = "refused";
   record.reason = "not-narrowable";
-  const message = `ctrlmesh: create bindings: labels decide whose a pod is, and the path does not name it; create pods/binding instead`;
+  const message = `ctrlmesh: create bindings: labels decide which subset owns a pod, and the path does not name the pod; create pods/binding instead`;
   return new StatusError("Forbidden", message);
 }
 

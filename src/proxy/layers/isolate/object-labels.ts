@@ -37,7 +37,7 @@ export function labelsInRequest(call: ResourceCall, body: Uint8Array): Labels {
   const type = mediaTypeOf(call.headers["content-type"]);
   const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
   if (encoding !== "json" && encoding !== "protobuf") {
-    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and labels decide whose the object is; send JSON or protobuf`;
+    const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and labels decide which subset owns the object; send JSON or protobuf`;
     throw new StatusError("UnsupportedMediaType", message);
   }
   try {
@@ -62,7 +62,7 @@ export async function objectsInReply(reply: Reply): Promise<ReadReply> {
     const type = String(reply.headers["content-type"] ?? "none");
     throw new StatusError(
       "NotAcceptable",
-      `ctrlmesh: the API server's reply cannot be judged by its labels (content type ${type})`,
+      `ctrlmesh: the labels in the API server's reply cannot be read (content type ${type})`,
     );
   }
   const body = await readBody(reply.body, MAX_OBJECT_BYTES);

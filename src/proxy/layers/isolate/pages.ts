@@ -1,4 +1,4 @@
-// Later pages of a list whose first page was asked for in one namespace. Invariant: a page is asked for in the path to which its token
+// Later pages of a list that began in one namespace. Invariant: a page is asked for in the path to which its token
 // belongs, or answered 410 Expired, upon which clients list anew; the proxy never asks in a way that skips objects. Called by
 // server-side-filter.ts and isolate.ts.
 //

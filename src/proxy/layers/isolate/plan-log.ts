@@ -37,7 +37,7 @@ interface Line {
   readonly atMs: number;
 }
 
-/** Resources that are remembered; the one whose last request is the oldest goes first. */
+/** Resources that are remembered. The one with the oldest request goes first. */
 const MAX_RESOURCES = 250;
 
 export function createPlanLog(clock: Pick<Clock, "now">, maxResources = MAX_RESOURCES): PlanLog {

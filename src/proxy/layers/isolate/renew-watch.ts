@@ -1,6 +1,6 @@
-// Asks the API server, as the caller, for what a watch needs to go on with other namespaces: what each that came or went held at one
-// version, and the watch from that version on. Invariant: what the answers hold is exactly what the caller would have had from a list
-// at that version; an answer of any other kind is an error. Made by narrow for each watch; see filter/renewing-watch.ts.
+// Asks the API server, as the caller, for what a watch needs to go on with other namespaces: what each gained or lost namespace held at one
+// version, and the watch from that version on. Invariant: the answers hold exactly what a list of the caller would at that version; any
+// other answer is an error. Made by narrow.ts for each watch, called by filter/renewing-watch.ts.
 import { MeshError } from "../../../base/errors.ts";
 import { listEvents } from "../../../kube/codec/list-events.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
@@ -25,18 +25,18 @@ export interface RenewDeps {
   readonly session: Session;
   readonly planner: Planner;
   readonly monotonicMs: () => number;
-  /** Sends the watch with what of a plan the API server can filter. */
+  /** Sends the watch with the plan's server-side filter. */
   readonly watch: (
     call: Call,
     request: CollectionRequest,
     queryPlan: QueryPlan,
   ) => Promise<{ readonly reply: Reply; readonly sent: SentRequest }>;
   readonly list: Handler;
-  /** So many ask at a time: what the lists hold is in memory until it is sent. */
+  /** Limits how many ask at a time: the lists are in memory until they are sent. */
   readonly turns: Turns;
 }
 
-/** What the namespaces of one watch may hold together, in bytes. More is listed by the client, in pages. */
+/** Bound of the lists for one watch together, in bytes. The client itself lists what is larger, in pages. */
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 
 /** @param queryPlan by which the watch was begun */
@@ -51,11 +51,12 @@ export function createRenew(
   const { group, resource } = collection;
   return (version, { gained, lost }, signal) =>
     deps.turns.run(signal, async () => {
-      // The record is that of the caller's request, which has been answered long since.
+      // The caller's own record belongs to a request that was answered long ago.
       const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
       if (!isResourceCall(call)) throw refused("it is no watch");
-      if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list what is new to it");
-      if (queryPlan.scope !== "namespaced" && !isNamespaces(call.info)) throw refused("nobody knows that it lives in namespaces");
+      if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list new objects");
+      if (queryPlan.scope !== "namespaced" && !isNamespaces(call.info))
+        throw refused("its resource is not known to live in namespaces");
       const frames: Uint8Array[] = [];
       let room = MAX_LISTED_BYTES;
       const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
@@ -66,7 +67,7 @@ export function createRenew(
         const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
         for (const frame of listEvents(encoding, type, body, version, keep)) frames.push(frame);
       };
-      // The client has been shown it as it was: up to the version it was the subset's.
+      // The client knows the lost objects: up to the version they were the subset's.
       for (const namespace of lost) await tell("DELETED", namespace);
       for (const namespace of gained) await tell("ADDED", namespace);
       const passedMs = deps.monotonicMs() - startedMs;

@@ -1,4 +1,4 @@
-// So many at a time, first come, first served. Called by what may hold much memory for a moment.
+// Limits how many tasks run at a time, first come, first served. Called by renew-watch.ts, since each task holds much memory.
 import { MeshError } from "../../../base/errors.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
 

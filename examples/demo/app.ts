@@ -1,4 +1,4 @@
-// The demo's VirtualApp as its YAML says it, and the names that follow from it.
+// Reads the demo's VirtualApp from its YAML file, with the names that follow from it.
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { MeshError } from "../../src/base/errors.ts";
 import type { Namespace } from "../../src/kube/client/resources.ts";
@@ -10,7 +10,7 @@ import { FOOS, readManifests } from "./manifests.ts";
 export const APP_FILE = "examples/demo/virtualapp.yaml";
 export const NAMESPACES_FILE = "examples/demo/namespaces.yaml";
 
-/** What the manager's admission webhook writes on the pods of an app. */
+/** The label that the manager's admission webhook writes on injected pods. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 
 export interface DemoApp {
@@ -19,13 +19,13 @@ export interface DemoApp {
   readonly lockName: string;
   /** The subset of a pod with these labels. */
   subsetOf(labels: Readonly<Record<string, string>>): string;
-  /** The subset that the rules give each namespace's Foos to. */
+  /** The owning subset of a namespace, by the rules. */
   ownersOf(namespaces: readonly Namespace[]): (namespace: string) => string;
 }
 
 export function readApp(): DemoApp {
   const checked = validateVirtualApp(readManifests(APP_FILE)[0]?.object);
-  if (!checked.ok) throw new MeshError("BAD_APP", `reading ${APP_FILE}: it is no good VirtualApp`);
+  if (!checked.ok) throw new MeshError("BAD_APP", `reading ${APP_FILE}: not a valid VirtualApp`);
   const { metadata, spec }: VirtualApp = checked.value;
   return {
     namespace: metadata?.namespace ?? "",

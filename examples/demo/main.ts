@@ -1,5 +1,5 @@
-// `npm run demo`: Controller Mesh at work on one machine, no cluster, in half a minute. Exit: 0 everything was as told, 1 it
-// was not (the last line says what), 64 wrong usage, 130 interrupted. Everything it starts ends with it.
+// `npm run demo`: shows Controller Mesh on one machine without a cluster, in half a minute. Exit codes: 0 every step succeeded, 1 a step failed
+// (the last line has the reason), 64 wrong usage, 130 interrupted. Invariant: all processes of the demo end with it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,13 +55,13 @@ async function run({ keep }: Options, signal: AbortSignal): Promise<void> {
     teller.note(`${processes.count} processes, ready after ${since(startedAt)}`);
     const watcher = createWatcher({ screen, facts: world.facts, assertAlive: processes.assertAlive, signal });
     await tellStory({ world, watcher, screen, pauseMs: screen.isTerminal ? READING_MS : 0 });
-    screen.say(["", ...noteLines(`Everything was as told. ${since(startedAt)}.`, screen.width)]);
+    screen.say(["", ...noteLines(`Every step succeeded. ${since(startedAt)}.`, screen.width)]);
     if (keep) {
       screen.say(keepLines(world, screen.width));
       await watcher.linger(Number.POSITIVE_INFINITY);
     }
   } finally {
-    // At the very end, when whatever is still starting has been killed and writes no more.
+    // Last of all, when processes that were still starting are killed and write no more.
     process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
     await world?.close();
     await processes.stop();
@@ -80,7 +80,7 @@ function keepLines({ apiServer, pods }: World, width: number): string[] {
   ];
 }
 
-// The start cannot be cut short, but need not be waited for: the processes end with this one.
+// The start cannot be interrupted, but the demo need not wait for it: the processes end with this one.
 function interruptible<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     work.then(resolve, reject);
@@ -93,12 +93,12 @@ function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.on(name, () => {
-      // A second one does not wait.
+      // A second signal ends the process at once.
       if (controller.signal.aborted) process.exit(EXIT_INTERRUPTED);
       controller.abort(new Error(`interrupted by ${name}`));
     });
   }
-  // Whoever read the story has gone: `npm run demo | head`.
+  // The reader of the output has ended: `npm run demo | head`.
   process.stdout.on("error", (error) => controller.abort(error));
   return controller.signal;
 }
@@ -121,7 +121,7 @@ async function main(): Promise<number> {
     return 0;
   } catch (error) {
     if (signal.aborted) return EXIT_INTERRUPTED;
-    process.stderr.write(`\ndemo: not as it should be: ${errorMessage(error)}\n`);
+    process.stderr.write(`\ndemo: failed: ${errorMessage(error)}\n`);
     return 1;
   }
 }

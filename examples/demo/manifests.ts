@@ -1,4 +1,4 @@
-// The YAML files that the demo applies, and where the API server takes each object. Pure but for reading the files.
+// Reads the YAML files that the demo applies, with the collection of each object.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { apiVersionOf, collectionPath, type Resource } from "../../src/kube/clie
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 
-/** The repository. */
+/** The root of the repository. */
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface Foo extends KubeObject {
@@ -35,7 +35,7 @@ export interface Manifest {
   readonly path: string;
 }
 
-/** The objects of a file, or of every YAML file of a folder in the order of their names; `path` starts at the repository. */
+/** The objects of a file, or of all YAML files of a folder in the order of their names. `path` is relative to the repository. */
 export function readManifests(path: string): Manifest[] {
   const full = join(ROOT, path);
   if (statSync(full).isDirectory()) {
@@ -46,7 +46,7 @@ export function readManifests(path: string): Manifest[] {
     const object = document.toJS() as KubeObject;
     const kind = KINDS.find((known) => known.kind === object.kind && apiVersionOf(known) === object.apiVersion);
     if (kind === undefined)
-      throw new MeshError("UNKNOWN_KIND", `reading ${path}: ${object.apiVersion} ${object.kind} is not known here`);
+      throw new MeshError("UNKNOWN_KIND", `reading ${path}: ${object.apiVersion} ${object.kind} is not a known kind`);
     return { object, path: collectionPath(kind, object.metadata.namespace) };
   });
 }

@@ -1,6 +1,5 @@
-// The operator's pods as the demo plays them: a pod object, a token bound to it, a proxy and an operator that reaches the
-// API server through that proxy and by nothing else. What a cluster does with a scheduler, a kubelet and the injection
-// webhook is done here by hand.
+// The operator's pods: for each a pod object, a token bound to it, a proxy, and an operator that reaches the API server only through that
+// proxy. In a cluster the scheduler, the kubelet and the injection webhook do this.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -11,7 +10,7 @@ import { type DemoApp, INJECTED_LABEL } from "./app.ts";
 import { SERVICE_ACCOUNTS } from "./manifests.ts";
 import type { ApiServer, Processes, ProxyReady } from "./processes.ts";
 
-/** A pod to be. */
+/** A pod that the demo will start. */
 export interface PodPlan {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -21,7 +20,7 @@ export interface DemoPod extends PodPlan {
   readonly subset: string;
   readonly token: string;
   readonly proxy: ProxyReady;
-  /** Reaches the API server as this pod, through its proxy. */
+  /** A kubeconfig with the identity of this pod and the address of its proxy. */
   readonly kubeconfig: string;
 }
 
@@ -44,12 +43,12 @@ export const PLANS: readonly PodPlan[] = [
 const SERVICE_ACCOUNT = "foo-operator";
 const READY_MS = 60_000;
 
-/** The account of the operator's pods. */
+/** The service account of the operator's pods. */
 export async function createServiceAccount(client: KubeClient, namespace: string): Promise<void> {
   await client.create(SERVICE_ACCOUNTS, { metadata: { namespace, name: SERVICE_ACCOUNT } });
 }
 
-/** Brings a pod up to Ready. */
+/** Starts a pod and reports it Ready. */
 export async function startPod(plan: PodPlan, context: PodContext): Promise<DemoPod> {
   const { app, client, processes, apiServer, manager } = context;
   const { namespace } = app;
@@ -72,7 +71,7 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   return { ...plan, subset: app.subsetOf(labels), token, proxy, kubeconfig };
 }
 
-// Bound to the pod, as the kubelet's are: the audit log names the pod.
+// Bound to the pod, as a kubelet's tokens are, so that the audit log names the pod.
 async function createToken(client: KubeClient, { namespace, name, uid }: Readonly<Record<"namespace" | "name" | "uid", string>>) {
   const body = { spec: { expirationSeconds: 3600, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid } } };
   const answer = await client.createSubresource(SERVICE_ACCOUNTS, { namespace, name: SERVICE_ACCOUNT }, "token", body);

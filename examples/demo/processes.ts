@@ -1,5 +1,5 @@
-// The demo's processes: an API server, the manager, and for each pod a proxy and the operator. Invariant: whatever ends the
-// demo, they end with it (child-process.ts), the operators first, so that they can give their leases back.
+// The demo's processes: an API server, the manager, and for each pod a proxy and the operator. Invariant: all end with the demo
+// (child-process.ts), the operators first, so that they can release their leases.
 import { join } from "node:path";
 import { MeshError } from "../../src/base/errors.ts";
 import { type Child, startChild } from "../../test/support/child-process.ts";
@@ -10,14 +10,14 @@ export interface ApiServer {
   readonly kubeconfig: string;
   /** PEM file. */
   readonly ca: string;
-  /** Of a cluster administrator. */
+  /** A kubeconfig of a cluster administrator. */
   readonly token: string;
 }
 
 export interface ProxyReady {
   readonly url: string;
   readonly healthUrl: string;
-  /** PEM file of the CA that an operator has to trust. */
+  /** PEM file of the CA that an operator must trust. */
   readonly ca: string;
 }
 
@@ -42,14 +42,14 @@ export interface Processes {
   manager(kubeconfig: string): Promise<string>;
   proxy(options: ProxyOptions): Promise<ProxyReady>;
   operator(options: OperatorOptions): Promise<void>;
-  /** @throws MeshError `CHILD_ENDED` with its last words if one has ended */
+  /** @throws MeshError `CHILD_ENDED` with its last output if a process has ended */
   assertAlive(): void;
   stop(): Promise<void>;
 }
 
 const ANY_PORT = "127.0.0.1:0";
 const LAST_WORDS = 5;
-// No leader has to be succeeded here: long enough for a busy machine.
+// The demo has no change of the leader, so the times suit a busy machine.
 const OPERATOR_LEASE = ["--lease-duration-ms", "10000", "--renew-deadline-ms", "8000", "--retry-period-ms", "500"];
 
 export function createProcesses(): Processes {
@@ -65,7 +65,7 @@ export function createProcesses(): Processes {
       ...(env === undefined ? {} : { env }),
     });
     children.push(child);
-    // Interrupted while this one was starting.
+    // The demo was interrupted while this process started.
     if (stopping) await child.stop();
     return child;
   };
@@ -107,7 +107,7 @@ export function createProcesses(): Processes {
       const ended = stopping ? undefined : children.find(({ exited }) => exited);
       if (ended === undefined) return;
       const words = ended.output().split("\n").slice(-LAST_WORDS).join("\n");
-      throw new MeshError("CHILD_ENDED", `${ended.name} has ended; its last words:\n${words}`);
+      throw new MeshError("CHILD_ENDED", `${ended.name} has ended; its last output:\n${words}`);
     },
     async stop() {
       stopping = true;

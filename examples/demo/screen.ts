@@ -1,18 +1,18 @@
-// Where the lines go. On a terminal the newest table is redrawn in place below the story; elsewhere lines are only appended,
-// and a table is written once, when it is settled. Colour is for terminals without NO_COLOR.
+// Writes the output. On a terminal the newest table is redrawn below the story; elsewhere lines are only appended, and a table is written once,
+// when it is final. Colours are only for terminals without NO_COLOR.
 import { styleText } from "node:util";
 import { type Facts, factLines, type Paint } from "./view.ts";
 
 export interface Screen {
   readonly paint: Paint;
   readonly isTerminal: boolean;
-  /** Columns for a sentence. */
+  /** The width of a sentence, in columns. */
   readonly width: number;
   /** Appends lines. */
   say(lines: readonly string[]): void;
-  /** The state of the world now. */
+  /** Draws the table of the present state. */
   show(facts: Facts): void;
-  /** Leaves the table in the story. */
+  /** Keeps the table in the output. */
   settle(): void;
 }
 
@@ -22,7 +22,7 @@ export interface ScreenOptions {
 }
 
 const MAX_WIDTH = 110;
-/** What stands before every line, and a little behind it. */
+/** The indentation of a line, and a margin behind it. */
 const MARGIN = 6;
 
 export function createScreen({ out, env }: ScreenOptions): Screen {
@@ -35,7 +35,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
 
   const write = (lines: readonly string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
   const erase = () => {
-    // Up to the first line of the table, then clear to the end of the screen.
+    // Moves to the first line of the table, and clears to the end of the screen.
     if (drawn.length > 0) out.write(`\x1b[${drawn.length}A\x1b[J`);
     drawn = [];
   };

@@ -1,4 +1,4 @@
-// The demo's five steps. Each says what it does, does it, waits until the world shows it, and fails where it does not.
+// The demo's five steps. Each announces its action, acts, and waits for the result; it fails without the result. Called by main.ts.
 import { MeshError } from "../../src/base/errors.ts";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
@@ -6,10 +6,10 @@ import { lockNameFor } from "../../src/route/lock.ts";
 import { subsetDisplayName } from "../../src/route/subset-name.ts";
 import { DEFAULT_SUBSET } from "../../src/route/table.ts";
 import { APP_FILE } from "./app.ts";
-import { judge } from "./judge.ts";
 import { FOOS } from "./manifests.ts";
 import type { DemoPod } from "./pods.ts";
 import type { Screen } from "./screen.ts";
+import { tallyWrites } from "./tally.ts";
 import { noteLines, stepLines, summaryLines, type Tally } from "./view.ts";
 import { type Watcher, wrongApp, wrongReconciler } from "./watcher.ts";
 import { FOO_NAME, type World } from "./world.ts";
@@ -18,7 +18,7 @@ const STEPS = 5;
 const CANARY = "v2";
 const LABEL = { "ns-type": "canary-1" };
 const LABEL_TEXT = "ns-type=canary-1";
-/** The namespaces of namespaces.yaml that get a Foo, and their owners in time. */
+/** The namespaces of namespaces.yaml that get a Foo, with their owners in order of time. */
 const OWNERS: ReadonlyMap<string, readonly string[]> = new Map([
   ["team-a", [DEFAULT_SUBSET]],
   ["team-b", [DEFAULT_SUBSET, CANARY]],
@@ -34,7 +34,7 @@ export interface StoryContext {
   readonly world: World;
   readonly watcher: Watcher;
   readonly screen: Screen;
-  /** For people to read the table between two steps. */
+  /** The time to read the table between two steps. */
   readonly pauseMs: number;
 }
 
@@ -50,7 +50,7 @@ export function createTeller(screen: Screen): Teller {
   };
 }
 
-/** The steps after the start, which main.ts tells. @throws MeshError where the world is not as told */
+/** All steps after the first, which is in main.ts. @throws MeshError `UNEXPECTED` for another result */
 export async function tellStory(context: StoryContext): Promise<Tally> {
   for (const step of [divide, addNamespace, moveNamespace, refuseWrite]) {
     await step(context, createTeller(context.screen));
@@ -77,11 +77,11 @@ async function divide({ world, watcher }: StoryContext, { step, note }: Teller):
       `the lock ${name} should be held by a pod of ${subsetDisplayName(subset)}, not by "${leader}"`,
     );
   }
-  note("Two leaders at once: each subset has a lock of its own, and the operators know of one lock only.");
+  note("Two leaders at once: each subset has its own lock, and the operators know only one lock.");
 }
 
 async function addNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
-  step(3, `Namespace ${LATE} is new: its name matches ^canary, so it is ${CANARY}'s from its first moment`);
+  step(3, `Namespace ${LATE} is new: its name matches ^canary, so ${CANARY} owns it from the beginning`);
   await world.createNamespace(LATE);
   await world.createFoo(LATE, `hello ${LATE}`);
   await watcher.until((facts) => wrongReconciler(facts, LATE, podsOf(world, CANARY)));
@@ -91,7 +91,7 @@ async function addNamespace({ world, watcher }: StoryContext, { step, note }: Te
 }
 
 async function moveNamespace({ world, watcher }: StoryContext, { step, note }: Teller): Promise<void> {
-  step(4, `Namespace ${MOVED} now carries ${LABEL_TEXT}: it moves from default to ${CANARY}`);
+  step(4, `Namespace ${MOVED} now has the label ${LABEL_TEXT}: it moves from default to ${CANARY}`);
   const before = (await world.foo(MOVED)).status?.count ?? 0;
   const startedAt = performance.now();
   await world.labelNamespace(MOVED, LABEL);
@@ -110,8 +110,8 @@ async function refuseWrite({ world }: StoryContext, { step, note }: Teller): Pro
   note(await refusalOf(world, pod));
   const shown = (await world.clientOf(pod).list(FOOS)).items.map(({ metadata }) => metadata.namespace ?? "");
   const all = (await world.client.list(FOOS)).items.length;
-  check(shown.join() === "team-a", `${pod.name} should be shown the Foo of team-a alone, not of ${shown.join(", ")}`);
-  note(`When it lists all Foos it is shown ${shown.length} of ${all}: that of ${shown.join(", ")}.`);
+  check(shown.join() === "team-a", `${pod.name} should see only the Foo of team-a, not of ${shown.join(", ")}`);
+  note(`When the pod lists all Foos it sees ${shown.length} of ${all}: that of ${shown.join(", ")}.`);
 }
 
 async function refusalOf(world: World, pod: DemoPod): Promise<string> {
@@ -124,7 +124,7 @@ async function refusalOf(world: World, pod: DemoPod): Promise<string> {
     check(data?.message !== "own", `the refused write should not be in ${FOREIGN}`);
     return `${error.status.code} ${error.status.reason}: ${error.status.message}`;
   }
-  throw new MeshError("NOT_AS_TOLD", `the write of ${pod.name} in ${FOREIGN} should have been refused`);
+  throw new MeshError("UNEXPECTED", `the write of ${pod.name} in ${FOREIGN} should have been refused`);
 }
 
 async function sumUp({ world, screen }: StoryContext): Promise<Tally> {
@@ -134,12 +134,12 @@ async function sumUp({ world, screen }: StoryContext): Promise<Tally> {
     (name) => !tally.bySubset.some(({ namespaces }) => namespaces.some((row) => row.name === name)),
   );
   check(unwritten.length === 0, `the audit log should hold writes in ${unwritten.join(", ")}`);
-  check(tally.outside.length === 0, "nobody should have written outside of its slice");
+  check(tally.outside.length === 0, "no subset should have written outside of its namespaces");
   return tally;
 }
 
 async function count({ audit, app, pods }: World): Promise<Tally> {
-  return judge(await audit(), {
+  return tallyWrites(await audit(), {
     subsetOfPod: new Map(pods.map(({ name, subset }) => [name, subset])),
     ownersOf: OWNERS,
     lock: { namespace: app.namespace, name: app.lockName },
@@ -163,12 +163,12 @@ function podsOf({ pods }: World, subset: string): string[] {
 
 function podOf({ pods }: World, subset: string): DemoPod {
   const pod = pods.find((one) => one.subset === subset);
-  if (pod === undefined) throw new MeshError("NOT_AS_TOLD", `${subsetDisplayName(subset)} should have a pod`);
+  if (pod === undefined) throw new MeshError("UNEXPECTED", `${subsetDisplayName(subset)} should have a pod`);
   return pod;
 }
 
 function check(isAsTold: boolean, otherwise: string): void {
-  if (!isAsTold) throw new MeshError("NOT_AS_TOLD", otherwise);
+  if (!isAsTold) throw new MeshError("UNEXPECTED", otherwise);
 }
 
 /** "1.4 s" */

@@ -1,4 +1,4 @@
-// What the demo shows, as lines of text. Pure: facts in, lines out; golden tests hold it.
+// Formats the demo's tables and sentences as lines of text. Pure. Golden tests check it.
 import { subsetDisplayName } from "../../src/route/subset-name.ts";
 import { DEFAULT_SUBSET } from "../../src/route/table.ts";
 
@@ -6,28 +6,28 @@ import { DEFAULT_SUBSET } from "../../src/route/table.ts";
 export interface NamespaceRow {
   readonly namespace: string;
   readonly subset: string;
-  /** The manager is still handing it over to `subset`. */
+  /** True while the namespace moves to `subset`. */
   readonly moving: boolean;
-  /** Pods that last reconciled its Foos; empty as long as nobody has. */
+  /** The pods that last reconciled its Foos; empty if there are none. */
   readonly reconciledBy: readonly string[];
-  /** How often that was, all Foos together. */
+  /** How often its Foos were reconciled. */
   readonly count: number;
 }
 
 export interface LockRow {
   readonly lock: string;
-  /** "" if nobody holds it. */
+  /** "" if there is none. */
   readonly leader: string;
 }
 
-/** What the VirtualApp's status says. */
+/** The status of the VirtualApp. */
 export interface AppRow {
   readonly name: string;
   /** Status of its condition Ready: True, False or Unknown. */
   readonly ready: string;
   /** Every proxy enforces the newest route, and no namespace moves. */
   readonly converged: boolean;
-  /** Of its condition Converged. */
+  /** The message of its condition Converged. */
   readonly message: string;
 }
 
@@ -39,13 +39,13 @@ export interface Facts {
 
 export type Style = "bold" | "dim" | "cyan" | "yellow" | "green" | "red";
 
-/** Colours a text, or returns it as it is. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
 const INDENT = "     ";
 const GAP = "  ";
 
-/** The tables of namespaces, locks and the VirtualApp. No line is wider than `width` behind the indentation. */
+/** The tables of namespaces, locks and the VirtualApp. No line is wider than `width` after the indentation. */
 export function factLines({ app, namespaces, locks }: Facts, paint: Paint, width: number): string[] {
   return [
     ...tableLines(NAMESPACE_HEAD, namespaces.map(namespaceCells), paint, width),
@@ -60,7 +60,7 @@ export function stepLines(number: number, total: number, text: string, paint: Pa
   return ["", paint("bold", `${number}/${total}  ${text}`)];
 }
 
-/** A sentence within a step; long ones are wrapped. */
+/** A sentence within a step, wrapped. */
 export function noteLines(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -78,7 +78,7 @@ export function noteLines(text: string, width: number): string[] {
 /** Writes by subset and namespace, from the audit log. */
 export interface Tally {
   readonly writes: number;
-  /** Renewals of the subsets' own locks, not in `writes`. */
+  /** Writes of the subsets' own locks; not included in `writes`. */
   readonly lockWrites: number;
   readonly bySubset: readonly {
     readonly subset: string;
@@ -93,9 +93,9 @@ export function summaryLines({ writes, lockWrites, bySubset, outside }: Tally, p
     { text: namespaces.map(({ name, writes }) => `${name} (${writes})`).join(", ") },
   ]);
   const counted =
-    `Counted in the API server's audit log: every create, update, patch and delete that succeeded with the token of one of ` +
-    `the operator's pods, ${writes} writes (and ${lockWrites} of their own locks).`;
-  const verdict = `writes outside of the writer's slice: ${outside.length}`;
+    `Counted in the API server's audit log: every create, update, patch and delete that succeeded with a token of ` +
+    `the operator's pods, ${writes} writes (and ${lockWrites} writes of their own locks).`;
+  const verdict = `writes outside of the writer's namespaces: ${outside.length}`;
   return [
     "",
     ...noteLines(counted, width),

@@ -1,5 +1,5 @@
-// Waits for the world to be as the story says, and shows it meanwhile. Invariant: what does not come true in time, or can
-// not any more since a process has ended, fails with a sentence that says what was waited for and what is there instead.
+// Waits for the expected state, and shows the present one meanwhile. Invariant: if the state is not reached in time, or a process has ended, the
+// error names the expected and the present state. Called by story.ts.
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { MeshError } from "../../src/base/errors.ts";
@@ -7,19 +7,19 @@ import type { Screen } from "./screen.ts";
 import type { Facts, NamespaceRow } from "./view.ts";
 
 export interface Watcher {
-  /** Resolves with the facts once `wrong` finds nothing wrong with them. @throws MeshError `NOT_AS_TOLD` with what is wrong */
+  /** Resolves with the facts once `wrong` returns undefined for them. @throws MeshError `UNEXPECTED` with the difference */
   until(wrong: (facts: Facts) => string | undefined): Promise<Facts>;
-  /** Goes on showing for a while. */
+  /** Shows the state for some time. */
   linger(ms: number): Promise<void>;
 }
 
 export interface WatcherOptions {
   readonly screen: Screen;
   facts(): Promise<Facts>;
-  /** Throws once nothing good can come any more. */
+  /** Throws if a process has ended. */
   assertAlive(): void;
   readonly signal: AbortSignal;
-  /** Default 60,000: on a machine that is busy with other things all takes its time. */
+  /** Default 60,000, which is enough on a busy machine. */
   readonly withinMs?: number;
 }
 
@@ -42,7 +42,7 @@ export function createWatcher({ screen, facts, assertAlive, signal, withinMs = 6
         if (problem === undefined) return seen;
         if (performance.now() > deadline)
           throw new MeshError(
-            "NOT_AS_TOLD",
+            "UNEXPECTED",
             `${problem}, after ${withinMs / 1000} s${busyText(loadavg()[0] ?? 0, availableParallelism())}`,
           );
         await delay(EVERY_MS, undefined, { signal });
@@ -58,13 +58,13 @@ export function createWatcher({ screen, facts, assertAlive, signal, withinMs = 6
   };
 }
 
-/** What is wrong with a VirtualApp that should be ready, with every proxy up to date. */
+/** Why a VirtualApp is not ready and converged; undefined if it is. */
 export function wrongApp({ app }: Facts): string | undefined {
   if (app.ready === "True" && app.converged) return undefined;
   return `the VirtualApp ${app.name} should be ready and converged, and is Ready ${app.ready}: ${app.message}`;
 }
 
-/** What is wrong with a namespace that should be reconciled by one of these pods, at least `count` times. */
+/** Why a namespace is not yet reconciled by one of these pods at least `count` times; undefined if it is. */
 export function wrongReconciler(
   { namespaces }: Facts,
   namespace: string,
@@ -78,7 +78,7 @@ export function wrongReconciler(
   return `${namespace} should be reconciled by ${pods.join(" or ")}, and was by ${seen} (count ${row?.count ?? 0})`;
 }
 
-/** Why it may have come too late; empty where the machine has nothing else to do. */
+/** A hint that the machine is busy; empty if it is not. */
 export function busyText(load: number, cores: number): string {
   return load > cores ? ` (is this machine busy? load ${load.toFixed(0)} on ${cores} cores)` : "";
 }

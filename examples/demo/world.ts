@@ -1,4 +1,4 @@
-// The demo's cluster: what is in it, what is done to it, and what is seen of it. The story asks nothing else.
+// The demo's cluster: its content, the actions of the story on it, and its visible state. Called by main.ts and story.ts.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
@@ -7,16 +7,16 @@ import { LEASES, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { APP_FILE, type DemoApp, NAMESPACES_FILE } from "./app.ts";
-import { type AuditEvent, parseAudit } from "./judge.ts";
 import { FOOS, type Foo, readManifests } from "./manifests.ts";
 import { createServiceAccount, type DemoPod, PLANS, startPod } from "./pods.ts";
 import type { ApiServer, Processes } from "./processes.ts";
+import { type AuditEvent, parseAudit } from "./tally.ts";
 import type { Facts } from "./view.ts";
 
 /** The one Foo of each namespace. */
 export const FOO_NAME = "greeting";
 
-/** For what takes a moment on a machine that is not busy. */
+/** Bound of short waits. */
 const PATIENCE_MS = 60_000;
 const SYSTEM_NAMESPACE = "ctrlmesh-system";
 const CRD_FILES = ["deploy/crds", "test/operators/go-foo/crd.yaml"];
@@ -25,10 +25,10 @@ const USER_AGENT = "ctrlmesh-demo";
 export interface World {
   readonly app: DemoApp;
   readonly apiServer: ApiServer;
-  /** As cluster administrator. */
+  /** A client with the rights of a cluster administrator. */
   readonly client: KubeClient;
   readonly pods: readonly DemoPod[];
-  /** What is served and by whom, now. */
+  /** The present namespaces, locks and apps. */
   facts(): Promise<Facts>;
   createNamespace(name: string): Promise<void>;
   labelNamespace(name: string, labels: Readonly<Record<string, string>>): Promise<void>;
@@ -37,7 +37,7 @@ export interface World {
   foo(namespace: string): Promise<Foo>;
   /** A client with a pod's token, through its proxy. */
   clientOf(pod: DemoPod): KubeClient;
-  /** Everything that the API server has answered until now. */
+  /** The audit log of all requests until now. */
   audit(): Promise<readonly AuditEvent[]>;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export interface World {
 export interface WorldOptions {
   readonly app: DemoApp;
   readonly processes: Processes;
-  /** Empty folder for everything that is written. */
+  /** An empty folder for all files of the demo. */
   readonly dir: string;
 }
 
@@ -86,7 +86,7 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
     foo: (namespace) => client.get(FOOS, ref(namespace)),
     clientOf: ({ proxy, token }) => connect(proxy.url, proxy.ca, token),
     async audit() {
-      // The log is written behind the answers: a request of ours that is in it has all earlier ones before it.
+      // The log is written after the response: once it has our request, it has all earlier ones.
       const mark = `/version?mark=${performance.now()}`;
       await client.request({ method: "GET", path: mark });
       await eventually(() => readFileSync(auditLog, "utf8").includes(mark), PATIENCE_MS);
@@ -98,11 +98,11 @@ export async function openWorld({ app, processes, dir }: WorldOptions): Promise<
   };
 }
 
-// As `kubectl apply -f` would, in an order in which each object finds what it needs.
+// Creates the objects in the order in which they need each other.
 async function fill(client: KubeClient, app: DemoApp): Promise<void> {
   const apply = async (file: string) => {
     for (const { path, object } of readManifests(file)) {
-      // A kind is served a moment after its definition was created.
+      // The API server serves a kind a moment after the creation of its CRD.
       await eventually(() => client.request({ method: "POST", path, body: object }), PATIENCE_MS);
     }
   };

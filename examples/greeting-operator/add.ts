@@ -23,7 +23,7 @@ export interface GreetingControllerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly podName: string;
-  /** The operator's own. */
+  /** The operator's own namespace. */
   readonly namespace: string;
 }
 
@@ -35,7 +35,7 @@ export function addGreetingController(options: GreetingControllerOptions): Contr
     words: own(WORDS_NAME),
     directory: own(DIRECTORY_NAME),
   };
-  // The same stores as the controller's below: one list and one watch for each.
+  // These are the stores of the controller below, so each kind has one list and one watch.
   const greetings = informers.store(GREETINGS);
   const children = informers.store(CONFIG_MAPS, selectors.children);
   const words = informers.store(CONFIG_MAPS, selectors.words);

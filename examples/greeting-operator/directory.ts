@@ -1,6 +1,6 @@
-// The directory: one ConfigMap `greetings` in the operator's own namespace with a line for each Greeting of the cluster. No
-// owner reference reaches across namespaces, so a Greeting's line is what its finalizer is there for. Lines are patched one by
-// one; no reconcile sees or overwrites those of others.
+// The directory: one ConfigMap `greetings` in the operator's own namespace, with a line for each Greeting in the cluster. An owner reference
+// does not work across namespaces, so a finalizer removes the line. Invariant: each line is patched alone, so that no reconcile overwrites
+// lines of other Greetings.
 import { CONFIG_MAPS, type ConfigMap } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
@@ -9,7 +9,7 @@ import type { Greeting } from "./greeting.ts";
 
 export const DIRECTORY_NAME = "greetings";
 
-/** The Greetings whose line in this directory is not what their status says: the directory's watch queues them. */
+/** The Greetings with a line that differs from their status. The watch of the directory queues them. */
 export function amissIn({ data = {} }: ConfigMap, greetings: readonly Greeting[]): readonly Greeting[] {
   return greetings.filter((greeting) => greeting.status?.text !== undefined && data[keyOf(greeting)] !== greeting.status.text);
 }

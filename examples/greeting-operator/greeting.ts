@@ -1,4 +1,4 @@
-// The kind Greeting (crd.yaml) and what follows from one: its ConfigMap and its status. Pure.
+// The kind Greeting (crd.yaml): the desired ConfigMap and status of an object. Pure.
 import type { Resource } from "../../src/kube/client/resource.ts";
 import type { Condition, ConfigMap } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -7,7 +7,7 @@ import { controlledBy, controllerOfKind } from "../../src/runtime/owner-referenc
 export interface GreetingStatus {
   readonly observedGeneration?: number;
   readonly text?: string;
-  /** The pod that wrote this. */
+  /** The pod that wrote the text. */
   readonly writtenBy?: string;
   readonly conditions?: readonly Condition[];
 }
@@ -25,12 +25,12 @@ export const GREETINGS: Resource<Greeting> = {
   namespaced: true,
 };
 
-/** The label of all ConfigMaps that the operator makes for Greetings, so that it watches those and no others. */
+/** The label of all ConfigMaps of Greetings, so that the operator watches only those. */
 export const CHILD_LABEL = { name: "app.kubernetes.io/managed-by", value: "greeting-operator" };
 
 const WORDS: Readonly<Record<string, string>> = { en: "Hello", de: "Hallo" };
 
-/** The text of a greeting; undefined if the language is unknown. @param more words by language, beside those built in */
+/** The text of a greeting; undefined if the language is unknown. @param more further words by language */
 export function textOf({ spec }: Greeting, more: Readonly<Record<string, string>>): string | undefined {
   const language = spec.language ?? "en";
   const word = Object.hasOwn(more, language) ? more[language] : Object.hasOwn(WORDS, language) ? WORDS[language] : undefined;
@@ -41,7 +41,7 @@ export function childName({ metadata }: Greeting): string {
   return `${metadata.name}-greeting`;
 }
 
-/** The ConfigMap that the Greeting asks for: the fields that the operator applies. */
+/** The fields of the ConfigMap that the operator applies. */
 export function childOf(greeting: Greeting, text: string): ConfigMap {
   return {
     metadata: {
@@ -54,7 +54,7 @@ export function childOf(greeting: Greeting, text: string): ConfigMap {
   };
 }
 
-/** True if the ConfigMap is the Greeting's and says what it should. */
+/** True if the ConfigMap belongs to the Greeting and has the desired text. */
 export function isInLine(child: ConfigMap | undefined, greeting: Greeting, text: string): boolean {
   if (child === undefined || child.data?.text !== text) return false;
   return controllerOfKind(child, GREETINGS)?.uid === greeting.metadata.uid;

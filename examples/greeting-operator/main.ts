@@ -1,6 +1,6 @@
-// The example operator: everything that an operator on the controller runtime needs, and nothing else. Each replica keeps its
-// stores warm; the controller runs in the one that leads. At SIGTERM it finishes what runs, releases the lease and ends with
-// 0; a replica that loses the lease ends with 1 and is started again.
+// The main of the example operator: all parts that an operator on the controller runtime needs, and no others. Every replica fills its stores,
+// and the controller runs in the leader. At SIGTERM the leader finishes running reconciles, releases the lease and ends with 0; a replica that
+// loses the lease ends with 1, and the kubelet starts it again.
 import { randomUUID } from "node:crypto";
 import { systemClock, systemRandom } from "../../src/base/clock.ts";
 import { processEnv } from "../../src/base/env.ts";
@@ -51,7 +51,7 @@ async function run(config: OperatorConfig, { signal, onReady }: RunOptions): Pro
     retryPeriodMs: (leaseDurationMs * 2) / 15,
     callbacks: {
       onStartedLeading: (leading) => runGroups([[controller]], { signal: leading, log }),
-      // A controller runs once. Whoever has lost the lease begins anew, with nothing left of what it believed.
+      // A controller runs only once. After a lost lease the process ends, so that the next one starts without old state.
       onStoppedLeading: () => lost.abort(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost")),
     },
     ...common,
@@ -62,7 +62,7 @@ async function run(config: OperatorConfig, { signal, onReady }: RunOptions): Pro
     start: async () => onReady({ health: `http://127.0.0.1:${health.port}` }),
     stop: async () => undefined,
   };
-  // Stopped in reverse: the controller with its lease, then the events that tell of it, the connection last.
+  // These stop in reverse order: the controller with its lease, then the Events, the connection last.
   await runGroups(
     [
       [connection, health],

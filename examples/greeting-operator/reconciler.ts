@@ -1,5 +1,5 @@
-// Reconciles one Greeting: its ConfigMap, its line in the directory, its status. It reads from stores and writes only what
-// differs, so that a second run over the same state is silent.
+// Reconciles one Greeting: its ConfigMap, its line in the directory, its status. It reads from stores and writes only differences, so that a
+// second run on the same state writes nothing.
 import type { Clock } from "../../src/base/clock.ts";
 import { CONFIG_MAPS, type ConfigMap } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
@@ -18,7 +18,7 @@ export interface GreetingReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "patch">;
   readonly greetings: Store<Greeting>;
   readonly children: Store<ConfigMap>;
-  /** Words by language, beside those built in. */
+  /** Further words by language. */
   readonly words: () => Readonly<Record<string, string>>;
   readonly directory: Directory;
   readonly events: Pick<EventRecorder, "event">;
@@ -36,7 +36,7 @@ export function createGreetingReconciler(options: GreetingReconcilerOptions): Re
       await directory.enter(greeting, text, signal);
     }
     await tell(greeting, text, signal);
-    // Only a change helps: of the Greeting, or of the words, which the controller watches.
+    // Only a change of the Greeting or of the words helps; the controller watches both.
     if (text === undefined) throw new TerminalError(`greeting: no word for the language "${greeting.spec.language}"`);
     return {};
   }
@@ -51,7 +51,7 @@ export function createGreetingReconciler(options: GreetingReconcilerOptions): Re
 
   async function tell(greeting: Greeting, text: string | undefined, signal: AbortSignal): Promise<void> {
     const now = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
-    let before: string | undefined; // as the API server has it, which the store may not know yet
+    let before: string | undefined; // from the API server, since the store may be behind
     const next = (current: Greeting) => {
       before = current.status?.text;
       return statusOf(current, text, podName, now);
@@ -63,7 +63,7 @@ export function createGreetingReconciler(options: GreetingReconcilerOptions): Re
   }
 
   async function cleanup(greeting: Greeting, signal: AbortSignal): Promise<Result> {
-    await directory.remove(greeting, signal); // the ConfigMap is the garbage collector's
+    await directory.remove(greeting, signal); // the garbage collector deletes the ConfigMap
     return {};
   }
 

@@ -1,4 +1,4 @@
-// The settings of the example operator. See src/base/settings.ts for how they are read.
+// The settings of the example operator. src/base/settings.ts reads them.
 import { z } from "zod";
 import { type CommandLine, listenAddress, logLevel, requiredText } from "../../src/base/settings.ts";
 

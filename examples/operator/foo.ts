@@ -1,12 +1,12 @@
-// The kind Foo (test/operators/go-foo/crd.yaml) and what follows from one: its ConfigMap and its status. Pure.
+// The kind Foo (test/operators/go-foo/crd.yaml): the desired ConfigMap and status of an object. Pure.
 import type { KubernetesObject, V1ConfigMap, V1OwnerReference } from "@kubernetes/client-node";
 
 export const FOO = { group: "demo.ctrlmesh.io", version: "v1", plural: "foos", kind: "Foo" } as const;
 
 export interface FooStatus {
-  /** The pod that last did the work. */
+  /** The pod that last reconciled it. */
   readonly reconciledBy?: string;
-  /** Grows by one for each generation, and for each pod that takes the Foo over. */
+  /** Grows by one for each new generation, and for each new pod. */
   readonly count?: number;
   readonly observedGeneration?: number;
 }
@@ -28,7 +28,7 @@ export function keyOfOwner({ metadata }: KubernetesObject): string | undefined {
   return isFoo ? `${metadata?.namespace ?? ""}/${owner.name}` : undefined;
 }
 
-/** The ConfigMap that the Foo asks for, made from the one that exists. The same object if it says so already. */
+/** The desired ConfigMap, based on the existing one; the same object if nothing differs. */
 export function wantedConfigMap(foo: Foo, existing: V1ConfigMap | undefined): V1ConfigMap {
   const message = foo.spec?.message ?? "";
   const owner: V1OwnerReference = {
@@ -52,7 +52,7 @@ export function wantedConfigMap(foo: Foo, existing: V1ConfigMap | undefined): V1
   };
 }
 
-/** The status once this pod has done the work; undefined if it says so already. */
+/** The status after this pod has reconciled the Foo; undefined if nothing differs. */
 export function nextStatus({ metadata, status = {} }: Foo, podName: string): FooStatus | undefined {
   const generation = metadata?.generation ?? 0;
   if (status.observedGeneration === generation && status.reconciledBy === podName) return undefined;

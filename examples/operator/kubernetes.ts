@@ -1,4 +1,4 @@
-// The operator's hands on the Kubernetes API: its clients and the calls that it makes.
+// The operator's clients and calls of the Kubernetes API.
 import {
   CoordinationV1Api,
   CoreV1Api,
@@ -24,7 +24,7 @@ export interface Kubernetes {
 const CALL_TIMEOUT_MS = 30_000;
 const NOT_FOUND = 404;
 
-/** Connects to the cluster of $KUBECONFIG, of ~/.kube/config or the pod's own. */
+/** Connects to the cluster of $KUBECONFIG, of ~/.kube/config, or of this pod. */
 export function createKubernetes(): Kubernetes {
   const config = new KubeConfig();
   config.loadFromDefault();
@@ -61,7 +61,7 @@ export function createKubernetes(): Kubernetes {
   };
 }
 
-/** Options of a call that bound it in time; the library itself would wait for minutes. */
+/** Options with a timeout for a call; without it the library waits for minutes. */
 export function deadline(timeoutMs: number): { middleware: ObservableMiddleware[]; middlewareMergeStrategy: "append" } {
   const bound: ObservableMiddleware = {
     pre(request) {

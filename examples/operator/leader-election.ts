@@ -1,6 +1,6 @@
-// Leader election by a Lease, with client-go's rules: whoever holds it renews it; a holder that was silent for the lease's
-// duration, by the clock of the one who looks, is succeeded. Invariant: this process leads only between `acquire` and the
-// end of `hold`, and every write names the resource version that it saw.
+// Leader election on a Lease, by client-go's rules: the holder renews the lease, and a contender takes it after it has seen no renewal for
+// the lease's duration, by its own clock. Invariant: this process leads only between `acquire` and the end of `hold`; every write has the
+// resource version that was read.
 import { setTimeout as delay } from "node:timers/promises";
 import type { CoordinationV1Api, V1Lease, V1LeaseSpec } from "@kubernetes/client-node";
 import { V1MicroTime } from "@kubernetes/client-node";
@@ -13,13 +13,13 @@ export interface Election {
   acquire(signal: AbortSignal): Promise<void>;
   /** Renews until the signal fires. @throws when the lease is lost */
   hold(signal: AbortSignal): Promise<void>;
-  /** Gives the lease back, so that the next one need not wait for its end. */
+  /** Releases the lease, so that the next leader need not wait for its expiry. */
   release(): Promise<void>;
 }
 
 export interface ElectionOptions extends Pick<Settings, "lease" | "leaseDurationMs" | "renewDeadlineMs" | "retryPeriodMs"> {
   readonly api: CoordinationV1Api;
-  /** Different for every process. */
+  /** Unique for each process. */
   readonly identity: string;
   readonly log: Log;
 }
@@ -30,9 +30,9 @@ const CONFLICT = 409;
 export function createElection(options: ElectionOptions): Election {
   const { api, lease, identity, log, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = options;
   const { name, namespace } = lease;
-  // One request that hangs must not cost the lease.
+  // A single request that hangs must not lose the lease.
   const within = deadline(Math.max(1000, renewDeadlineMs / 2));
-  /** The lease as last seen, and when it was first seen so. */
+  /** The lease as last seen, and the time when this content was first seen. */
   let seen: { readonly version: string; readonly atMs: number } | undefined;
   let own: V1Lease | undefined;
 
@@ -71,8 +71,8 @@ export function createElection(options: ElectionOptions): Election {
     try {
       return await attempt();
     } catch (error) {
-      // Someone else was faster.
-      if ((error as { readonly code?: unknown }).code !== CONFLICT) log.error("trying the lease failed", error, { ...lease });
+      // Another process was faster.
+      if ((error as { readonly code?: unknown }).code !== CONFLICT) log.error("acquiring the lease failed", error, { ...lease });
       return false;
     }
   };

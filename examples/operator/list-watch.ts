@@ -1,6 +1,6 @@
-// A cache of one kind, kept by list and watch. Invariant: whatever happens to the stream, no change is missed for good:
-// after anything but a plain end or the library's own timeout it lists again. (The library's Watch gives a stream up after
-// 30 s of silence and drops a line that was cut in two; both come again from the last version seen.)
+// A cache of one kind, kept by list and watch. Invariant: no change is lost: it lists again after every end of the stream, except an
+// ordinary one and the library's timeout. (The library's Watch ends a stream after 30 s of silence, and drops an incomplete last line;
+// then the watch continues from the last version.)
 import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesListObject, KubernetesObject, Watch } from "@kubernetes/client-node";
 import { keyOf } from "./foo.ts";
@@ -11,7 +11,7 @@ export interface ListWatchOptions<T extends KubernetesObject> {
   /** "/api/v1/configmaps" */
   readonly path: string;
   list(): Promise<KubernetesListObject<T>>;
-  /** Called for every object that is new, changed or gone, after the cache holds it so. Must not throw. */
+  /** Called for every new, changed or deleted object, after the change of the cache. Must not throw. */
   onChange(object: T): void;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -20,7 +20,7 @@ export interface ListWatchOptions<T extends KubernetesObject> {
 const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 10_000;
 
-/** Fills `cache` by key and keeps it true until the signal fires. */
+/** Fills `cache` by key and keeps it up to date until the signal fires. */
 export async function listWatch<T extends KubernetesObject>(cache: Map<string, T>, options: ListWatchOptions<T>): Promise<void> {
   const { path, log, signal } = options;
   let failures = 0;
@@ -35,11 +35,11 @@ export async function listWatch<T extends KubernetesObject>(cache: Map<string, T
     } catch (error) {
       if (signal.aborted) return;
       version = "";
-      // An expired version is no trouble, unless the next one has expired at once.
+      // An expired version is normal, unless the next one expires at once too.
       failures = isGone(error) && !isShort(startedAt) ? 0 : failures + 1;
       log.error("watch ended, listing again", error, { path });
     }
-    // A server that refuses or ends every stream at once must not be asked in a tight loop.
+    // If the server ends every stream at once, the operator must not retry in a tight loop.
     const delayMs = failures === 0 ? 0 : Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
     await delay(delayMs, undefined, { signal }).catch(() => undefined);
   }
@@ -69,7 +69,7 @@ async function relist<T extends KubernetesObject>(
   return metadata?.resourceVersion ?? "";
 }
 
-// One stream, to its end. Resolves with the version to go on from.
+// Reads one stream to its end. Resolves with the version to continue from.
 function follow<T extends KubernetesObject>(
   cache: Map<string, T>,
   from: string,

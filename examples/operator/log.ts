@@ -1,4 +1,4 @@
-// JSON lines on stderr, one object a line, as log collectors want them.
+// Logs to stderr, one JSON object on each line.
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -7,7 +7,7 @@ export interface Log {
   error(message: string, error: unknown, fields?: Fields): void;
 }
 
-/** A log whose every line carries `base`. */
+/** A log with the fields of `base` in every line. */
 export function createLog(base: Fields): Log {
   const write = (level: string, msg: string, fields: Fields) =>
     process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), level, msg, ...base, ...fields })}\n`);
@@ -17,7 +17,7 @@ export function createLog(base: Fields): Log {
   };
 }
 
-// An ApiException's own message holds all headers; the Status in its body says what matters.
+// The message of an ApiException has all headers; the Status in its body has the useful message.
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, body } = error as Error & { readonly code?: unknown; readonly body?: unknown };

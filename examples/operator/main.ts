@@ -1,5 +1,5 @@
-// An ordinary operator in TypeScript: a CRD, a reconciler, leader election. It knows nothing of a mesh, and that is its
-// purpose: whatever the mesh's tests and the demo see it do, any operator would do.
+// An ordinary operator in TypeScript: a CRD, a reconciler, leader election. It has no mesh code, so that the tests and the demo show how
+// the mesh works for any operator.
 import { randomUUID } from "node:crypto";
 import type { V1ConfigMap } from "@kubernetes/client-node";
 import { FOO, type Foo, keyOf, keyOfOwner } from "./foo.ts";
@@ -19,7 +19,7 @@ async function run(settings: Settings, log: Log, signal: AbortSignal): Promise<v
   const queue = createWorkQueue({ work: createReconciler({ foos, api, podName, log }), log });
   const common = { watch, log, signal };
 
-  // Both caches are warm before this pod leads.
+  // Both caches are filled before this pod leads.
   void listWatch(foos, {
     ...common,
     path: `/apis/${FOO.group}/${FOO.version}/${FOO.plural}`,
@@ -64,7 +64,7 @@ async function main(): Promise<number> {
     await run(settings, log, shutdownSignal());
     return 0;
   } catch (error) {
-    // Whoever has lost the lease ends at once: another one may be at work already.
+    // After the loss of the lease the process ends at once: another process may already lead.
     log.error("ended", error);
     return 1;
   }

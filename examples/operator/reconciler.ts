@@ -1,16 +1,16 @@
-// Makes the ConfigMap <foo>-data say what the Foo says, then notes in the status who did it. It writes only when something
-// differs, so that a second run on the same state is silent.
+// Writes the message of a Foo into the ConfigMap <foo>-data, then the name of this pod into the status. It writes only differences, so a second
+// run on the same state writes nothing.
 import type { V1ConfigMap } from "@kubernetes/client-node";
 import { type Foo, type FooStatus, nextStatus, wantedConfigMap } from "./foo.ts";
 import type { Log } from "./log.ts";
 
-/** What the reconciler needs of the API. Refusals carry the HTTP status as `code`. */
+/** The API calls of the reconciler. Errors have the HTTP status as `code`. */
 export interface FooApi {
   /** Undefined if there is none. */
   readConfigMap(namespace: string, name: string): Promise<V1ConfigMap | undefined>;
   createConfigMap(configMap: V1ConfigMap): Promise<void>;
   replaceConfigMap(configMap: V1ConfigMap): Promise<void>;
-  /** The resource version in `foo` lets no two writers count the same work. */
+  /** The resource version in `foo` is a precondition, so that two writers cannot both count. */
   replaceStatus(foo: Foo, status: FooStatus): Promise<void>;
 }
 
@@ -21,23 +21,23 @@ export interface ReconcilerOptions {
   readonly log: Log;
 }
 
-// How long the cache gets to catch up with what the API server already knows.
+// How long the cache may take to catch up with the API server.
 const STALE_RETRY_MS = 100;
 const NOT_FOUND = 404;
 const CONFLICT = 409;
 
-/** Looks at one Foo; resolves with the milliseconds after which to look again, if it should. */
+/** Reconciles one Foo. Resolves with the milliseconds until the next reconcile, if one is needed. */
 export function createReconciler(options: ReconcilerOptions): (key: string) => Promise<number | undefined> {
   return async (key) => {
     const foo = options.foos.get(key);
-    // A Foo that is gone or going: the garbage collector takes the ConfigMap along.
+    // The Foo is deleted or in deletion: the garbage collector deletes the ConfigMap.
     if (foo === undefined || foo.metadata?.deletionTimestamp !== undefined) return undefined;
     try {
       await writeConfigMap(foo, options);
       await writeStatus(foo, options);
       return undefined;
     } catch (error) {
-      // No failure: the cache is behind (AlreadyExists is a 409 as well), or the namespace has just gone.
+      // No failure: the cache is behind (AlreadyExists is also a 409), or the namespace was just deleted.
       const { code } = error as { readonly code?: unknown };
       if (code === CONFLICT) return STALE_RETRY_MS;
       if (code === NOT_FOUND) return undefined;

@@ -1,4 +1,4 @@
-// What the operator runs with: flags, and the two variables that a pod gets from the downward API.
+// The settings of the operator: flags, and two variables from the downward API.
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
@@ -11,15 +11,15 @@ const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 export interface Settings {
   readonly podName: string;
   readonly lease: { readonly name: string; readonly namespace: string };
-  /** How long others wait for a leader that is silent. */
+  /** How long other processes wait for a leader that does not renew. */
   readonly leaseDurationMs: number;
-  /** How long the leader tries to renew before it gives up. */
+  /** How long the leader tries to renew before it stops leading. */
   readonly renewDeadlineMs: number;
-  /** How often the lease is tried or renewed. */
+  /** How often the process tries to acquire or renew the lease. */
   readonly retryPeriodMs: number;
 }
 
-/** Wrong usage; the message says what is wrong. */
+/** Wrong usage. The message names the problem. */
 export class UsageError extends Error {}
 
 export const HELP = `foo-operator: keeps a ConfigMap for each Foo
@@ -33,7 +33,7 @@ The cluster is that of $KUBECONFIG, of ~/.kube/config or the pod's own. $POD_NAM
 `;
 
 /**
- * Reads flags and environment. Undefined if help is asked for.
+ * Reads flags and environment. Undefined if help is requested.
  * @throws UsageError
  */
 export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): Settings | undefined {

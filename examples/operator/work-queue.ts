@@ -1,16 +1,16 @@
-// Keys to look at, each once however often it was added, one at a time. Nothing is taken from it before `start`, so that a
-// pod that does not lead gathers what it will have to look at.
+// A queue of keys. Invariant: a key waits at most once, and one key is processed at a time; none is processed before `start`, so that a pod
+// that does not lead collects keys for later.
 import type { Log } from "./log.ts";
 
 export interface WorkQueue {
   add(key: string): void;
   start(): void;
-  /** Takes nothing more; resolves when the key in work is done. */
+  /** Processes no further keys; resolves when the current one is done. */
   stop(): Promise<void>;
 }
 
 export interface WorkQueueOptions {
-  /** Looks at one key. Resolves with the milliseconds after which to look again, if it should. */
+  /** Processes one key. Resolves with the milliseconds until the next time, if one is needed. */
   readonly work: (key: string) => Promise<number | undefined>;
   readonly log: Log;
 }
@@ -44,7 +44,7 @@ export function createWorkQueue({ work, log }: WorkQueueOptions): WorkQueue {
     }
   };
   const drain = async () => {
-    // A set is walked in the order of insertion, also over what is added meanwhile.
+    // A Set iterates in the order of insertion, also over keys that are added meanwhile.
     for (const key of waiting) {
       if (!isOpen) break;
       waiting.delete(key);

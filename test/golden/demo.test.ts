@@ -1,7 +1,7 @@
 // The pure parts of the demo: its output (golden: demo/NAME.txt) and its check of the audit log.
 // After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { describe, expect, it } from "vitest";
-import { type AuditEvent, type Expectation, judge, parseAudit } from "../../examples/demo/judge.ts";
+import { type AuditEvent, type Expectation, parseAudit, tallyWrites } from "../../examples/demo/tally.ts";
 import { type Facts, factLines, noteLines, type Paint, stepLines, summaryLines } from "../../examples/demo/view.ts";
 import { busyText } from "../../examples/demo/watcher.ts";
 
@@ -73,7 +73,7 @@ describe("the view", () => {
     ));
 });
 
-describe("the judge", () => {
+describe("the tallyWrites", () => {
   const expectation: Expectation = {
     subsetOfPod: new Map([
       ["old", ""],
@@ -101,10 +101,10 @@ describe("the judge", () => {
     objectRef: { resource: "namespaces", name: "b", namespace: "b" },
     responseStatus: { code: 200 },
   };
-  const outside = (...events: AuditEvent[]) => judge(events, expectation).outside;
+  const outside = (...events: AuditEvent[]) => tallyWrites(events, expectation).outside;
 
   it("counts writes by subset and namespace", () => {
-    expect(judge([write("old", "b"), write("old", "a"), write("old", "a")], expectation)).toEqual({
+    expect(tallyWrites([write("old", "b"), write("old", "a"), write("old", "a")], expectation)).toEqual({
       writes: 3,
       lockWrites: 0,
       outside: [],
@@ -133,7 +133,10 @@ describe("the judge", () => {
 
   it("counts a subset's own lock separately; another subset's lock is outside", () => {
     const lease = (pod: string, name: string) => write(pod, "sys", { resource: "leases", name });
-    expect(judge([lease("old", "lock"), lease("new", "lock---v2")], expectation)).toMatchObject({ lockWrites: 2, outside: [] });
+    expect(tallyWrites([lease("old", "lock"), lease("new", "lock---v2")], expectation)).toMatchObject({
+      lockWrites: 2,
+      outside: [],
+    });
     expect(outside(lease("new", "lock"))).toHaveLength(1);
     expect(outside(lease("old", "lock---v2"))).toHaveLength(1);
   });
@@ -146,7 +149,7 @@ describe("the judge", () => {
       write("new", "a", { code: 409 }),
       others,
     ];
-    expect(judge(events, expectation)).toEqual({ writes: 0, lockWrites: 0, outside: [], bySubset: [] });
+    expect(tallyWrites(events, expectation)).toEqual({ writes: 0, lockWrites: 0, outside: [], bySubset: [] });
   });
 
   it("reads whole lines only", () => {

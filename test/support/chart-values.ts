@@ -75,12 +75,12 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
   },
   {
     values: "podLabels: { app.kubernetes.io/name: mine }",
-    names: "podLabels: app.kubernetes.io/name is set by the chart; it cannot be another",
+    names: "podLabels: app.kubernetes.io/name is set by the chart and cannot be changed",
   },
   { values: "commonLabels: { helm.sh/chart: mine }", names: "commonLabels: helm.sh/chart is set by the chart" },
   {
     values: "commonLabels: { team: a }\npodLabels: { team: a }",
-    names: "podLabels: team is one of commonLabels, which the pods have too",
+    names: "podLabels: team is also in commonLabels, which the pods have too",
   },
   {
     values: "podAnnotations: { kubectl.kubernetes.io/default-container: mine }",

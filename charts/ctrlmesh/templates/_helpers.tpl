@@ -1,4 +1,4 @@
-{{/* What all objects carry. */}}
+{{/* The labels of all objects. */}}
 {{- define "ctrlmesh.labels" -}}
 app.kubernetes.io/name: ctrlmesh
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -10,13 +10,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* What selects the manager's pods. It cannot change: a Deployment's selector is immutable. */}}
+{{/* The labels that select the manager's pods. They must not change: a Deployment's selector is immutable. */}}
 {{- define "ctrlmesh.selector" -}}
 app.kubernetes.io/name: ctrlmesh
 app.kubernetes.io/component: manager
 {{- end }}
 
-{{/* An image's name; the context is a list of the image's values and the chart. */}}
+{{/* The name of an image. The context is a list of the image's values and the chart. */}}
 {{- define "ctrlmesh.image" -}}
 {{- $image := index . 0 -}}
 {{- $chart := index . 1 -}}
@@ -27,7 +27,7 @@ app.kubernetes.io/component: manager
 {{- end -}}
 {{- end }}
 
-{{/* The Secret that provides the mesh's CA; empty: the manager makes one. */}}
+{{/* The Secret with the mesh's CA; empty: the manager creates a CA. */}}
 {{- define "ctrlmesh.caSecret" -}}
 {{- if .Values.identity.certManager.enabled -}}
 {{ .Values.identity.certManager.secretName }}
@@ -36,7 +36,7 @@ app.kubernetes.io/component: manager
 {{- end -}}
 {{- end }}
 
-{{/* Seconds of a duration such as 43800h or 1h30m, as the schema lets them through. */}}
+{{/* The seconds of a duration such as 43800h or 1h30m, in the format that the schema allows. */}}
 {{- define "ctrlmesh.seconds" -}}
 {{- $part := dict "h" 0 "m" 0 "s" 0 -}}
 {{- range regexFindAll "[0-9]+[hms]" . -1 -}}

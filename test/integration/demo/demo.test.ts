@@ -73,13 +73,13 @@ test("the demo prints every step and its result within a minute, without termina
     /^ +foo-operator---v2 +foo-operator-v2-0$/m,
     /^ +foo-operator +True +3 of 3 proxies enforce route \d+$/m,
     /^ +canary-late +v2 +foo-operator-v2-0 +1$/m,
-    /^4\/5 {2}Namespace team-b now carries ns-type=canary-1: it moves from default to v2$/m,
+    /^4\/5 {2}Namespace team-b now has the label ns-type=canary-1: it moves from default to v2$/m,
     /^ +team-b +v2 +foo-operator-v2-0 +3$/m,
     /^ +403 Forbidden: ctrlmesh: .* namespace "canary-eu" belongs/m,
     /^ +default +team-a \(2\), team-b \(2\)$/m,
     /^ +v2 +canary-eu \(2\), canary-late \(2\), team-b \(\d\), team-c \(2\)$/m,
-    /^ +writes outside of the writer's slice: 0$/m,
-    /^ +Everything was as told\. \d+\.\d s\.$/m,
+    /^ +writes outside of the writer's namespaces: 0$/m,
+    /^ +Every step succeeded\. \d+\.\d s\.$/m,
   ]) {
     expect(output.stdout).toMatch(line);
   }
@@ -111,7 +111,7 @@ test("the demo ends with 1 and the reason when a process dies, and leaves no pro
   const victim = children.find(({ command }) => command.includes("src/proxy/main.ts"));
   process.kill(victim?.pid ?? 0, "SIGKILL");
   expect(await ended).toBe(1);
-  expect(output.stderr).toMatch(/^demo: not as it should be: proxy of foo-operator-\S+ has ended/m);
+  expect(output.stderr).toMatch(/^demo: failed: proxy of foo-operator-\S+ has ended/m);
   expect(children.filter((child) => isAlive(child.pid))).toEqual([]);
   expect(leftovers()).toEqual([]);
 });

@@ -1,11 +1,10 @@
-// The judge: did each subset write only where it was the owner? Pure: the audit log in, a tally out. Ownership is taken from
-// the story (who owns a namespace, in which order), never from what the mesh says of itself. Invariant: once the next owner
-// has written in a namespace, a write of the one before counts as outside; and the next owner may not write before the
-// namespace was relabelled.
+// Counts the writes in the audit log, and finds writes of a subset that was not the owner. Pure. Invariant: the owners come from the story,
+// never from the mesh; after the first write of the next owner a write of the former owner counts as outside, and the next owner may not
+// write before the namespace is relabelled. Called by story.ts.
 import { lockNameFor } from "../../src/route/lock.ts";
 import type { Tally } from "./view.ts";
 
-/** One line of the audit log (audit.k8s.io/v1 Event), as far as it is read here. */
+/** The fields in use of a line of the audit log (audit.k8s.io/v1 Event). */
 export interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
@@ -22,7 +21,7 @@ export interface AuditEvent {
 export interface Expectation {
   /** The subset of each of the operator's pods. */
   readonly subsetOfPod: ReadonlyMap<string, string>;
-  /** The subsets that own a namespace, one after the other. */
+  /** The subsets that own a namespace, in order of time. */
   readonly ownersOf: ReadonlyMap<string, readonly string[]>;
   readonly lock: { readonly namespace: string; readonly name: string };
 }
@@ -30,13 +29,13 @@ export interface Expectation {
 const POD_NAME = "authentication.kubernetes.io/pod-name";
 const WRITES = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
-/** Reads the text of the audit log; a last line that is not written to its end is left out. */
+/** Parses the audit log. An incomplete last line is omitted. */
 export function parseAudit(text: string): AuditEvent[] {
   const lines = text.split("\n");
   return lines.slice(0, -1).map((line) => JSON.parse(line) as AuditEvent);
 }
 
-export function judge(events: readonly AuditEvent[], { subsetOfPod, ownersOf, lock }: Expectation): Tally {
+export function tallyWrites(events: readonly AuditEvent[], { subsetOfPod, ownersOf, lock }: Expectation): Tally {
   const turns = new Map<string, { current: number; allowed: number }>();
   const counts = new Map<string, Map<string, number>>();
   const outside: string[] = [];
@@ -57,12 +56,12 @@ export function judge(events: readonly AuditEvent[], { subsetOfPod, ownersOf, lo
   for (const event of events) {
     const { verb, user, objectRef, responseStatus } = event;
     if (objectRef === undefined || !WRITES.has(verb) || (responseStatus?.code ?? 500) >= 400) continue;
-    if (objectRef.apiGroup === "authorization.k8s.io") continue; // a review is a question: it changes nothing
+    if (objectRef.apiGroup === "authorization.k8s.io") continue; // a review changes nothing
     const { resource, subresource, namespace = "", name = "" } = objectRef;
     const pod = user.extra?.[POD_NAME]?.[0] ?? "";
     const subset = subsetOfPod.get(pod);
     if (subset === undefined) {
-      // The demo relabels the namespace: from here on its next owner may write.
+      // The demo relabels the namespace: from here on the next owner may write.
       if (resource === "namespaces" && verb === "patch") turnOf(name).allowed++;
       continue;
     }

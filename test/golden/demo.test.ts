@@ -73,7 +73,7 @@ describe("the view", () => {
     ));
 });
 
-describe("the tallyWrites", () => {
+describe("the tally of writes", () => {
   const expectation: Expectation = {
     subsetOfPod: new Map([
       ["old", ""],

@@ -40,7 +40,7 @@ const subsetSchema = z.strictObject({
     .array(z.string().min(1).max(63))
     .min(1)
     .max(MAX_ROUTE_RULES)
-    .describe("Names of subRules. The subset owns the namespaces of these rules. A rule belongs to one subset only."),
+    .describe("Names of subRules. A rule belongs to one subset only. The subset owns the namespaces of its rules."),
 });
 
 const controllerSchema = z

@@ -11,7 +11,7 @@ export interface AppPod {
   readonly name: string;
   readonly uid: string;
   readonly subset: string;
-  /** Whose proxy the pod carries: this app's, another one's or nobody knows whose, or none. */
+  /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
   readonly proxy: "own" | "other-app" | "none";
   /** The app that its label names, if the proxy is foreign and there is such a label. */
   readonly injectedFor?: string;
@@ -32,11 +32,11 @@ export interface AppPod {
 export interface PodView {
   /** There is an app of that name in their namespace. */
   isApp(name: string): boolean;
-  /** The names of the apps whose routes the pod's proxy may enforce; undefined if it has not said so to this manager. */
+  /** The names of the apps whose routes the pod's proxy may enforce; undefined if the proxy has not registered to this manager. */
   appsOf(pod: PodKey): readonly string[] | undefined;
   /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
-  /** An older leader may have told its proxy something at any time. */
+  /** An earlier leader may have sent routes to its proxy at any time. */
   wasHereBefore(pod: Pod): boolean;
 }
 

@@ -1,4 +1,4 @@
-// By what a pod shows that it carries the proxy. The injection writes these names; admission of proxies and plan read them.
+// The names by which a pod shows that it carries the proxy. The injection writes them; admission of proxies and the plan read them.
 import type { Pod } from "../../kube/client/resources.ts";
 
 /** Label of the pods that carry the proxy; its value is the app's name. */

@@ -1,12 +1,12 @@
-// What may have happened to pods before or after this replica could see it. One rule: nothing is assumed of a pod that may have written, or may
-// have been told routes, while nobody looked. So a namespace has three times, counted from the first list of its pods:
+// What pods may have done before or after this replica could see them. One rule: a pod may have written, or may have received routes, whenever
+// this replica did not watch it. So three times follow from the first list of a namespace's pods:
 //
-//   until the grace time        who was removed just before is not known: the namespace has one entry without a pod
-//   until the status lag        a status that says "never started" is not believed of the listed pods: an earlier leader may have served them
-//   while the pods are watched  the listed pods may know what an earlier leader told them, however old their status is
+//   grace time                  this replica does not know which pods were removed just before: the namespace has one entry without a pod
+//   status lag                  a status that says "never started" is not believed: an earlier leader may have served the listed pods
+//   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader, however old their status is
 //
-// And a pod that is removed counts for the grace time after it: an object that is removed by force (a lost node, `kubectl delete --force`) says
-// nothing about its processes, and kube-apiserver takes its token for some time more. Filled by the watches of pods; read by reconcilers.
+// A removed pod counts for the grace time after its removal: the removal of an object by force (a lost node, `kubectl delete --force`) says
+// nothing about the processes, and kube-apiserver accepts the pod's token for some time more. The watches of pods fill it; reconcilers read it.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";
@@ -30,14 +30,14 @@ export interface GonePod {
 export interface PastOfPods {
   /** The pods that are gone and may write all the same. */
   gone(namespace: string): readonly GonePod[];
-  /** An earlier leader may have told the pod's proxy something, which the proxy still knows after a restart. */
+  /** An earlier leader may have sent routes to the pod's proxy, which still has them after a restart. */
   wasHereBefore(pod: Pod): boolean;
   /** An earlier leader may have served the pod's proxy so recently that its status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
 }
 
 export interface PodHistory extends PastOfPods {
-  /** The pod's object is gone. @param facts what its proxy was known to hold; nothing is told to it any more */
+  /** The pod's object is gone. @param facts what was known of its proxy */
   removed(pod: Pod, facts: ProxyFacts | undefined): void;
   /** The pods of the namespace have been listed. A pod that was followed before and is not among them is removed. */
   listed(namespace: string, pods: readonly Pod[]): void;
@@ -45,7 +45,7 @@ export interface PodHistory extends PastOfPods {
   left(namespace: string): void;
   /** Calls the handler with the namespace of which something is known from now on, or of which a gone pod counts no more. */
   onOver(handler: (namespace: string) => void): void;
-  /** Follows the pods in a replica that does not lead. The returned function ends that, for `listed` to go on from there. */
+  /** Follows the pods in a replica that does not lead. The returned function ends that; `listed` continues from there. */
   follow(watch: PodWatch): () => void;
 }
 
@@ -153,7 +153,7 @@ export function recordPods(
   pods.onChange(({ type, object }) => {
     if (type !== "deleted") return;
     const { namespace = "", name = "" } = object.metadata;
-    // Its claims go on in the history, if they do. A pod that is made again under the same name is another pod.
+    // The history keeps its claims, if it may still write. A pod that is made again under the same name is another pod.
     history.removed(object, registry.forget(podKey({ namespace, name })));
   });
   pods.onLeft((namespace) => {

@@ -1,12 +1,12 @@
-// Who may hold what: the facts that decide whether a namespace may be granted. Pure. A claim is what a live pod, or one whose
-// token may still be taken, may be enforcing now, as far as the manager can know; the manager keeps no memory of a handover beside these facts.
+// What each pod may write to: the facts that decide whether a namespace may be granted. Pure. A claim is what a pod may be enforcing now, as far
+// as the manager can know, while the pod lives or its token is still accepted. The manager has no other memory of a handover.
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
-  /** The pod's object is gone, and nobody can tell it anything; its claims last for a grace time (facts/pod-history.ts). */
+  /** The pod's object is gone, and it receives nothing more. Its claims last for a grace time (facts/pod-history.ts). */
   readonly isGone?: true;
-  /** See AppPod.unstarted: whoever is told of the wait has to see why. */
+  /** See AppPod.unstarted; the status gives it as the reason of the wait. */
   readonly isUnstarted?: true;
 };
 

@@ -13,7 +13,7 @@ import type { Rules } from "./snapshots.ts";
 export interface Issue {
   /** The highest version of all; the app's `status.routeVersion`. */
   readonly version: number;
-  /** By digest: what each pod's proxy is to enforce. Rules that nobody is there to take are missing. */
+  /** By digest: what each pod's proxy is to enforce. Rules for which there is no proxy are missing. */
   readonly snapshots: ReadonlyMap<string, Snapshot>;
 }
 

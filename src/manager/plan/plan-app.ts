@@ -18,7 +18,7 @@ export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "caller
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
-  /** Pods whose objects are gone and that may write all the same; default none. */
+  /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
   /** Whether a namespace was created a moment ago; default none was. What is lost of such a namespace is not retained. */
   readonly isYoung?: (namespace: string) => boolean;
@@ -27,9 +27,9 @@ export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "caller
 export interface AppPlan {
   readonly desired: RouteTable;
   readonly subsets: readonly string[];
-  /** What each subset's proxies enforce now, fences included; a pod may have more to show, see `rulesFor`. */
+  /** What the proxies of each subset enforce now, fences included. A pod may retain more, see `rulesFor`. */
   readonly rules: ReadonlyMap<string, Rules>;
-  /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that show what they lost need a restart. */
+  /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that retain something need a restart. */
   rulesFor(pod: AppPod): Rules;
   /** Digest over all subsets' rules. */
   readonly digest: string;
@@ -52,7 +52,7 @@ export function planApp(facts: AppFacts): AppPlan {
     subsets,
     rules: rules.all,
     rulesFor(pod) {
-      // Nobody makes a bare pod anew: it lists again in place.
+      // A pod without a controller is not replaced: it lists again in place.
       const from = retainsLosses && pod.controlled ? lastSnapshot(app, factsOf(podKey(pod))) : undefined;
       return ofPods.of(pod.subset, from);
     },

@@ -22,7 +22,7 @@ import { rulesOf } from "./snapshots.ts";
 
 export interface DissolutionFacts {
   readonly app: AppRef;
-  /** Undefined if the spec cannot be read: then what the pods enforce tells the name, */
+  /** Undefined if the spec is refused: then the name comes from the snapshots of the pods, */
   readonly lockName: string | undefined;
   /** and this one if none of them has said yet what it enforces. */
   readonly lastLockName?: string | undefined;
@@ -48,7 +48,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const held = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
   const subsets = [...new Set([DEFAULT_SUBSET, ...held])];
   const fences = planFences(desired, subsets, claims);
-  // Of a pod that has not reported nobody knows as which subset it acts.
+  // The subset of a pod that has not reported is not known.
   const isDrained = fences.waits.every(({ subset, cause }) => subset === DEFAULT_SUBSET || cause === "no-proxy");
   const common = { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
@@ -98,7 +98,7 @@ function isToDissolve(pod: AppPod, factsOf: FactsOf): boolean {
   return pod.proxy === "own" && !isOver(pod, factsOf(podKey(pod)));
 }
 
-/** Its proxy enforces the routes of another app, which go on as they are. */
+/** Its proxy enforces the routes of another app, which stay as they are. */
 function isOthers(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): boolean {
   const { proxy } = pod;
   if (proxy !== "other-app" || facts === undefined || facts.unresolved || facts.acknowledged === undefined) return false;

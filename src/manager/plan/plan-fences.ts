@@ -13,7 +13,7 @@ import { planResourceFences } from "./resource-fences.ts";
 export interface Wait {
   /** The pod that may still hold it. */
   readonly podName: string;
-  /** As which subset; undefined: nobody knows. */
+  /** The subset as which it holds it; undefined: not known. */
   readonly subset: string | undefined;
   /**
    * It holds it by its snapshot, it has not said what it holds ("unstarted": nor does it by itself, since it does not start), it has no
@@ -121,8 +121,8 @@ interface Comparison {
   /** The namespaces that a claim may hold other than the desired table says. */
   conflictsOf(claim: Claim): readonly string[];
   /**
-   * True if a pod of the subset already enforces the namespace as desired. Then it was granted when nobody else held it, and
-   * nobody else was granted it since: a pod that has merely not reported yet is no reason to take it away.
+   * True if a pod of the subset already enforces the namespace as desired. Then it was granted when no other subset held it, and to no
+   * other subset since, so a pod that has not reported yet is no reason to take it away.
    */
   isGranted(subset: string, namespace: string): boolean;
 }
@@ -157,7 +157,7 @@ function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comp
 
 type Holding = "not-held" | "as-desired" | "otherwise";
 
-// How a subset holds a namespace by a table, judged once for each pair of classes.
+// How a subset holds a namespace by a table, compared once for each pair of classes.
 function createHoldings(desired: RouteTable) {
   const desiredSignature = createSignatures(desired);
   return (table: RouteTable, subset: string): ((namespace: string) => Holding) => {

@@ -36,11 +36,11 @@ export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf
 /** A pod whose object is gone, with what was known of its proxy then; "unknown": see GonePod. */
 export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
 
-/** The claims of pods that are gone and may write all the same. One of whose proxy nothing is known may hold everything. */
+/** The claims of removed pods that may still write. If nothing is known of its proxy, a pod may hold everything. */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
     if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];
-    // What its status said last does not matter: nobody will say any more that it has started.
+    // Its last status does not matter: no kubelet will report any more that it has started.
     const pod = { ...each.pod, running: true, ended: false };
     return claimsOf(app, pod, each.facts).map((claim) => ({ ...claim, isGone: true }));
   });
@@ -60,7 +60,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (facts.unresolved) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
-    // Another app divides by names of its own: what its subset holds cannot be told from ours.
+    // Another app has subsets of its own, so its tables say nothing about ours.
     if (isOfApp(app, snapshot))
       claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
     else claims.push(everything(undefined));

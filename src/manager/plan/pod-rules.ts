@@ -1,6 +1,5 @@
-// The rules of subsets and of single pods: those of its subset, and what it goes on showing of what it lost. Pure. Invariant: pods of equal rules
-// share one object, and tables are compared once for all pods that enforce the same one: thousands of pods cost as little as the
-// few states in which they are. Called by plan-app and plan-dissolution.
+// The rules of subsets and of single pods: the rules of the subset, and what the pod retains read-only. Pure. Invariant: pods of equal rules share one
+// object, and tables are compared once for all pods that enforce the same table, so thousands of pods cost as little as their few states.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { retainedBetween } from "./retained.ts";
@@ -9,7 +8,7 @@ import { digestOf, type Rules } from "./snapshots.ts";
 export interface PodRules {
   /**
    * What a pod of the subset is to enforce.
-   * @param from what it will have come to enforce by then, if it is to go on showing what it loses; else undefined
+   * @param from the snapshot that it enforces before, if it retains what it loses; else undefined
    */
   of(subset: string, from: Snapshot | undefined): Rules;
 }

@@ -18,7 +18,7 @@ export interface ResourceFences {
 /** What a claim keeps from one subset. */
 interface Doubt {
   readonly keys: readonly ResourceKey[];
-  /** All else too: the subset has nothing yet, and nobody knows by which rules the claim goes. */
+  /** All else too: the subset has nothing yet, and the rules of the claim are not known. */
   readonly everything: boolean;
 }
 

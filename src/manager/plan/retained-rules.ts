@@ -1,6 +1,5 @@
-// First-match lists of resources in one canonical form, so that equal views are equal texts and repeated edits do not make lists
-// grow. Pure; called by retained.ts. A list is asked only about the names that it mentions and one that stands for every other name:
-// no list can tell the others apart.
+// First-match lists of resources in one canonical form, so that equal views are equal texts and repeated edits do not make lists grow. Pure;
+// called by retained.ts. A list is asked about the names that it mentions and about one placeholder for all others, which no list distinguishes.
 import { matchesResource, type RetainedRule } from "../../route/table.ts";
 
 /** A name that no resource and no group has: only the wildcard matches it. */

@@ -1,14 +1,14 @@
-// What a pod goes on showing: what it owned or showed by the table that it enforces and does not own by its next one. So no
-// informer of it believes that objects were deleted which another subset has now; it is restarted in its turn, see
-// manager/restart. Pure and level-based: it follows from the two tables. Called by plan-app, once for all pods of equal tables.
+// What a pod retains read-only: what it owned or retained by its present table and does not own by its next one. So none of its informers
+// believes that objects were deleted which another subset owns now. Pure and level-based: it follows from the two tables. Called by plan-app, once for
+// all pods of equal tables.
 //
-// Invariant: it is about reading only. Who may write follows from what is owned alone, so claims.ts knows nothing of it.
+// Invariant: it is about reading only. What a pod may write follows from what it owns, so claims.ts does not use it.
 //
-//   Owned => Shown      when the next table does not give it to the pod's subset, fenced for it or another's
-//   Shown => Owned      when it comes back, as after an undo: nothing has ended, and nobody has to be restarted
-//   Shown => (nothing)  with the pod: a new one enforces nothing that it could have lost
+//   Owned => Retained      when the next table does not give it to the pod's subset, or fences it
+//   Retained => Owned      when it comes back, as after an undo: no watch has ended, and no restart is needed
+//   Retained => (nothing)  with the pod: its replacement has never owned it
 //
-// What labels divide and what is public is left out: it moves as a whole, and is always listed again in place.
+// Partitioned and shared resources are left out: they move as a whole, and clients list them again in place.
 import {
   DEFAULT_SUBSET,
   matchesResource,
@@ -29,7 +29,7 @@ export interface SubsetTable {
 const CLUSTER_SCOPE = "";
 
 /**
- * What a pod that enforces `from` goes on showing by `to`; nothing: none. Namespaces that are gone are forgotten.
+ * What a pod that enforces `from` retains under `to`. Namespaces that no longer exist are forgotten.
  * @param to with its fences: what is fenced is not owned
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
@@ -83,7 +83,7 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
   if (table.fenced.has(namespace)) return [];
   const index = table.classOf.get(namespace);
   const members = index === undefined ? undefined : table.classes[index];
-  // Of a namespace that the table does not know, nothing is shown that a rule is about.
+  // In a namespace that the table does not know, no resource with a rule is visible.
   if (members === undefined) {
     const rules = table.rules.filter(({ kind }) => kind === "limit" || kind === "subset");
     return [...fences, ...rules.map(hide), fallback];

@@ -12,7 +12,7 @@ export interface RestartPod extends AppPod {
   readonly connected: boolean;
   /** It is known to hold the operator's lock. */
   readonly leader: boolean;
-  /** It has acknowledged to show what its subset has lost, is to show it still, and will not own it when nothing is fenced any more. */
+  /** It retains what its subset has lost, by its acknowledged and its next rules, and will not own it once nothing is fenced. */
   readonly shows: boolean;
 }
 
@@ -42,12 +42,12 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
   });
 }
 
-/** Only a pod that is made anew may be evicted; one that is ending already needs nothing more. */
+/** Only a pod that its workload replaces may be evicted. A pod that is terminating needs nothing more. */
 export function needsRestart({ shows, controlled, proxy, ended, terminating }: RestartPod): boolean {
   return shows && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/** Whether a pod of these rules would go on showing something by the desired table. Judged once for all pods of one table. */
+/** Whether a pod of these rules would retain something under the desired table. Compared once for all pods of one table. */
 function createLosses(desired: RouteTable) {
   const known = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {

@@ -5,14 +5,14 @@ export type RestartRecord = RestartStatus;
 
 /** Why a pod is not restarted yet, or what its restart waits for. */
 export type RestartReason =
-  /** The need is young: what moves to and fro restarts nobody. */
+  /** The need is young: a namespace that moves to and fro restarts no pod. */
   | "Settling"
   /** The eviction is asked for, or accepted and the pod not gone. */
   | "Evicting"
   | "PodDisruptionBudget"
   /** A pod of the app is not ready, the new one or another. */
   | "NotReady"
-  /** A proxy of the subset is not connected: nobody knows whether its pod leads. */
+  /** A proxy of the subset is not connected: its pod may lead. */
   | "NotReported"
   | "LeaderUnknown"
   | "Paused"

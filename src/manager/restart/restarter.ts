@@ -78,12 +78,12 @@ interface Memory {
 }
 
 const RETRY = { baseMs: 1_000, maxMs: 15_000 };
-// The watch shows the end of a pod within a second, mostly. What it has not shown by then has not happened.
+// The watch usually shows the end of a pod within a second. An end that it has not shown by then has not happened.
 const BELIEVED_MS = 10_000;
 const DOUBTED_MS = 5_000;
 // A new pod is made within milliseconds; when it is still missing after this time, the workload may not want it.
 const SHORT_MS = 10_000;
-// Where a subset has no pod left and nobody knows by which workload they were made, a slow one is given more time.
+// If a subset has no pod left and its workload is not known, a slow workload gets more time.
 const EMPTY_MS = 60_000;
 
 export function createRestarter(options: RestarterOptions): Restarter {

@@ -1,11 +1,11 @@
-// How it stands with the eviction that the record speaks of. Pure.
+// The state of the eviction that the record describes. Pure.
 //
-//   none => asked      when the record of a pod is written, with the ready pods that its subset has: its eviction is asked for now
-//   asked => leaving   when it is accepted, or nobody knows whether it was (believed for a while), or the pod is seen to end
+//   none => asked      when the record of a pod is written, with the ready pods of its subset: its eviction is requested now
+//   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
 //   asked => none      when the pod needs no restart any more: the edit was undone
-//   leaving => asked   when the pod goes on living: it is asked for again, for no other pod
+//   leaving => asked   when the pod stays alive: its eviction is requested again, and that of no other pod
 //   leaving => short   when the pod with that uid is gone
-//   short => done      when the subset has the ready pods that it had, or its workloads want no more
+//   short => done      when the subset has as many ready pods as before, or its workloads want fewer
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 import type { RestartRecord } from "./restart-record.ts";
 

@@ -1,6 +1,5 @@
-// How long the need of a restart has to last before the first pod of a roll is evicted. Pure. A namespace that moves to and fro, or
-// that is created first and labelled then, restarts nobody at once; and what makes a subset roll again and again makes it wait longer
-// each time, so that no roll goes on without end.
+// How long the need of a restart has to last before the first pod of a roll is evicted. Pure. A namespace that moves to and fro, or is created
+// first and labelled later, restarts no pod at once. Each repeated roll of a subset waits longer, so that no roll repeats without end.
 import type { RestartRecord } from "./restart-record.ts";
 
 // Whoever moves namespaces on purpose waits for so long once; a label that follows an object's birth comes sooner.

@@ -1,5 +1,5 @@
-// Write-ahead: the status with the restart's record first, then the eviction. Invariant: nobody is evicted whose record is not in
-// the status, or beside a record that another manager has put there meanwhile. Called by the reconciler, as its last step.
+// Writes the status with the restart's record first, and evicts then. Invariant: no pod is evicted without its record in the status, or beside a
+// record that another manager has written meanwhile. Called by the reconciler of apps, as its last step.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Result } from "../../runtime/reconciler.ts";

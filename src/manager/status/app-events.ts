@@ -15,7 +15,7 @@ export interface AppEvent {
   readonly message: string;
 }
 
-/** A Warning and the state of a condition that it tells of. */
+/** A Warning and the state of the condition that it reports. */
 export interface WarningRule {
   readonly reason: string;
   readonly condition: ConditionType;
@@ -28,7 +28,7 @@ export interface WarningRule {
 const isFalse = (row: Condition) => row.status === "False";
 const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
 
-// A wait for a refused snapshot has a Warning of its own, told at once.
+// A wait for a refused snapshot has a Warning of its own, sent at once.
 const isStuck = ({ status, reason }: Condition) =>
   status === "False" && reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
 
@@ -43,7 +43,7 @@ export const WARNINGS: readonly WarningRule[] = [
   { reason: "MoveStuck", condition: "Ready", says: isStuck },
 ];
 
-/** The reasons of all Events that are told of an app. */
+/** The reasons of all Events about an app. */
 export const EVENT_REASONS: readonly string[] = [
   ...WARNINGS.map(({ reason }) => reason),
   "LockPermitted",

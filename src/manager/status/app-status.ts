@@ -17,7 +17,7 @@ import { readyVerdict } from "./ready.ts";
 /** What is said in each condition; undefined: what it says stays. */
 type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined };
 
-/** The status of an app whose spec is good. */
+/** The status of an app with a valid spec. */
 export function appStatus(facts: StatusFacts): AppStatus {
   const gains = gainsOf(facts);
   const counts = countsOf(facts, gains);
@@ -51,7 +51,7 @@ type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "inje
   readonly message: string;
 };
 
-/** The status of an app whose spec is refused: what was enforced stays, and the conditions say why. */
+/** The status of an app with a refused spec: the routes stay, and the conditions say why. */
 export function rejectedStatus(facts: RejectedFacts): AppStatus {
   const { previous, reason } = facts;
   const message = `${facts.message} (running pods keep their routes; a new pod gets none until this is mended)`;

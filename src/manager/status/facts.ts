@@ -53,7 +53,7 @@ export function servingPods(facts: StatusFacts): AppPod[] {
   });
 }
 
-/** The pods at work without a proxy: nobody can keep them from anything. */
+/** The running pods without a proxy, which nothing keeps from writing. */
 export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, running }) => proxy === "none" && running);
 }

@@ -16,9 +16,9 @@ import { isSynced, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 /** What one subset waits for. */
 export interface Gain {
   readonly subset: string;
-  /** Since when nobody can write to what it is to get; undefined: somebody can, or it gets nothing. */
+  /** Since when no pod can write to what it gains; undefined: a pod can, or it gains nothing. */
   readonly since: string | undefined;
-  /** No pod stands in the way any more, but none of the subset's has begun. */
+  /** No other pod holds it any more, but no pod of the subset enforces it yet. */
   readonly isGranting: boolean;
   /** Namespaces that are granted and that no pod enforces yet. */
   readonly granted: number;

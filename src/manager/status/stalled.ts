@@ -1,4 +1,4 @@
-// What Ready says of a wait that has lasted so long that a person has to help: who is waited for, why, and what to do. Pure.
+// What Ready says of a wait that has lasted so long that a person has to help: the pod, the reason, and the remedy. Pure. Called by ready.ts.
 import { ageMs, STALLED_AFTER_MS } from "./ages.ts";
 import { conditionOf, type StatusFacts, type Verdict } from "./facts.ts";
 import type { Handover } from "./handover.ts";

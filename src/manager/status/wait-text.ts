@@ -1,4 +1,4 @@
-// What is said of one wait: who is waited for, for how long, why, and what a person can do. Pure; used by the conditions.
+// The sentences about one wait: the pod, how long, why, and what a person can do. Pure; used by the conditions.
 import type { WaitingOn } from "../../api/app-status.ts";
 import { ageText, countSteps } from "./ages.ts";
 import { proxyOf, type StatusFacts } from "./facts.ts";

@@ -6,7 +6,7 @@ import type { Wait } from "../plan/plan-fences.ts";
 import { proxyOf, type StatusFacts, wholeSeconds } from "./facts.ts";
 import type { Phase, WaitReason } from "./reasons.ts";
 
-/** Someone who is waited for. */
+/** A pod that is waited for. */
 export interface Waiting {
   /** "" if its name is not known. */
   readonly pod: string;
@@ -31,7 +31,7 @@ export function drainingWaits(facts: StatusFacts): Waiting[] {
   return [...byPod.values()];
 }
 
-/** The pods that do not enforce yet what they are told. */
+/** The pods that do not enforce their snapshot yet. */
 export function syncWaits(facts: StatusFacts, pods: readonly AppPod[]): Waiting[] {
   return pods.map((pod) => ({ pod: pod.name, reason: proxyReason(facts, pod) }));
 }

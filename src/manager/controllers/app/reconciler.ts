@@ -60,11 +60,11 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
-   * The uid of each app that this process was the first to serve, since it put the finalizer on. No proxy was told anything of such an
+   * The uid of each app that this process was the first to serve, since it put the finalizer on. No proxy had routes of such an
    * app before, so it does not matter that the pods of its namespace have just been listed: a first apply waits for nothing. (Pods that
    * ran before ran without the app's routes, and a pod outside of the mesh can be removed by force at any time.) An app that has a
    * status was served before: its finalizer was taken off by another hand. Another app may have had its name before: a proxy of that
-   * app goes on with what it was told, so a pod that was there before counts though it has not started.
+   * app may keep its old routes, so a pod that was there before counts though it has not started.
    */
   const begun = new Map<string, string | undefined>();
   const statuses = createStatusFeed({ ...options, resource });
@@ -101,7 +101,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
       await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
       return { instead: {} };
     }
-    // Before the first proxy is told anything: from then on there is something to bring back.
+    // Before the first proxy gets routes: from then on there is something to bring back.
     const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
     const held = await setFinalizer(client, resource, object, true, signal, begin);
     // The watch brings a spec that is newer than the one that was checked, and queues the app again.
@@ -217,7 +217,7 @@ function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: bool
   });
 }
 
-// Of an app whose spec is bad: the pods that carry its proxy are known all the same.
+// The pods of an app with a refused spec: those that carry its proxy.
 function injectedPods(name: string): PodSelection {
   return { name, selector: { matchLabels: { [INJECTED_LABEL]: name } }, subsetOf: () => DEFAULT_SUBSET };
 }

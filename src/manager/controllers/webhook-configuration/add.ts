@@ -35,7 +35,7 @@ export interface WebhookConfigurationOptions {
   readonly clock: Clock;
 }
 
-/** A burst of new apps is one write; far below the time in which somebody makes a pod after them. */
+/** A burst of new apps is one write; far below the time in which a user creates a pod after them. */
 const DEBOUNCE_MS = 20;
 const ALL: Request = { namespace: "", name: "webhooks" };
 

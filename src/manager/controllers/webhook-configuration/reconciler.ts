@@ -42,7 +42,7 @@ export interface WebhookConfigurationReconcilerOptions {
 
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
-// Where somebody else puts things back as we do, neither of us may keep the API server busy with it.
+// If another writer restores its version too, the two must not keep the API server busy.
 const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =

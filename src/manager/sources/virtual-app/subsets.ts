@@ -3,7 +3,7 @@ import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import { type Labels, matchesTerms } from "../../../kube/label-selector.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 
-/** The first subset in spec order whose labels the pod has; else the default subset. */
+/** The first subset in spec order of which the pod has all labels; else the default subset. */
 export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels): string {
   const subset = spec?.subsets?.find(({ labels }) =>
     matchesTerms(

@@ -1,10 +1,12 @@
 // One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded, reviewed, encoded.
 // Invariant: whatever happens, the API server gets an answer that it can show: an AdmissionReview where there was one to answer,
 // else a Status with the HTTP code that says whether to try again. Called by webhook-server.ts.
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainText } from "../../base/plain-text.ts";
+import { JSON_TYPE, mediaTypeOf } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
 import { type ByteBudget, readBody } from "./read-body.ts";
@@ -62,9 +64,9 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
 
 function checkHeaders({ method, headers }: IncomingMessage): void {
   if (method !== "POST") throw new StatusError("MethodNotAllowed", `ctrlmesh: webhooks are asked by POST, not ${method}`);
-  const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
+  const type = mediaTypeOf(headers["content-type"]);
   const encoding = headers["content-encoding"] ?? "identity";
-  if (type === "application/json" && encoding === "identity") return;
+  if (type === JSON_TYPE && encoding === "identity") return;
   throw new StatusError("UnsupportedMediaType", "ctrlmesh: a review must be application/json, without content-encoding");
 }
 
@@ -103,6 +105,6 @@ function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: A
 function sendJson(res: ServerResponse, code: number, value: object): void {
   if (res.destroyed || res.headersSent) return;
   const body = JSON.stringify(value);
-  res.writeHead(code, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  res.writeHead(code, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) });
   res.end(body);
 }

@@ -1,5 +1,6 @@
 // Measures how long proxies take to acknowledge a snapshot: between the registry, which tells what is sent and answered, and the
 // metrics. Invariant: one time a pod, and a bounded number, since a pod that dies with a snapshot under way never answers.
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { ProxyRegistryOptions } from "./proxy-registry.ts";
@@ -11,12 +12,10 @@ export function measureAcks(
   clock: Pick<Clock, "monotonicMs">,
   metrics: Pick<ManagerMetrics, "snapshotAcknowledged">,
 ): Required<Pick<ProxyRegistryOptions, "onSent" | "onAnswer">> {
-  const sentMs = new Map<string, number>();
+  const sentMs = new BoundedMap<string, number>(MAX_PODS);
   return {
     onSent(pod) {
-      sentMs.delete(pod); // to the end: the oldest goes first
       sentMs.set(pod, clock.monotonicMs());
-      for (const oldest of sentMs.size > MAX_PODS ? sentMs.keys().take(1) : []) sentMs.delete(oldest);
     },
     onAnswer(pod, answer) {
       const ms = sentMs.get(pod);

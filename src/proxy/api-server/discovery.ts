@@ -1,9 +1,12 @@
 // Asks the API server, as the caller, whether a resource is namespaced, so that a CRD that was installed later is known from its first
 // request. Invariant: it never fails and never waits longer than two seconds; without an answer the scope is "unknown", so that one
 // broken aggregated API stops nothing. The isolate layer asks.
+
 import { z } from "zod";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
+import { readJson } from "../../base/json.ts";
+import { JSON_TYPE } from "../../kube/media-types.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { ResourceScope } from "../../route/plan-query.ts";
 import type { Call, Handler } from "../call/call.ts";
@@ -92,7 +95,7 @@ async function fetchScopes(
       method: "GET",
       target: path,
       info: parseRequestInfo("GET", path),
-      headers: { ...identityHeaders(call.headers), accept: "application/json" },
+      headers: { ...identityHeaders(call.headers), accept: JSON_TYPE },
       body: null,
       signal: timeout.signal, // not the caller's: others wait for the same answer
       record: { decision: "forwarded", lock: false },
@@ -100,7 +103,7 @@ async function fetchScopes(
     const body = await readBody(reply.body, MAX_BODY_BYTES);
     if (reply.status === 401 || reply.status === 403) return "refused";
     if (reply.status !== 200) return undefined;
-    const { resources } = resourceList.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+    const { resources } = readJson(resourceList, body);
     return new Map(resources.map(({ name, namespaced }) => [name, namespaced ? "namespaced" : "cluster"]));
   } catch {
     return undefined;

@@ -1,14 +1,16 @@
 // Tells a client to list again, as the API server does when a resourceVersion is too old: one ERROR event with a Status 410. Never
 // the HTTP status 410: the API server does not answer a readable watch so, and kopf ends its process upon it. Called by the watch
 // streams and by the layers that serve watches.
+
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeErrorFrame } from "../../kube/codec/status-bytes.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
+import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
 import { createStatus } from "../../kube/status.ts";
 import type { Call } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";
 
-const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf;stream=watch" } as const;
+const CONTENT_TYPE = { json: JSON_TYPE, protobuf: `${PROTOBUF_TYPE};stream=watch` } as const;
 const EXPIRED = createStatus(
   "Expired",
   "ctrlmesh: the namespaces of this subset, or its proxy, have changed since the last list, list again",

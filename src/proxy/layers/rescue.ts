@@ -1,15 +1,17 @@
 // The one place where errors become responses: a Kubernetes Status in the encoding that the client asked for. Invariant: every thrown
 // error has an answer, an unexpected error is logged once, and neither log nor answer holds a body or a credential. Errors after the
 // headers do not come here: they break the connection.
+
 import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";
 import { encodeStatus } from "../../kube/codec/status-bytes.ts";
+import { JSON_TYPE, PROTOBUF_TYPE } from "../../kube/media-types.ts";
 import type { Status } from "../../kube/status.ts";
 import type { RawCall, RawLayer } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";
 import { answerTo } from "./error-status.ts";
 
-const CONTENT_TYPE = { json: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;
+const CONTENT_TYPE = { json: JSON_TYPE, protobuf: PROTOBUF_TYPE } as const;
 
 /** The outermost layer. */
 export function rescue(log: Logger): RawLayer {

@@ -1,7 +1,9 @@
 // Reads and renames JSON Patches (RFC 6902) of a lock, which the codecs do not read, since a list of operations is no object. Pure;
 // lock-body.ts calls it. Invariant: only the object's own name changes; every other byte stays, also integers that JavaScript cannot
 // hold.
+
 import { z } from "zod";
+import { readJson } from "../../../base/json.ts";
 import { applyEdits, type Edit } from "../../../kube/codec/byte-edit.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../../../kube/codec/json-scan.ts";
 import { JsonWalker } from "../../../kube/codec/json-walker.ts";
@@ -18,7 +20,7 @@ const ANNOTATION_PATH = `/metadata/annotations/${LEADER_ANNOTATION.replace("/", 
 /** The operations. @throws StatusError BadRequest */
 export function readJsonPatch(body: Uint8Array): Operation[] {
   try {
-    return operations.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+    return readJson(operations, body);
   } catch (cause) {
     throw new StatusError("BadRequest", "ctrlmesh: reading a JSON Patch: it is no list of operations", undefined, { cause });
   }

@@ -1,15 +1,18 @@
 // Whether a patch may change an object's labels, from its text alone. Pure. Invariant: false only if it cannot; what is not
 // understood may. So most patches (of spec, status, finalizers) need no trial. Called by object-guard.ts.
 
+import { parseJson } from "../../../base/json.ts";
+import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
+
 /** True unless the patch certainly leaves metadata.labels as they are. */
 export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
   switch (mediaType) {
-    case "application/json-patch+json": {
+    case JSON_PATCH_TYPE: {
       const operations = parse(body);
       return !Array.isArray(operations) || operations.some((operation) => !isElsewhere(operation));
     }
-    case "application/merge-patch+json":
-    case "application/strategic-merge-patch+json":
+    case MERGE_PATCH_TYPE:
+    case STRATEGIC_MERGE_PATCH_TYPE:
       return mergesLabels(parse(body));
     default:
       // An apply also takes away what it does not name, if its manager had set it before.
@@ -20,7 +23,7 @@ export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
 // Of equal keys the last one counts, here as in Go.
 function parse(body: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString("utf8"));
+    return parseJson(body);
   } catch {
     return undefined;
   }

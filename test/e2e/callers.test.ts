@@ -1,5 +1,5 @@
-// What is done by caller, on the real control plane: the user agent that the API server is told, callers that only the
-// default subset serves, and objects without managedFields, while their ownership stays what it is.
+// Settings for callers on the real control plane: the prefix of the user agent, callers that only the default subset serves, and reads
+// without managedFields. Server-side apply keeps working without managedFields in the reads.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { STRIP_MANAGED_FIELDS } from "../../src/api/annotations.ts";
@@ -73,23 +73,23 @@ describeWithKube("callers", () => {
   };
   const namespacesOf = ({ items }: Listed) => new Set(items.map(({ metadata }) => metadata.namespace));
 
-  it("the audit log has the prefix in front of what the operator says it is", async () => {
-    const object = { metadata: { name: "told" } };
+  it("the user agent in the audit log is the operator's own with the prefix", async () => {
+    const object = { metadata: { name: "prefixed" } };
     const path = "/api/v1/namespaces/team-a/configmaps";
     expect((await probes.default.send("POST", path, object, { "user-agent": "shop/1.0" })).status).toBe(201);
     await eventually(() => {
-      const written = kube.audit().find(({ objectRef }) => objectRef?.name === "told");
+      const written = kube.audit().find(({ objectRef }) => objectRef?.name === "prefixed");
       expect(written?.userAgent).toBe("mesh/shop/1.0");
     });
   });
 
-  describe("one that only the default subset serves", () => {
-    it("is served there, and so is every other caller in its own subset", async () => {
+  describe("a caller that only the default subset serves", () => {
+    it("gets objects in the default subset, while other callers get objects in every subset", async () => {
       expect(namespacesOf(await list(probes.default, GC))).toContain("team-a");
       expect([...namespacesOf(await list(probes.v2))]).toEqual(["canary-eu"]);
     });
 
-    it("sees empty lists with a real resourceVersion in another subset", async () => {
+    it("gets empty lists with a real resourceVersion in another subset", async () => {
       const empty = await list(probes.v2, GC);
       expect(empty).toMatchObject({ items: [], metadata: { resourceVersion: expect.stringMatching(/^[1-9]\d*$/) } });
       for (const path of [CONFIG_MAPS_PATH, "/api/v1/namespaces/canary-eu/configmaps", "/api/v1/namespaces", "/api/v1/nodes"]) {
@@ -100,7 +100,7 @@ describeWithKube("callers", () => {
       }
     });
 
-    it("has watches that begin, stay open and idle", async () => {
+    it("has watches in another subset that stay open without events", async () => {
       const { resourceVersion } = (await list(probes.v2, GC)).metadata;
       const initial = await probes.v2.stream(WATCH_LIST, { ...GC, accept: JSON_TYPE });
       const later = await probes.v2.stream(`${CONFIG_MAPS_PATH}?watch=1&resourceVersion=${resourceVersion}`, GC);
@@ -112,7 +112,7 @@ describeWithKube("callers", () => {
       expect(initial.bytes().includes('"ADDED"')).toBe(false);
     });
 
-    it("may write nothing but the leader-election lock, and is told why", async () => {
+    it("may write only the leader-election lock in another subset, and the 403 says why", async () => {
       for (const [method, path] of [
         ["POST", "/api/v1/namespaces/canary-eu/configmaps"],
         ["PUT", "/api/v1/namespaces/canary-eu/configmaps/here"],
@@ -136,7 +136,7 @@ describeWithKube("callers", () => {
       await mesh.client.get(LEASES, { namespace: "foo-system", name: "foo-operator---v2" });
     });
 
-    it("lists again once the list does not have it any more, and again once it has", async () => {
+    it("lists again when subsetDefaultOnlyUserAgents no longer has its user agent, and when the entry is back", async () => {
       const idle = await probes.v2.stream(`${CONFIG_MAPS_PATH}?watch=1`, GC);
       await applyApp([]);
       await eventually(() =>
@@ -170,10 +170,10 @@ describeWithKube("callers", () => {
       return (metadata.managedFields ?? []).map(({ manager, operation }) => `${manager} ${operation}`);
     };
 
-    it("are in no get, list or watch of any encoding, and everything else is", async () => {
+    it("are left out of gets, lists and watches in every encoding, which contain all other fields", async () => {
       const applied = await apply(probes.default, MANAGER, "1");
       expect(applied.status).toBe(201);
-      expect(applied.body.includes(MANAGER)).toBe(true); // the answer to a write is as it is
+      expect(applied.body.includes(MANAGER)).toBe(true); // the answer to a write is unchanged
       const table = `${JSON_TYPE};as=Table;v=v1;g=meta.k8s.io`;
       const partial = (type: string, list = "") => `${type};as=PartialObjectMetadata${list};v=v1;g=meta.k8s.io`;
       const reads: [string, string][] = [
@@ -185,9 +185,9 @@ describeWithKube("callers", () => {
         [`${CONFIG_MAPS_PATH}?limit=500&includeObject=Object`, table],
       ];
       for (const [target, accept] of reads) {
-        const [direct, ours] = [await probes.direct.get(target, { accept }), await probes.default.get(target, { accept })];
+        const [direct, proxied] = [await probes.direct.get(target, { accept }), await probes.default.get(target, { accept })];
         expect(
-          [direct.status, ours.status, ours.body.includes(MANAGER), ours.body.includes("applied")],
+          [direct.status, proxied.status, proxied.body.includes(MANAGER), proxied.body.includes("applied")],
           `${target} ${accept}`,
         ).toEqual([200, 200, false, true]);
         if (!accept.includes("Table")) expect(direct.body.includes(MANAGER)).toBe(true);
@@ -209,7 +209,7 @@ describeWithKube("callers", () => {
         data: Record<string, string>;
       };
 
-    it("stay what they are when the operator gets, changes and updates an object", async () => {
+    it("are kept in the stored object when the operator gets, changes and updates that object", async () => {
       const read = await object(probes.default);
       const { status } = await probes.default.send("PUT", `${path}?fieldManager=updater`, {
         ...read,
@@ -217,13 +217,13 @@ describeWithKube("callers", () => {
       });
       expect(status).toBe(200);
       expect(await managersOf()).toEqual([`${MANAGER} Apply`, "updater Update"]);
-      // The field is still owned: another manager's apply meets a conflict, the owner's own does not.
-      expect((await apply(probes.default, "somebody-else", "9")).status).toBe(409);
+      // The field still has its manager: only another manager's apply is a conflict.
+      expect((await apply(probes.default, "other-manager", "9")).status).toBe(409);
       expect((await apply(probes.default, MANAGER, "3")).status).toBe(200);
       expect((await object(probes.default)).data).toEqual({ a: "3", b: "2" });
     });
 
-    it("are cleared only by an update that has an empty list of them, which a stripped object never has", async () => {
+    it("are cleared only by an update with an empty list of managedFields, which a stripped object never has", async () => {
       const put = async (managedFields: readonly object[] | undefined) => {
         const { metadata, ...rest } = await object(probes.default);
         const sent = { ...rest, metadata: { ...metadata, managedFields } };
@@ -234,7 +234,7 @@ describeWithKube("callers", () => {
       expect(await put([])).toEqual([]);
     });
 
-    it("a bad value of the annotation is told by its name, and what was asked before stays", async () => {
+    it("are still left out after an invalid value of the annotation, which the condition Accepted names", async () => {
       await applyApp(undefined, "yes please");
       await eventually(async () => {
         const { status } = await mesh.client.get(VIRTUAL_APPS, { namespace: "foo-system", name: "foo-operator" });

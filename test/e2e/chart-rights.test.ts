@@ -1,5 +1,5 @@
-// Least privilege, both ways: a real manager with the token of the chart's service account does its whole work and is refused nothing,
-// and what the chart grants is what it asked for. The judge is the API server's audit log, here with reads.
+// Least privilege of the chart. A real manager with the token of the chart's service account does all its work without a refusal,
+// and uses every permission that the chart grants. The API server's audit log, here with reads, shows both.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ rules:
   - { level: Metadata, users: ["${USER}"] }
   - { level: None }
 `;
-/** Rights that this run has no use for, and when they are. */
+/** Permissions that this run does not use, and the cases that use them. */
 const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kruise.io/virtualapps": "after a conflict",
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
@@ -46,7 +46,7 @@ const RARE: Readonly<Record<string, string>> = {
   "delete configmaps ctrlmesh-ca": "a minute after the last injected pod of a namespace without a VirtualApp",
 };
 
-describeWithKube("the manager with the rights of the chart and no others", () => {
+describeWithKube("a manager with only the chart's permissions", () => {
   let dir: string;
   let kube: Kube;
   let kubeconfig: string;
@@ -74,13 +74,13 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
   });
 
   const status = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).status;
-  const isQuiet = async () => {
+  const expectConverged = async () => {
     const now = await status();
     expect(now?.restart).toBeUndefined();
     expect(now?.conditions?.find(({ type }) => type === "Converged")).toMatchObject({ status: "True" });
   };
 
-  it("leads, moves a namespace, evicts the pods that lost it, and lets a VirtualApp go", async () => {
+  it("leads, moves a namespace, evicts the pods that lost the namespace, and releases a deleted VirtualApp", async () => {
     for (const name of ["team-a", "team-b"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
     const lockName = APP.name; // a restart waits for the leader, and 30 s if there is none
@@ -92,10 +92,10 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
       const { items } = await mesh.client.list(PODS, { namespace: NAMESPACE });
       const isReady = (type: string, value: string) => type === "Ready" && value === "True";
       expect(items.filter(({ status: is }) => is?.conditions?.some((one) => isReady(one.type, one.status)))).toHaveLength(3);
-      await isQuiet();
+      await expectConverged();
     }, 60_000);
     const before = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);
-    // What moves just after its birth was never shown, and restarts nobody.
+    // A namespace that moves soon after its creation was shown to no pod, so no pod would be restarted.
     await eventually(async () => {
       const { creationTimestamp } = (await mesh.client.get(VIRTUAL_APPS, APP)).metadata;
       expect(Date.now() - Date.parse(creationTimestamp ?? "")).toBeGreaterThan(12_000);
@@ -104,12 +104,12 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
     await eventually(async () => {
       const now = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);
       expect(now.filter((uid) => before.includes(uid))).toHaveLength(1);
-      await isQuiet();
+      await expectConverged();
     }, 120_000);
     await run("delete", "virtualapp", APP.name, "-n", NAMESPACE, "--timeout=60s");
   }, 240_000);
 
-  it("with the Deployment's own settings makes the CA, tells operators whom to trust, and fills the webhooks in", async () => {
+  it("creates the CA, publishes the trust and fills in the webhooks, with the Deployment's own settings", async () => {
     await runner?.stop();
     for (const { stop } of mesh.managers) await stop(5_000);
     manager = await startChild({
@@ -124,13 +124,13 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
       expect(bundle.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThanOrEqual(2);
       const ofApp = `${APP.name}.${NAMESPACE}.inject.ctrlmesh.kruise.io`;
       expect(await webhookNames("mutatingwebhookconfiguration", "ctrlmesh-injection")).toContain(ofApp);
-      // That of VirtualApps, and one for the pods of the app.
+      // One webhook for VirtualApps, and one for the pods of the app.
       expect(await webhookNames("validatingwebhookconfiguration", "ctrlmesh-validation")).toHaveLength(2);
     }, 60_000);
     await run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE);
   }, 120_000);
 
-  it("is refused nothing, and is granted nothing that it does not ask for", async () => {
+  it("gets no refusal, and has no permission that it never uses", async () => {
     const log = kube.audit();
     expect(log.length).toBeGreaterThan(50);
     expect([...new Set(refusals(log))]).toEqual([]);
@@ -142,7 +142,7 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
     expect(Object.keys(RARE).filter((right) => !granted.includes(right))).toEqual([]);
   });
 
-  it("may not read other Secrets, delete pods or write other webhooks", async () => {
+  it("cannot read other Secrets, delete pods or write other webhooks", async () => {
     const may = async (...args: string[]) => (await tryKubectl(kubeconfig, ["auth", "can-i", ...args])).stdout.trim();
     expect(await may("get", "secrets/other", "-n", MESH_NAMESPACE)).toBe("no");
     expect(await may("list", "secrets", "-n", MESH_NAMESPACE)).toBe("no");
@@ -153,7 +153,7 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
     expect(await may("update", "configmaps/other", "-n", NAMESPACE)).toBe("no");
   });
 
-  it("helm uninstall under a manager that runs leaves no webhook behind", async () => {
+  it("leaves no webhook behind if helm uninstall removes a running manager", async () => {
     await helm(["uninstall", RELEASE], kube.kubeconfig);
     const names = ["ctrlmesh-injection", "ctrlmesh-validation"];
     const left = async () =>
@@ -161,7 +161,7 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
         .split("\n")
         .filter((name) => names.some((each) => name.endsWith(each)));
     expect(await left()).toEqual([]);
-    // The manager has seen that they are gone once it has something to write into them.
+    // A new app makes the manager write to the webhook configurations, and so notice that they are gone.
     await mesh.apply(demoVirtualApp({ name: "another" }));
     await eventually(() => manager?.output().includes("webhook-configuration") ?? false);
     expect(await left()).toEqual([]);
@@ -171,7 +171,7 @@ describeWithKube("the manager with the rights of the chart and no others", () =>
     (await run("get", kind, name, "-o", "jsonpath={.webhooks[*].name}")).split(" ").filter((each) => each !== "");
 });
 
-/** What the Deployment sets; fields of the pod stand for themselves. */
+/** The variables of the Deployment, with fixed values for references to the pod's fields. */
 async function deploymentEnv(): Promise<Record<string, string>> {
   const fields: Readonly<Record<string, string>> = {
     "metadata.namespace": MESH_NAMESPACE,
@@ -195,7 +195,7 @@ async function deploymentEnv(): Promise<Record<string, string>> {
   );
 }
 
-/** Free ports, of this machine only. */
+/** Free ports on the loopback. */
 const LOCAL = {
   CTRLMESH_GRPC_LISTEN: "127.0.0.1:0",
   CTRLMESH_HEALTH_LISTEN: "127.0.0.1:0",

@@ -1,5 +1,5 @@
-// The Helm chart on the real control plane, with Helm itself: every object is accepted, an upgrade leaves alone what the manager wrote, an
-// uninstall leaves nothing that could stop a pod. Its rights are in chart-rights.test.ts.
+// The Helm chart on the real control plane, with Helm itself. The API server accepts every object, an upgrade keeps the manager's own
+// writes, and an uninstall leaves nothing that could stop a pod. chart-rights.test.ts covers the chart's RBAC.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
@@ -33,17 +33,17 @@ describeWithKube("the chart", () => {
   });
   afterAll(() => kube?.stop());
 
-  it("passes helm lint --strict with all values that it is tested by", async () => {
+  it("passes helm lint --strict with every set of test values", async () => {
     for (const values of Object.values(VALUES)) await helm(["lint", "--strict", CHART, "--values", "-"], undefined, values);
   });
 
-  it.each(Object.keys(VALUES))("the API server accepts every object: %s", async (name) => {
+  it.each(Object.keys(VALUES))("has only objects that the API server accepts: %s", async (name) => {
     const yaml = await helmTemplate(VALUES[name]);
     const result = await apply(yaml, "--server-side", "--dry-run=server", "--validate=strict");
     expect(result.trim().split("\n")).toHaveLength((await manifests(VALUES[name])).length);
   });
 
-  it("deploy/ctrlmesh.yaml is what the chart makes (if not: node scripts/manifests.ts), and is accepted", async () => {
+  it("renders deploy/ctrlmesh.yaml (if not: node scripts/manifests.ts), which the API server accepts", async () => {
     expect(await isStale()).toBe(false);
     const file = new URL("../../deploy/ctrlmesh.yaml", import.meta.url);
     await apply(readFileSync(file, "utf8"), "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts");
@@ -55,7 +55,7 @@ describeWithKube("the chart", () => {
     expect(stderr).toContain(names);
   });
 
-  it("refuses every variable in extraEnv that it sets itself, all of them at once", async () => {
+  it("refuses every variable in extraEnv that the chart itself sets, all in one message", async () => {
     const container = "identity: { caSecret: mine }\nproxy: { imagePullSecrets: [pull] }";
     const pod = (await manifests(container)).find(({ kind }) => kind === "Deployment")?.spec?.template?.spec;
     const env = (pod as { containers: { env: { name: string }[] }[] }).containers[0]?.env ?? [];
@@ -64,7 +64,7 @@ describeWithKube("the chart", () => {
     for (const { name } of env) expect(stderr).toContain(`extraEnv: ${name} is set by the chart`);
   });
 
-  it("helm install makes all objects, and its notes name what to do next", async () => {
+  it("creates all objects by helm install, and its notes name the next steps", async () => {
     const notes = await helmHere("install", RELEASE, CHART);
     expect(notes).toContain("kind: VirtualApp");
     expect(notes).toContain(`helm uninstall ${RELEASE} --namespace ${MESH_NAMESPACE}`);
@@ -88,13 +88,13 @@ describeWithKube("the chart", () => {
     await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
   });
 
-  it("the VirtualApp of the notes is accepted", async () => {
+  it("has a VirtualApp in its notes that the API server accepts", async () => {
     const notes = await helmHere("get", "notes", RELEASE);
     const yaml = /<<EOF\n([\s\S]*?)\n *EOF/.exec(notes)?.[1] ?? "";
     await apply(yaml.replaceAll("NAMESPACE", "default"), "--dry-run=server");
   });
 
-  it("its pods pass Pod Security restricted, which is enforced", async () => {
+  it("has pods that pass Pod Security restricted, which the namespace enforces", async () => {
     const template = (await manifests()).find(({ kind }) => kind === "Deployment")?.spec?.template;
     const pod = (spec: object) =>
       stringify({
@@ -112,7 +112,7 @@ describeWithKube("the chart", () => {
   it.each([
     { how: "Helm 4's server-side apply", flags: [] },
     { how: "the three-way merge of Helm 3", flags: ["--server-side=false"] },
-  ])("helm upgrade changes what the values say and leaves the manager's webhooks alone: $how", async ({ flags }) => {
+  ])("changes objects by helm upgrade, but not the manager's webhooks: $how", async ({ flags }) => {
     const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/ctrlmesh-injection";
     const object = JSON.parse(await run("get", "--raw", path)) as object;
     const filled = { ...object, webhooks: [WEBHOOK] };
@@ -132,7 +132,7 @@ describeWithKube("the chart", () => {
     expect(parse(await run("get", "--raw", path))).toMatchObject({ webhooks: [{ name: WEBHOOK.name }] });
   });
 
-  it("helm uninstall takes everything away but the CRDs and the objects of them, and with crds.keep=false those too", async () => {
+  it("removes everything by helm uninstall except the CRDs and their objects, and removes those with crds.keep=false", async () => {
     await apply(APP);
     await helmHere("uninstall", RELEASE);
     const left = async () => {
@@ -152,7 +152,7 @@ describeWithKube("the chart", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("helm install --take-ownership takes plain manifests over, with the VirtualApps", async () => {
+  it("takes over plain manifests and their VirtualApps by helm install --take-ownership", async () => {
     const plain = new URL("../../deploy/ctrlmesh.yaml", import.meta.url);
     const yaml = readFileSync(plain, "utf8").replaceAll("ctrlmesh/manager:", "registry.example.com/manager:");
     await apply(yaml, "--server-side");
@@ -164,7 +164,7 @@ describeWithKube("the chart", () => {
     expect(await uid()).toBe(before);
     const image = "jsonpath={.spec.template.spec.containers[0].image}";
     expect(await run("get", "deployment", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", image)).toMatch(/^ctrlmesh\/manager:/);
-    // kubectl goes on to own what it has applied, so a later change needs it too.
+    // kubectl still owns the fields that it applied, so a later upgrade needs --force-conflicts too.
     const upgrade = ["upgrade", RELEASE, CHART, "--set", "replicas=3"];
     expect((await tryHelm(upgrade, kube.kubeconfig)).stderr).toContain('conflict with "kubectl": .spec.replicas');
     await helmHere(...upgrade, "--force-conflicts");

@@ -1,5 +1,5 @@
-// Operators on other client libraries, old and foreign ones, two of each behind the proxies of two subsets: they notice
-// nothing. Judged by what each says that it sees, by the world, the audit log, and the proxies' count of their requests.
+// Operators on other client libraries, also old ones and ones in other languages, two of each behind the proxies of two subsets. The tests
+// check the objects that each program reports, the cluster, the audit log, and the number of requests in the proxies' metrics.
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -32,7 +32,7 @@ interface Member {
 const programs = clientCatalog(await pythonOrSkip("the Python clients through two subsets"));
 const each = programs.map((entry) => [entry.title, entry] as const);
 
-describeWithKube("programs on other client libraries, divided in two", () => {
+describeWithKube("programs on other client libraries in two subsets", () => {
   let kube: Kube;
   let mesh: Mesh;
   const members: Member[] = [];
@@ -44,7 +44,7 @@ describeWithKube("programs on other client libraries, divided in two", () => {
     await mesh.apply(await readFile(RBAC, "utf8"));
     for (const name of ["team-a", "team-b", "canary-eu"]) {
       await mesh.createNamespace(name);
-      for (const foo of ["one", "two"]) await mesh.createFoo(name, foo, "registration");
+      for (const foo of ["one", "two"]) await mesh.createFoo(name, foo, "hello");
     }
     for (const { app } of programs) await mesh.apply(demoVirtualApp({ name: app }));
     await Promise.all(
@@ -68,24 +68,24 @@ describeWithKube("programs on other client libraries, divided in two", () => {
   const membersOf = (entry: CatalogEntry) => members.filter((member) => member.entry === entry);
   const ownerOf = (namespace: string): Member["subset"] => (canaryNamespaces.has(namespace) ? "canary" : "default");
 
-  /** What a program must see of a resource: what there is, but for the other subset's objects and lock. */
+  /** The objects of a resource that a program must see: all except the other subset's objects and lock. */
   async function sliceOf({ entry, subset }: Member, resource: keyof typeof RESOURCES): Promise<string[]> {
     const { items } = await mesh.client.list<KubeObject>(RESOURCES[resource]);
-    const foreignLock = `${SYSTEM}/${entry.app}---v2`;
+    const otherLock = `${SYSTEM}/${entry.app}---v2`;
     return items
       .map(({ metadata }) => metadata)
       .filter(({ namespace = "" }) => ownerOf(namespace) === subset)
       .map(({ namespace, name }) => `${namespace}/${name}`)
-      .filter((key) => key !== foreignLock)
+      .filter((key) => key !== otherLock)
       .sort();
   }
 
-  /** What it sees is its slice, what it has to write is written, and it is alive. */
-  async function expectSettled(member: Member, withinMs: number): Promise<void> {
+  /** Waits until the program sees exactly its slice and has written its objects. The program must still run. */
+  async function expectConsistent(member: Member, withinMs: number): Promise<void> {
     const { entry, pod, program } = member;
     await eventually(
       async () => {
-        expect(program.exited, "it ended").toBe(false);
+        expect(program.exited, "the program has ended").toBe(false);
         expect(program.leading).toBe(entry.locks.length > 0);
         for (const resource of ["foos", "configmaps"] as const) {
           const wanted = await sliceOf(member, resource);
@@ -96,8 +96,8 @@ describeWithKube("programs on other client libraries, divided in two", () => {
       },
       { withinMs, everyMs: 200 },
     ).catch((cause: unknown) => {
-      const outputs = `its output ends with\n${program.output().slice(-2_000)}\nits proxy's with\n${pod.proxy.output().slice(-2_000)}`;
-      throw new Error(`${program.name} has not settled; ${outputs}`, { cause });
+      const outputs = `the program's output ends with\n${program.output().slice(-2_000)}\nthe proxy's output ends with\n${pod.proxy.output().slice(-2_000)}`;
+      throw new Error(`${program.name} is not consistent; ${outputs}`, { cause });
     });
   }
   async function writtenBy({ app }: CatalogEntry, foo: string): Promise<string | undefined> {
@@ -106,93 +106,90 @@ describeWithKube("programs on other client libraries, divided in two", () => {
     const written = await mesh.client.get(CONFIG_MAPS, { namespace, name: `${name}-by-${app}` });
     return (written as { data?: { by?: string } }).data?.by;
   }
-  const settled = (entry: CatalogEntry, withinMs = 30_000) =>
-    Promise.all(membersOf(entry).map((member) => expectSettled(member, withinMs)));
+  const expectAllConsistent = (entry: CatalogEntry, withinMs = 30_000) =>
+    Promise.all(membersOf(entry).map((member) => expectConsistent(member, withinMs)));
 
-  /** Lists and watches that the program has begun since its proxy started. */
+  /** The number of lists and watches that the program has begun since its proxy started. */
   async function reads({ pod }: Member): Promise<number> {
     const metrics = await readMetrics(pod.healthUrl);
     const count = (verb: string) => metrics.sum("ctrlmesh_proxy_requests_total", { direction: "outbound", verb });
     return count("list") + count("watch");
   }
 
-  it.each(each)("%s: each subset sees exactly its slice and writes there", async (_, entry) => {
-    await settled(entry);
+  it.each(each)("%s: each subset sees exactly its own objects and writes to its namespaces", async (_, entry) => {
+    await expectAllConsistent(entry);
     for (const { program, subset } of membersOf(entry)) {
-      const foreign = ({ key }: { key: string }) =>
+      const ofOtherSubset = ({ key }: { key: string }) =>
         ownerOf(key.split("/")[0] ?? "") !== subset || key.includes(`${entry.app}---`);
-      expect(program.sightings.filter(foreign)).toEqual([]);
+      expect(program.sightings.filter(ofOtherSubset)).toEqual([]);
     }
   });
 
-  it.each(each.filter(([, { locks }]) => locks.length > 0))(
-    "%s: both subsets lead, each by a lock of its own",
-    async (_, entry) => {
-      for (const { subset, pod } of membersOf(entry)) {
-        const name = subset === "canary" ? `${entry.app}---v2` : entry.app;
-        for (const lock of entry.locks) {
-          const holder = holderOf(await mesh.client.get(LOCKS[lock], { namespace: SYSTEM, name }));
-          expect(holder, `${lock} ${name}`).toMatch(new RegExp(`^${pod.name}(_|$)`));
-        }
+  it.each(each.filter(([, { locks }]) => locks.length > 0))("%s: both subsets lead, each with its own lock", async (_, entry) => {
+    for (const { subset, pod } of membersOf(entry)) {
+      const name = subset === "canary" ? `${entry.app}---v2` : entry.app;
+      for (const lock of entry.locks) {
+        const holder = holderOf(await mesh.client.get(LOCKS[lock], { namespace: SYSTEM, name }));
+        expect(holder, `${lock} ${name}`).toMatch(new RegExp(`^${pod.name}(_|$)`));
       }
-    },
-  );
+    }
+  });
 
-  it("nobody lists or watches again while nothing happens", async () => {
+  it("no program lists or watches again while nothing happens", async () => {
     const before = await readsOfAll();
-    await atEase(5_000);
-    // One watch anew at most: @kubernetes/client-node breaks one off that was silent for 30 s.
+    await pass(5_000);
+    // At most one new watch: @kubernetes/client-node ends a watch that was silent for 30 s.
     await expectFewReads(1, before);
   });
 
-  it("a namespace that is relabelled while they run changes sides in each, and nobody lists more than it must", async () => {
+  it("a relabelled namespace moves to the other subset in every program, with few lists and watches", async () => {
     const before = await readsOfAll();
     await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
     canaryNamespaces.add("team-b");
-    await mesh.createFoo("team-b", "after", "registration");
-    await Promise.all(programs.map((entry) => settled(entry)));
-    // Each informer is told once to list again, and then watches; the Python client first tries its old version once more.
+    await mesh.createFoo("team-b", "after", "hello");
+    await Promise.all(programs.map((entry) => expectAllConsistent(entry)));
+    // Each informer lists again once and then watches. The Python client first tries its old version once more.
     await expectFewReads(4, before);
-    for (const entry of programs) expect(sidesThatWrote(entry, "team-b")).toMatch(/^(default )+(canary )+$/);
+    for (const entry of programs) expect(subsetsThatWrote(entry, "team-b")).toMatch(/^(default )+(canary )+$/);
   });
 
-  it("they come through a restart of their proxies", async () => {
+  it("every program recovers from a restart of its proxy", async () => {
     await Promise.all(members.map(({ pod }) => pod.restartProxy()));
     await createFooEverywhere("proxy-back");
-    await Promise.all(programs.map((entry) => settled(entry, 40_000)));
+    await Promise.all(programs.map((entry) => expectAllConsistent(entry, 40_000)));
     await expectFewReads(6, new Map());
   });
 
-  it("they come through a restart of the API server", async () => {
+  it("every program recovers from a restart of the API server", async () => {
     const before = await readsOfAll();
     await kube.crash();
     await kube.restart();
     await createFooEverywhere("api-server-back");
-    await Promise.all(programs.map((entry) => settled(entry, 60_000)));
+    await Promise.all(programs.map((entry) => expectAllConsistent(entry, 60_000)));
     await expectFewReads(15, before);
   });
 
-  it("nothing was ever written outside of the slice", () => {
+  it("no program ever wrote outside of its subset's namespaces", () => {
     for (const { entry, subset, pod } of members) {
-      const strangers = mesh
+      const writesOutside = mesh
         .podWrites()
         .filter((write) => write.pod === pod.name && write.code < 400)
         .filter(({ namespace, name }) => {
           if (namespace === SYSTEM) return (name === `${entry.app}---v2`) !== (subset === "canary");
           return namespace !== "team-b" && ownerOf(namespace) !== subset;
         });
-      expect(strangers).toEqual([]);
+      expect(writesOutside).toEqual([]);
     }
   });
 
   async function createFooEverywhere(name: string): Promise<void> {
     for (const namespace of ["team-a", "team-b", "canary-eu"]) {
-      await eventually(() => mesh.createFoo(namespace, name, "registration"), { withinMs: 30_000, everyMs: 200 });
+      await eventually(() => mesh.createFoo(namespace, name, "hello"), { withinMs: 30_000, everyMs: 200 });
     }
   }
   const readsOfAll = async () =>
     new Map(await Promise.all(members.map(async (member) => [member, await reads(member)] as const)));
-  /** What was read since `before` is a few attempts for each informer, and no storm. */
+  /** Each informer has made at most this many lists and watches since `before`. */
   async function expectFewReads(perInformer: number, before: ReadonlyMap<Member, number>): Promise<void> {
     const now = await readsOfAll();
     const tooMany = members.flatMap((member) => {
@@ -201,20 +198,20 @@ describeWithKube("programs on other client libraries, divided in two", () => {
     });
     expect(tooMany).toEqual([]);
   }
-  /** Whose writes in the namespace the audit log has, in order: "default canary ". */
-  function sidesThatWrote(entry: CatalogEntry, namespace: string): string {
-    const sides = new Map(membersOf(entry).map(({ pod, subset }) => [pod.name, subset]));
+  /** The subsets of the audit log's writes in the namespace, in order: "default canary ". */
+  function subsetsThatWrote(entry: CatalogEntry, namespace: string): string {
+    const subsets = new Map(membersOf(entry).map(({ pod, subset }) => [pod.name, subset]));
     const writes = mesh.podWrites().filter((write) => write.namespace === namespace && write.code < 400);
-    return writes.map(({ pod }) => (sides.has(pod) ? `${sides.get(pod)} ` : "")).join("");
+    return writes.map(({ pod }) => (subsets.has(pod) ? `${subsets.get(pod)} ` : "")).join("");
   }
 });
 
-/** Who holds a lock of any kind. */
+/** The holder of a lock of any kind. */
 function holderOf(lock: KubeObject): string | undefined {
   const record = lock.metadata.annotations?.["control-plane.alpha.kubernetes.io/leader"];
   if (record !== undefined) return (JSON.parse(record) as { holderIdentity: string }).holderIdentity;
   return (lock as { spec?: { holderIdentity?: string } }).spec?.holderIdentity;
 }
 
-/** Lets time pass: that nothing happens cannot be waited for. */
-const atEase = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Lets time pass. No condition can show that nothing happens. */
+const pass = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,5 +1,5 @@
-// The written CRDs on the real API server: accepted, enforced by its own validation (OpenAPI and CEL), shown by kubectl. What
-// the server cannot check is checked by the manager's webhook, and must be listed here, so that none is lost unseen.
+// The generated CRDs on the real API server, which accepts them and validates objects by OpenAPI and CEL. The table SERVER_MESSAGES also
+// lists the rules that only the manager's webhook checks.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,8 +22,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NAMESPACE = "crds";
 const COLLECTION = `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`;
 
-/** What the server says to each file of examples/invalid; null: only validateVirtualApp knows. */
-const SERVER_SAYS: Readonly<Record<string, string | null>> = {
+/** The server's message for each file of examples/invalid. Null: only validateVirtualApp finds the problem. */
+const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "bad-regex.yaml": "spec.route.subRules[0].match[0].namespaceRegex: Invalid value",
   "duplicate-subset.yaml": 'spec.subsets[1]: Duplicate value: {"name":"v2"}',
   "empty-selector.yaml": "spec.selector: Invalid value: must have at least one term",
@@ -65,7 +65,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await kube?.stop();
   });
 
-  /** Creates without keeping, as strict as kubectl; the server's message if it refuses. */
+  /** Creates the object in a dry run with strict validation. @returns the server's message if it refuses */
   async function refusal(object: KubeObject): Promise<string | undefined> {
     const path = `${COLLECTION}?dryRun=All&fieldValidation=Strict`;
     const body = { ...object, metadata: { ...object.metadata, namespace: NAMESPACE } };
@@ -75,7 +75,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     );
   }
 
-  it("have structural schemas that the server finds nothing to say about", async () => {
+  it("have structural schemas without a warning condition", async () => {
     for (const { metadata } of crds) {
       const { status } = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name ?? "" });
       const others = status?.conditions?.filter(({ type }) => !["Established", "NamesAccepted"].includes(type));
@@ -90,18 +90,19 @@ describeWithKube("the CRDs of deploy/crds", () => {
     for (const app of apps) expect(await refusal(app)).toBeUndefined();
   });
 
-  it.each(yamlFiles("examples/invalid"))("judge examples/invalid/%s as the table says", async (name) => {
+  it.each(yamlFiles("examples/invalid"))("refuse examples/invalid/%s as the table says", async (name) => {
     const [app] = documents(`examples/invalid/${name}`);
     if (app === undefined) throw new Error("no document");
     expect(problemsOf(app)).not.toEqual([]);
-    const expected = SERVER_SAYS[name];
-    expect(expected, "a new example: say in SERVER_SAYS what the server makes of it").not.toBeUndefined();
+    const expected = SERVER_MESSAGES[name];
+    expect(expected, "a new example: add the server's message to SERVER_MESSAGES").not.toBeUndefined();
     const message = await refusal(app);
-    if (expected === null) expect(message, "the server can tell by now: put its words into SERVER_SAYS").toBeUndefined();
+    if (expected === null)
+      expect(message, "the server now finds this problem: add its message to SERVER_MESSAGES").toBeUndefined();
     else expect(message).toContain(expected);
   });
 
-  it("let the selector of a VirtualApp never change, but everything else", async () => {
+  it("allow changes of a VirtualApp, except of its selector", async () => {
     const [app] = documents("examples/virtualapp-test-operator.yaml") as VirtualApp[];
     if (app === undefined) throw new Error("no document");
     const ref = { namespace: NAMESPACE, name: "immutable" };
@@ -115,7 +116,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(changed.spec.subsets ?? []).toEqual([]);
   });
 
-  it("let the name of the operator's lock be set once, in either form, and never change or vanish", async () => {
+  it("allow setting the name of the operator's lock once, in either form, but not changing or removing it", async () => {
     const [app] = documents("examples/virtualapp-test-operator.yaml") as VirtualApp[];
     if (app === undefined) throw new Error("no document");
     const ref = { namespace: NAMESPACE, name: "lock" };
@@ -126,7 +127,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     const refused =
       /name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is gone, create it again/;
 
-    await patch({ controller: {} }); // none yet
+    await patch({ controller: {} }); // no name yet
     await patch({ controller: { leaderElectionName: "one" } });
     await expect(patch({ controller: { leaderElectionName: "two" } })).rejects.toThrow(refused);
     await expect(patch({ controller: { leaderElectionName: null } })).rejects.toThrow(refused);
@@ -138,10 +139,10 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await patch({ controller: { leaderElectionName: null } }); // the older form only
     await expect(patch({ controller: older })).rejects.toThrow(refused);
     await patch({ controller: { leaderElection: null, leaderElectionName: "one" } });
-    await patch({ restConfigOverrides: { userAgentOrPrefix: "mesh/" } }); // another part beside it
+    await patch({ restConfigOverrides: { userAgentOrPrefix: "mesh/" } }); // another part of the configuration
   });
 
-  it("allow one ManagerState, by its name", async () => {
+  it("allow only one ManagerState, named ctrlmesh-manager", async () => {
     const named = (name: string): ManagerState => ({
       apiVersion: "ctrlmesh.kruise.io/v1alpha1",
       kind: "ManagerState",

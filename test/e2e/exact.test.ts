@@ -1,5 +1,5 @@
-// Where a subset owns a slice, its answers are the direct ones minus the foreign objects, byte for byte: lists, pages and
-// watches, in every encoding and form, while random writes go on everywhere. What is foreign is worked out by decoding.
+// The answers to a subset are the direct answers without the objects of other subsets, byte for byte. The tests compare lists, pages and
+// watches in every encoding and form, during random writes in all namespaces. They decode the direct answers to find each object's owner.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { eventually } from "../support/eventually.ts";
@@ -16,7 +16,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const SUBSETS = ["red", "blue", ""] as const;
 type Subset = (typeof SUBSETS)[number];
 const RED = ["red-0", "red-1"];
-// More than can be excluded by name, so that red and default are filtered by the proxy alone, and blue is not.
+// Too many namespaces to exclude by name. So only the proxy filters for red and default, while the API server filters for blue.
 const BLUE = Array.from({ length: 20 }, (_, index) => `blue-${index}`);
 const GREEN = ["green-0", "green-1"];
 const JSON_TYPE = "application/json";
@@ -49,7 +49,7 @@ spec:
 
 const ownerOf = (namespace: string): Subset => (namespace.startsWith("red") ? "red" : namespace.startsWith("blue") ? "blue" : "");
 
-describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`, () => {
+describeWithKube(`answers without the objects of other subsets (SEED=${SEED})`, () => {
   let kube: Kube;
   let mesh: Mesh;
   let direct: Probe;
@@ -66,7 +66,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
           metadata: { namespace, name },
           data: { decoy: '"items":[{"metadata":{"namespace":"red-0"}}]' },
         });
-      await mesh.createFoo(namespace, "foo", "registration");
+      await mesh.createFoo(namespace, "foo", "hello");
     }
     for (const subset of SUBSETS) {
       const pod = await mesh.addPod({
@@ -76,7 +76,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
       proxies[subset] = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token, keep: false });
     }
     direct = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token, keep: false });
-    // Its lease would move the resourceVersion of every list.
+    // The manager's lease would change the resourceVersion of every list.
     await mesh.killManager();
   });
   afterAll(async () => {
@@ -90,7 +90,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
     expect(status, `${path} ${accept}`).toBe(200);
     return readList(String(headers["content-type"]), body);
   };
-  /** Direct and proxied of one resourceVersion. */
+  /** The direct and the proxied list at one resourceVersion. */
   const bothLists = (subset: Subset, path: string, accept: string): Promise<[List, List]> =>
     eventually(async () => {
       const [whole, slice] = await Promise.all([listOf(direct, path, accept), listOf(proxies[subset], path, accept)]);
@@ -98,7 +98,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
       return [whole, slice];
     });
 
-  it.each(SUBSETS)("lists of every encoding and form: %s", async (subset) => {
+  it.each(SUBSETS)("are exact for lists of every encoding and form: subset '%s'", async (subset) => {
     const owned = (element: Element) => ownerOf(element.namespace === "" ? element.name : element.namespace) === subset;
     const paths = [
       ALL,
@@ -124,18 +124,18 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
     }
   });
 
-  it.each(SUBSETS)("Tables with and without objects: %s", async (subset) => {
+  it.each(SUBSETS)("are exact for Tables with and without objects: subset '%s'", async (subset) => {
     for (const includeObject of ["Metadata", "Object"]) {
       const [whole, slice] = await bothLists(subset, `${ALL}?includeObject=${includeObject}`, as("Table"));
       expect(slice.elements).toEqual(whole.elements.filter(({ namespace }) => ownerOf(namespace) === subset));
     }
-    // Without metadata nobody could tell: the rows carry it, and are the same but for that.
+    // Rows without metadata have no namespace to filter by. So the rows for None contain metadata, as for Metadata.
     const [, none] = await bothLists(subset, `${ALL}?includeObject=None`, as("Table"));
     const [, metadata] = await bothLists(subset, `${ALL}?includeObject=Metadata`, as("Table"));
     expect(none.elements).toEqual(metadata.elements);
   });
 
-  it.each(SUBSETS)("pages: their union is the slice, and nothing is said of how many remain: %s", async (subset) => {
+  it.each(SUBSETS)("are exact for all pages together, without remainingItemCount: subset '%s'", async (subset) => {
     for (const accept of [JSON_TYPE, PROTOBUF, as("Table")]) {
       const [whole] = await bothLists(subset, ALL, accept);
       for (const limit of [1, 2, 7]) {
@@ -156,7 +156,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
     expect((await listOf(direct, `${ALL}?limit=2`, JSON_TYPE)).remaining).toBe(true);
   });
 
-  it("watches of every encoding and form, under random writes", async () => {
+  it("are exact for watches of every encoding and form, during random writes", async () => {
     const { resourceVersion } = await listOf(direct, ALL, JSON_TYPE);
     const state = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     const paths = [
@@ -170,7 +170,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
       ["/api/v1/namespaces/red-0/configmaps?watch=1&resourceVersion=0", JSON_TYPE] as const,
       ["/api/v1/namespaces/green-0/configmaps?watch=1&resourceVersion=0", PROTOBUF] as const,
     ];
-    // As every client does: a watch goes on from a list of the same selection.
+    // As in every client, each watch continues from a list of the same selection.
     for (const probe of Object.values(proxies)) {
       for (const query of ["", "?labelSelector=odd%3D1", "?fieldSelector=metadata.name%3Dw0-0"])
         await listOf(probe, `${ALL}${query}`, JSON_TYPE);
@@ -203,7 +203,7 @@ describeWithKube(`a slice is the whole minus the foreign objects (SEED=${SEED})`
         if (stream.ended()) brokenOff++;
       }
     }
-    // On a busy machine the API server ends watches that it finds too slow, and counts them. We end none.
+    // On a busy machine the API server ends slow watches and counts them. The proxy ends none.
     const terminated = await terminatedWatches(direct);
     expect(brokenOff, `${terminated} watches were ended by the API server`).toBeLessThanOrEqual(terminated);
     expect(whole?.some((stream) => stream.ended())).toBe(false);
@@ -215,12 +215,12 @@ async function terminatedWatches(direct: Probe): Promise<number> {
   return parseMetrics(body.toString()).sum("apiserver_terminated_watchers_total");
 }
 
-// Bookmarks come when they come, but for the one that ends the initial events.
+// The times of bookmarks vary, except for the bookmark that ends the initial events.
 function eventsOf(stream: ProbeStream): Element[] {
   return readWatch(stream.contentType, stream.bytes()).filter(({ type, initialEnd }) => type !== "BOOKMARK" || initialEnd);
 }
 
-// Its resourceVersion is that of the moment in which the watch began.
+// The bookmark that ends the initial events has the resourceVersion of the watch's start, which differs between watches.
 function comparable({ bytes, initialEnd, ...element }: Element): object {
   return initialEnd ? { ...element, initialEnd } : { ...element, bytes };
 }

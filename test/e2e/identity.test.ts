@@ -1,5 +1,5 @@
-// The mesh's identity on the real control plane: real tokens by TokenRequest, two managers as processes, one CA between them, and the
-// trust that they publish. What impostors get is in test/integration/manager/identity.test.ts; here kube-apiserver is the judge.
+// The mesh's identity on the real control plane: real tokens by TokenRequest, and two managers as processes that share one CA and publish
+// its trust. kube-apiserver reviews the tokens. test/integration/manager/identity.test.ts covers impostors.
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -91,7 +91,7 @@ describeWithKube("the mesh's identity", () => {
     return proxy;
   };
 
-  it("is one CA for all replicas, and published with the cluster's own where there is a VirtualApp", async () => {
+  it("has one CA for all replicas, published beside the cluster's CA in namespaces with a VirtualApp", async () => {
     const mesh = await eventually(() => published("mesh.crt"), 30_000);
     expect(Buffer.from((await secret()).data?.["tls.crt"] ?? "", "base64").toString()).toBe(mesh);
     const root = await client.get(CONFIG_MAPS, { namespace: NAMESPACE, name: "kube-root-ca.crt" });
@@ -102,10 +102,10 @@ describeWithKube("the mesh's identity", () => {
     });
   });
 
-  it("lets the pod in that kube-apiserver says the token is bound to, by any replica, and nobody else", async () => {
+  it("accepts on every replica only the pod that a token is bound to", async () => {
     const [pod, other] = [await addPod("foo-0"), await addPod("foo-1")];
     const trust = await published("mesh.crt");
-    const [token, foreign] = [await tokenOf(pod, ["ctrlmesh"]), await tokenOf(other, ["ctrlmesh"])];
+    const [token, otherToken] = [await tokenOf(pod, ["ctrlmesh"]), await tokenOf(other, ["ctrlmesh"])];
     const api = await tokenOf(pod, []);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const key = publicKey.export({ type: "spki", format: "der" });
@@ -119,17 +119,17 @@ describeWithKube("the mesh's identity", () => {
     const proxy = await serve(at, pod, access(trust, token));
     expect(proxy.served).toBe(true);
     proxy.close();
-    const impostor = await serve(at, pod, access(trust, foreign));
+    const impostor = await serve(at, pod, access(trust, otherToken));
     expect(impostor.ended).toMatchObject({ code: status.PERMISSION_DENIED });
     expect(await metrics()).toMatch(/rejected_identities_total\{reason="other-pod"\} 1/);
     await client.delete(PODS, { namespace: NAMESPACE, name: other.name }, { gracePeriodSeconds: 0 });
-    // kube-apiserver remembers for 10 s that a token was good, and we do too.
+    // kube-apiserver and the manager both remember for 10 s that a token was valid.
     await eventually(async () => {
-      await expect(certify(at, key, access(trust, foreign))).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
+      await expect(certify(at, key, access(trust, otherToken))).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
     }, 40_000);
   });
 
-  it("is what a real proxy serves its operator with, through a change of the CA", async () => {
+  it("serves an operator through a real proxy without a failure while the CA changes", async () => {
     const pod = await addPod("foo-3");
     const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-identity-"));
     const old = await published("ca.crt");
@@ -150,7 +150,7 @@ describeWithKube("the mesh's identity", () => {
       const ready = proxy.ready as { url: string; healthUrl: string };
       await eventually(async () => (await fetch(`${ready.healthUrl}/readyz`)).ok, 20_000);
       const token = await tokenOf(pod, []);
-      // As an operator whose library reads the file once: it never hears of another CA.
+      // Some client libraries read the CA's file only once. This client stands for them.
       const operator = createKubeClient({ server: ready.url, caPem: old, token: () => token, userAgent: "operator" });
       const list = async () => (await operator.list(FOOS, { namespace: NAMESPACE })).items;
       await list();
@@ -167,12 +167,12 @@ describeWithKube("the mesh's identity", () => {
       const failures: unknown[] = [];
       await eventually(
         async () => {
-          writeFileSync(join(dir, "mesh.crt"), await published("mesh.crt")); // the kubelet's part
-          const [shown] = await Promise.all([serial(), list()]).catch((error: unknown) => {
+          writeFileSync(join(dir, "mesh.crt"), await published("mesh.crt")); // as the kubelet does
+          const [served] = await Promise.all([serial(), list()]).catch((error: unknown) => {
             failures.push(error);
             return [before];
           });
-          return (await secret()).data?.["cross.crt"] !== undefined && shown !== before;
+          return (await secret()).data?.["cross.crt"] !== undefined && served !== before;
         },
         { withinMs: 40_000, everyMs: 200 },
       );
@@ -184,7 +184,7 @@ describeWithKube("the mesh's identity", () => {
     }
   });
 
-  it("changes its CA when somebody asks, everywhere, while proxies connect", async () => {
+  it("rotates its CA on request in all replicas while proxies connect", async () => {
     const pod = await addPod("foo-2");
     const old = await published("mesh.crt");
     const token = await tokenOf(pod, ["ctrlmesh"]);
@@ -194,9 +194,9 @@ describeWithKube("the mesh's identity", () => {
     expect(stream.served).toBe(true);
     const ref = ["-n", "ctrlmesh-system", "annotate", "secret", "ctrlmesh-ca"];
     await kubectl(kube.kubeconfig, [...ref, "ctrlmesh.kruise.io/rotate=now"]);
-    let asked = 0;
+    let certificates = 0;
     const failures: unknown[] = [];
-    const ask = (at: string) =>
+    const requestCertificate = (at: string) =>
       certify(at, key, access(old, token)).catch((error: unknown) => {
         failures.push(error);
         throw error;
@@ -204,17 +204,17 @@ describeWithKube("the mesh's identity", () => {
     await eventually(
       async () => {
         for (const at of endpoints()) {
-          const { chainPem } = await ask(at);
+          const { chainPem } = await requestCertificate(at);
           const served = { certPem: chainPem, keyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
           expect(await handshake(served, old, "localhost")).toBe("ok");
-          asked++;
+          certificates++;
         }
         return firstOf(await published("mesh.crt")) !== firstOf(old);
       },
       { withinMs: 30_000, everyMs: 600 },
     );
     expect(failures).toEqual([]);
-    expect(asked).toBeGreaterThan(4);
+    expect(certificates).toBeGreaterThan(4);
     expect(stream.ended).toBeUndefined();
     stream.close();
     const data = (await secret()).data ?? {};
@@ -223,7 +223,7 @@ describeWithKube("the mesh's identity", () => {
     expect(await metrics()).toMatch(/ctrlmesh_certificate_expiry_timestamp_seconds\{name="ca"\} \d+/);
   });
 
-  it("takes the trust away with the last VirtualApp and the last pod that carries a proxy", async () => {
+  it("removes the published trust with the last VirtualApp and the last pod with a proxy", async () => {
     await kubectl(kube.kubeconfig, ["-n", NAMESPACE, "delete", "pods", "--all", "--force", "--grace-period=0"]);
     await kubectl(kube.kubeconfig, ["-n", NAMESPACE, "delete", "virtualapps", "--all", "--timeout=40s"]);
     await eventually(async () => {
@@ -237,12 +237,12 @@ describeWithKube("the mesh's identity", () => {
   });
 });
 
-/** What signs comes first. */
+/** The first certificate of the bundle, which is the signing CA's. */
 function firstOf(bundle: string): string {
   return bundle.slice(0, bundle.indexOf("-----END CERTIFICATE-----"));
 }
 
-/** The serial number of the certificate that a new connection is shown, verified by `caPem`. */
+/** The serial number of the certificate on a new connection that trusts `caPem`. */
 async function servedSerial(url: string, caPem: string): Promise<string> {
   const { hostname: host, port } = new URL(url);
   const socket = connect({ host, port: Number(port), ca: caPem, servername: "localhost" });

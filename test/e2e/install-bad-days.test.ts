@@ -1,5 +1,5 @@
-// The installed mesh on bad days: whatever is killed comes back, certificates and the CA change under traffic, and who asks for what
-// is not his is refused. Certificates live for seconds here, as the chart's extraEnv allows.
+// Failures of the installed mesh: killed processes, new certificates and CAs under traffic, and impostors at the manager.
+// Certificates live for seconds here, by the chart's values.
 import { credentials, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
@@ -28,7 +28,7 @@ interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
 }
 
-describeWithTestNode("the installed mesh on bad days", () => {
+describeWithTestNode("the installed mesh under failures", () => {
   let mesh: InstalledMesh;
   beforeAll(async () => {
     mesh = await startInstalledMesh({
@@ -51,7 +51,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
 
   const holder = (lock: string) =>
     mesh.run("get", "lease", lock, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").catch(() => "");
-  /** The pod that holds the lock of the canaries. */
+  /** The pod that holds the canaries' lock. */
   const leader = () =>
     eventually(async () => {
       const [names, identity] = [await mesh.podNames(OPERATOR_NAMESPACE, "version=v2"), await holder(`${OPERATOR}---v2`)];
@@ -61,7 +61,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
     (await mesh.run("get", "lease", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}")).split(
       "_",
     )[0] ?? "";
-  const reconciles = async (message: string) => {
+  const expectReconciled = async (message: string) => {
     await mesh.apply({
       apiVersion: "demo.ctrlmesh.io/v1",
       kind: "Foo",
@@ -77,18 +77,18 @@ describeWithTestNode("the installed mesh on bad days", () => {
     }, 40_000);
   };
 
-  it("kill -9 of a sidecar, of an operator, and of the leading manager", { timeout: 150_000 }, async () => {
-    await reconciles("first");
+  it("works on after kill -9 of a sidecar, of an operator, and of the leading manager", { timeout: 150_000 }, async () => {
+    await expectReconciled("first");
     await mesh.cluster.kill(OPERATOR_NAMESPACE, await leader(), "ctrlmesh-proxy");
-    await reconciles("after the sidecar's death");
+    await expectReconciled("after the sidecar's death");
     await mesh.cluster.kill(OPERATOR_NAMESPACE, await leader(), "operator");
-    await reconciles("after the operator's death");
+    await expectReconciled("after the operator's death");
     await mesh.cluster.kill(MESH_NAMESPACE, await leadingManager(), "manager");
-    await reconciles("after the manager's death");
+    await expectReconciled("after the manager's death");
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Ready", "--timeout=60s");
   });
 
-  it("the lease is released before the sidecar goes", { timeout: 60_000 }, async () => {
+  it("lets an operator release its lease before its sidecar ends", { timeout: 60_000 }, async () => {
     const before = await leader();
     const holders: string[] = [];
     await mesh.run("delete", "pod", before, "-n", OPERATOR_NAMESPACE, "--wait=false");
@@ -98,36 +98,36 @@ describeWithTestNode("the installed mesh on bad days", () => {
       if (holders.at(-1) !== now) holders.push(now);
       return now !== "" && !now.includes(before);
     }, 20_000);
-    // A lease that was not released lasts twelve seconds after its last renewal, which is done each second.
+    // An unreleased lease lasts twelve seconds after its last renewal, and the operator renews it every second.
     expect([performance.now() - began < 10_000, holders]).toEqual([true, holders]);
     await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
   });
 
-  it("certificates and the mesh's CA change, and no request of a client that loaded the first CA fails", {
+  it("changes certificates and its CA without a failed request of a client that loaded the first CA", {
     timeout: 200_000,
   }, async () => {
     await mesh.apply(callerWorkload());
     await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
     const [name = ""] = await mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
-    const said = () => callerLines(mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator"));
-    await eventually(() => (said().at(-1)?.ok ?? 0) > 10, 20_000);
+    const requestLines = () => callerLines(mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator"));
+    await eventually(() => (requestLines().at(-1)?.ok ?? 0) > 10, 20_000);
 
     const caOf = () => mesh.run("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "-o", "jsonpath={.data.tls\\.crt}");
     const first = await caOf();
     await mesh.run("annotate", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE, "ctrlmesh.kruise.io/rotate=now");
     await eventually(async () => (await caOf()) !== first, 90_000);
-    const after = said().at(-1) ?? { at: 0, ok: 0 };
-    // Until every leaf was signed by the new CA at least once.
-    await eventually(() => (said().at(-1)?.at ?? 0) > after.at + LEAF_MS + 5_000, 60_000);
-    expect(said().at(-1)?.ok).toBeGreaterThan(after.ok + 100);
-    expect(said().flatMap(({ failed }) => failed)).toEqual([]);
+    const after = requestLines().at(-1) ?? { at: 0, ok: 0 };
+    // Wait until the new CA has signed every serving certificate at least once.
+    await eventually(() => (requestLines().at(-1)?.at ?? 0) > after.at + LEAF_MS + 5_000, 60_000);
+    expect(requestLines().at(-1)?.ok).toBeGreaterThan(after.ok + 100);
+    expect(requestLines().flatMap(({ failed }) => failed)).toEqual([]);
     const proxyLog = mesh.cluster.logs(OPERATOR_NAMESPACE, name, "ctrlmesh-proxy");
     expect(proxyLog.match(/issued a serving certificate/g)?.length ?? 0).toBeGreaterThan(2);
-    await reconciles("after the CA's change");
+    await expectReconciled("after the CA's change");
     await mesh.run("delete", "deployment", "caller", "-n", OPERATOR_NAMESPACE);
   });
 
-  it("another pod's token, a token for somebody else, no token, and plain text are refused and counted", {
+  it("refuses and counts another pod's token, a token for another audience, a missing token and plain text", {
     timeout: 60_000,
   }, async () => {
     const { items } = await mesh.get<{ items: Pod[] }>("pods", "-n", OPERATOR_NAMESPACE, "-l", "version=v2");
@@ -140,7 +140,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
           ...["--bound-object-kind=Pod", `--bound-object-name=${own.name}`, `--bound-object-uid=${own.uid}`],
         )
       ).trim();
-    const [token, foreign] = [await tokenFor("ctrlmesh"), await tokenFor("https://kubernetes.default.svc.cluster.local")];
+    const [token, wrongAudience] = [await tokenFor("ctrlmesh"), await tokenFor("https://kubernetes.default.svc.cluster.local")];
     const manager = await leadingManager();
     const [endpoint, metrics] = await Promise.all([
       mesh.cluster.forward(MESH_NAMESPACE, manager, 5447),
@@ -166,7 +166,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
       return ended.code;
     };
     expect(await answerTo(other, { ...access, token })).toBe(status.PERMISSION_DENIED);
-    expect(await answerTo(own, { ...access, token: foreign })).toBe(status.UNAUTHENTICATED);
+    expect(await answerTo(own, { ...access, token: wrongAudience })).toBe(status.UNAUTHENTICATED);
     expect(await answerTo(own, access)).toBe(status.UNAUTHENTICATED);
     expect(await answerTo(own, {})).toBe(status.UNAVAILABLE);
     const counted = (await (await fetch(`http://${metrics}/metrics`)).text()).match(
@@ -177,7 +177,7 @@ describeWithTestNode("the installed mesh on bad days", () => {
     expect(mesh.cluster.logs(MESH_NAMESPACE, manager, "manager")).not.toContain(token.slice(-40));
   });
 
-  it("while no manager runs, new pods wait and say why", { timeout: 150_000 }, async () => {
+  it("makes new pods wait with an event while no manager runs, and running pods work on", { timeout: 150_000 }, async () => {
     await mesh.run("scale", "deployment", "ctrlmesh-manager", "--replicas=0", "-n", MESH_NAMESPACE);
     await mesh.run("wait", "--for=delete", "pod", "-l", MANAGERS, "-n", MESH_NAMESPACE, "--timeout=60s");
     const [victim = ""] = await mesh.podNames(OPERATOR_NAMESPACE, "version=v1");
@@ -196,16 +196,16 @@ describeWithTestNode("the installed mesh on bad days", () => {
       return events.includes("inject.ctrlmesh.kruise.io") && events;
     }, 30_000);
     expect(why).toContain("failed calling webhook");
-    await reconciles("nobody manages, and who runs goes on");
+    await expectReconciled("without a manager");
     await mesh.run("scale", "deployment", "ctrlmesh-manager", "--replicas=2", "-n", MESH_NAMESPACE);
     await mesh.rolledOut("deployment/ctrlmesh-manager", MESH_NAMESPACE);
     await mesh.rolledOut("deployment/foo", OPERATOR_NAMESPACE);
   });
 
-  it("in all of this the managers were refused nothing, with the rights that the chart gives them", () => {
+  it("never needs a permission that the chart does not grant to the managers", () => {
     const log = mesh.cluster.kube.audit().filter(({ user }) => user.username === MANAGER_USER);
-    const asked = new Set(log.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}`));
-    expect([...asked]).toEqual(expect.arrayContaining(["create tokenreviews", "update secrets", "patch configmaps"]));
+    const requests = new Set(log.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}`));
+    expect([...requests]).toEqual(expect.arrayContaining(["create tokenreviews", "update secrets", "patch configmaps"]));
     expect([...new Set(refusals(log))]).toEqual([]);
   });
 });

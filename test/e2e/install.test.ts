@@ -1,5 +1,5 @@
-// One command installs the mesh, one `kubectl apply` puts an operator into it: on the real control plane, with a node that really runs
-// the pods. The operator is a Go program on controller-runtime whose Deployment is unchanged; its namespace enforces restricted pods.
+// `helm install` and one `kubectl apply` bring an operator into the mesh, on the real control plane with a node that runs pods.
+// The operator is a Go program on controller-runtime with an unchanged Deployment. Its namespace enforces restricted pods.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { CHART, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
@@ -20,7 +20,7 @@ interface Foo {
   readonly status?: { readonly reconciledBy?: string; readonly observedGeneration?: number };
 }
 
-describeWithTestNode("helm install, and an operator is in the mesh", () => {
+describeWithTestNode("the mesh that helm installs", () => {
   let mesh: InstalledMesh;
   beforeAll(async () => {
     mesh = await startInstalledMesh();
@@ -38,9 +38,9 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     apiVersion: "demo.ctrlmesh.io/v1",
     kind: "Foo",
     metadata: { name: "one", namespace },
-    spec: { message: "registration" },
+    spec: { message: "hello" },
   });
-  /** The pod that has done the work for the newest spec. */
+  /** The pod that has reconciled the newest spec. */
   const reconciledBy = (namespace: string) =>
     eventually(async () => {
       const { metadata, status } = await mesh.get<Foo>("foo", "one", "-n", namespace);
@@ -52,7 +52,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     (await mesh.run("get", "lease", lock, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}")) || undefined;
   const rolledOut = (workload: string) => mesh.rolledOut(workload, OPERATOR_NAMESPACE);
 
-  it("has two managers, of which one leads, in a namespace of restricted pods", async () => {
+  it("has two managers with one leader, in a namespace that enforces restricted pods", async () => {
     const names = await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh");
     expect(names).toHaveLength(2);
     expect(names).toContain(
@@ -62,7 +62,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     );
   });
 
-  it("an unchanged Deployment comes up injected, and converges", { timeout: 150_000 }, async () => {
+  it("injects an unchanged Deployment, which becomes ready and converges", { timeout: 150_000 }, async () => {
     await mesh.apply(...operatorHome(), operatorApp());
     await waitForApp("condition=InjectionReady");
     await mesh.apply(
@@ -89,7 +89,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     }
   });
 
-  it("each subset reconciles its namespaces", { timeout: 150_000 }, async () => {
+  it("lets each subset reconcile its own namespaces", { timeout: 150_000 }, async () => {
     await mesh.apply(foo("team-a"), foo("canary-a"));
     expect(await reconciledBy("team-a")).toMatch(/^foo-[^c]/);
     expect(await reconciledBy("canary-a")).toMatch(/^foo-canary-/);
@@ -97,8 +97,8 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     expect(await holderOf(`${OPERATOR}---v2`)).toMatch(/^foo-canary-/);
   });
 
-  /** The canaries lead under their own lock's name, which an operator that goes around its proxy does not have. */
-  const canariesLead = (prefix: string) =>
+  /** Waits until a canary leads by NAME---v2. An operator that bypasses its proxy cannot use that lock. */
+  const canaryLeader = (prefix: string) =>
     eventually(async () => {
       const holder = await holderOf(`${OPERATOR}---v2`);
       const [name = ""] = (await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`)).filter((each) =>
@@ -107,7 +107,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
       return name.startsWith(prefix) && holder;
     }, 40_000);
 
-  it("a rollout restart of both leaves each lock with a pod of its subset", { timeout: 150_000 }, async () => {
+  it("keeps each lock with a pod of its own subset through a rollout restart", { timeout: 150_000 }, async () => {
     const before = await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR}`);
     for (const name of ["foo", "foo-canary"])
       await mesh.run("rollout", "restart", `deployment/${name}`, "-n", OPERATOR_NAMESPACE);
@@ -120,7 +120,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     }, 40_000);
   });
 
-  it("by kubeconfig, and by iptables where a pod may have NET_ADMIN for a moment", { timeout: 200_000 }, async () => {
+  it("intercepts by kubeconfig, and by iptables in a namespace that allows NET_ADMIN", { timeout: 200_000 }, async () => {
     const canary = (intercept: string) =>
       operatorWorkload({
         name: "foo-canary",
@@ -130,7 +130,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
       });
     await mesh.apply(canary("kubeconfig"));
     await rolledOut("deployment/foo-canary");
-    expect(await canariesLead("foo-canary-")).toBeTruthy();
+    expect(await canaryLeader("foo-canary-")).toBeTruthy();
     const [pod = ""] = await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`);
     const env = await mesh.run("get", "pod", pod, "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.spec.containers[0].env[*].name}");
     expect(env.split(" ")).toContain("KUBECONFIG");
@@ -138,7 +138,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     await mesh.run("label", "namespace", OPERATOR_NAMESPACE, "pod-security.kubernetes.io/enforce=privileged", "--overwrite");
     await mesh.apply(canary("iptables"));
     await rolledOut("deployment/foo-canary");
-    expect(await canariesLead("foo-canary-")).toBeTruthy();
+    expect(await canaryLeader("foo-canary-")).toBeTruthy();
     await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"by iptables"}}');
     expect(await reconciledBy("canary-a")).toBe((await mesh.podNames(OPERATOR_NAMESPACE, `component=${OPERATOR},version=v2`))[0]);
     const spec = await mesh.get<{
@@ -148,19 +148,19 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     expect(adding.map(({ name }) => name)).toEqual(["ctrlmesh-iptables"]);
   });
 
-  it("a StatefulSet", { timeout: 150_000 }, async () => {
+  it("serves the operator as a StatefulSet", { timeout: 150_000 }, async () => {
     await mesh.run("delete", "deployment", "foo-canary", "-n", OPERATOR_NAMESPACE, "--wait");
     await mesh.apply(operatorWorkload({ kind: "StatefulSet", name: "foo-set", replicas: 2, version: "v2" }));
     await rolledOut("statefulset/foo-set");
-    expect(await canariesLead("foo-set-")).toBeTruthy();
+    expect(await canaryLeader("foo-set-")).toBeTruthy();
     await mesh.run("rollout", "restart", "statefulset/foo-set", "-n", OPERATOR_NAMESPACE);
     await rolledOut("statefulset/foo-set");
-    expect(await canariesLead("foo-set-")).toBeTruthy();
+    expect(await canaryLeader("foo-set-")).toBeTruthy();
     await waitForApp("condition=Converged");
   });
 
-  it("what no app selects never comes to the webhook", async () => {
-    const asked = async () => {
+  it("calls no webhook for pods that no app selects", async () => {
+    const webhookCalls = async () => {
       const metrics = await Promise.all(
         (await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh")).map(async (name) => {
           const address = await mesh.cluster.forward(MESH_NAMESPACE, name, 5448);
@@ -172,7 +172,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
       );
       return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     };
-    const before = await asked();
+    const before = await webhookCalls();
     expect(before).toBeGreaterThan(0);
     const security = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
     const plain = {
@@ -189,12 +189,14 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
         spec: plain,
       },
     );
-    expect(await asked()).toBe(before);
-    const made = mesh.cluster.kube.audit().filter(({ verb, objectRef }) => verb === "create" && objectRef?.resource === "pods");
+    expect(await webhookCalls()).toBe(before);
+    const creates = mesh.cluster.kube
+      .audit()
+      .filter(({ verb, objectRef }) => verb === "create" && objectRef?.resource === "pods");
     const called = ({ annotations = {} }: AuditEvent) => JSON.stringify(annotations).includes("ctrlmesh-injection");
-    expect(made.filter(called).length).toBeGreaterThan(0);
-    const isPlain = (name = "") => ["unselected", "elsewhere"].includes(name);
-    const plainOnes = made.filter(({ objectRef }) => isPlain(objectRef?.name) && objectRef?.subresource === undefined);
+    expect(creates.filter(called).length).toBeGreaterThan(0);
+    const isUnselected = (name = "") => ["unselected", "elsewhere"].includes(name);
+    const plainOnes = creates.filter(({ objectRef }) => isUnselected(objectRef?.name) && objectRef?.subresource === undefined);
     expect(plainOnes.map(called)).toEqual([false, false]);
     const volumes = await mesh.run(
       "get",
@@ -208,7 +210,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     expect(volumes).not.toContain("ctrlmesh");
   });
 
-  it("helm upgrade to other values, and helm uninstall, leave the operators at work", { timeout: 200_000 }, async () => {
+  it("leaves operators working through helm upgrade and helm uninstall", { timeout: 200_000 }, async () => {
     const identities = async () =>
       JSON.stringify(
         await mesh
@@ -230,7 +232,7 @@ describeWithTestNode("helm install, and an operator is in the mesh", () => {
     const left = await mesh.run("get", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name");
     expect(left).not.toContain("ctrlmesh");
     await mesh.run("wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=ctrlmesh", "-n", MESH_NAMESPACE, "--timeout=60s");
-    await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"nobody manages"}}');
+    await mesh.run("patch", "foo", "one", "-n", "canary-a", "--type=merge", "-p", '{"spec":{"message":"without a manager"}}');
     expect(await reconciledBy("canary-a")).toMatch(/^foo-set-/);
     expect(await identities()).toBe(before);
   });

@@ -1,6 +1,6 @@
-// What is pushed down to the real API server, with the gate ShardedListAndWatch on, off, and taken away under a running proxy:
-// always exactly the subset's slice, in lists, pages and watches of every encoding; and fewer bytes where the server can filter.
-// Which plan served is read from the proxy's own metrics.
+// Server-side filtering by the real API server, with the feature gate ShardedListAndWatch, and after the gate is removed under a running
+// proxy. Lists, pages and watches of every encoding always have exactly the subset's own objects, and fewer bytes where the API server
+// filters. The proxy's metrics show the plan of each request.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { eventually } from "../support/eventually.ts";
@@ -17,7 +17,7 @@ const PARTIAL = `${PROTOBUF};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io`;
 const CONFIG_MAP_LIST = "/api/v1/configmaps";
 const FOO_LIST = "/apis/demo.ctrlmesh.io/v1/foos";
 const OWN = Array.from({ length: 20 }, (_, index) => `blue-${String(index).padStart(2, "0")}`);
-const FOREIGN = Array.from({ length: 20 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
+const OTHERS = Array.from({ length: 20 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
 
 const APP = `
 apiVersion: ctrlmesh.kruise.io/v1alpha1
@@ -40,14 +40,14 @@ interface Listed {
   readonly metadata: { readonly continue?: string };
 }
 
-describeWithKube("the push-down", () => {
+describeWithKube("server-side filtering", () => {
   let kube: Kube;
   let mesh: Mesh;
   let blue: MeshPod;
   let single: MeshPod;
   const probes = {} as Record<"direct" | "blue" | "single", Probe>;
 
-  // The mark is nowhere but in the objects of its namespace.
+  // Only objects of the namespace contain its mark.
   const mark = (namespace: string) => `MARK-${namespace}-X`;
   const createConfigMap = (namespace: string, name: string) =>
     mesh.client.create(CONFIG_MAPS, {
@@ -98,7 +98,7 @@ describeWithKube("the push-down", () => {
       for (const one of ["a", "b", "c"]) await createConfigMap(name, one);
       await mesh.createFoo(name, "foo", mark(name));
     };
-    await Promise.all([...OWN, ...FOREIGN, "single"].map(fill));
+    await Promise.all([...OWN, ...OTHERS, "single"].map(fill));
     await mesh.apply(APP);
     blue = await mesh.addPod({ name: "foo-blue-0", labels: { slice: "blue" } });
     single = await mesh.addPod({ name: "foo-single-0", labels: { slice: "single" } });
@@ -112,9 +112,9 @@ describeWithKube("the push-down", () => {
     await kube?.stop();
   });
 
-  // The same with every plan: what the operator sees must not depend on who filters.
-  const isExact = () => {
-    it("lists are the subset's own, as JSON, protobuf, Table and metadata, of built-in and custom kinds", async () => {
+  // These tests run with every plan: the operator's objects must not depend on where they are filtered.
+  const testExactSlices = () => {
+    it("lists have only the subset's own objects, as JSON, protobuf, Table and metadata, of built-in and custom kinds", async () => {
       for (const path of [CONFIG_MAP_LIST, FOO_LIST]) {
         const direct = names(await list("direct", path));
         expect(names(await list("blue", path)).sort()).toEqual(direct.filter(isBlue).sort());
@@ -123,35 +123,35 @@ describeWithKube("the push-down", () => {
           if (path === FOO_LIST && accept === PROTOBUF) continue; // custom resources have no protobuf
           const seen = (await list("blue", path, accept)).toString("latin1");
           for (const name of OWN) expect(seen.includes(name), `${name} as ${accept}`).toBe(true);
-          for (const name of FOREIGN) expect(seen.includes(name), `${name} as ${accept}`).toBe(false);
+          for (const name of OTHERS) expect(seen.includes(name), `${name} as ${accept}`).toBe(false);
         }
       }
     });
 
-    it("pages are whole", async () => {
+    it("pages together have all of the subset's own objects", async () => {
       const direct = names(await list("direct", CONFIG_MAP_LIST));
       expect((await pages("blue", CONFIG_MAP_LIST, 7)).sort()).toEqual(direct.filter(isBlue).sort());
       expect(await pages("single", CONFIG_MAP_LIST, 2)).toEqual(direct.filter((name) => name.startsWith("single/")));
     });
 
-    it("watches show their own events only, and go on when namespaces are born", async () => {
-      const born = `blue-${Math.floor(performance.now())}`;
+    it("watches have only the subset's own events, and go on when namespaces are created", async () => {
+      const added = `blue-${Math.floor(performance.now())}`;
       const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
       const streams = await Promise.all(
         [JSON_TYPE, PROTOBUF].map((accept) => probes.blue.stream(`${CONFIG_MAP_LIST}?${query}`, { accept })),
       );
       for (const stream of streams)
         await eventually(() => expect(stream.bytes().includes("k8s.io/initial-events-end")).toBe(true));
-      await mesh.createNamespace(born);
-      await createConfigMap(born, "fresh");
-      await createConfigMap("blue-07", `late-${born}`);
-      await createConfigMap("team-07", `late-${born}`);
-      await createConfigMap("blue-08", `late-${born}`);
+      await mesh.createNamespace(added);
+      await createConfigMap(added, "fresh");
+      await createConfigMap("blue-07", `late-${added}`);
+      await createConfigMap("team-07", `late-${added}`);
+      await createConfigMap("blue-08", `late-${added}`);
       for (const stream of streams) {
         await eventually(() => {
-          for (const name of [...OWN, born])
+          for (const name of [...OWN, added])
             expect(stream.bytes().includes(mark(name)), `${name}, ended ${stream.ended()}`).toBe(true);
-          expect(stream.bytes().toString("latin1").split(`late-${born}`).length).toBeGreaterThan(2);
+          expect(stream.bytes().toString("latin1").split(`late-${added}`).length).toBeGreaterThan(2);
         });
         expect(stream.bytes().includes("MARK-team-")).toBe(false);
         expect(stream.ended()).toBe(false);
@@ -159,15 +159,15 @@ describeWithKube("the push-down", () => {
     });
   };
 
-  describe("to a server with shard selectors", () => {
-    isExact();
+  describe("by a server with shard selectors", () => {
+    testExactSlices();
 
-    it("spares the bytes of foreign namespaces, and nothing is left for the residual filter", async () => {
+    it("removes all objects of other subsets, so that proxy-side filtering drops none", async () => {
       for (const accept of [JSON_TYPE, PROTOBUF]) {
         const direct = await list("direct", CONFIG_MAP_LIST, accept);
         const { requests, read, dropped } = await during(blue, "shards", () => list("blue", CONFIG_MAP_LIST, accept));
         expect([requests, dropped]).toEqual([1, 0]);
-        expect(read).toBeLessThan(0.6 * direct.length + 8_000); // the selector is echoed
+        expect(read).toBeLessThan(0.6 * direct.length + 8_000); // the answer repeats the selector
       }
       const custom = await during(blue, "shards", () => list("blue", FOO_LIST));
       expect([custom.requests, custom.dropped]).toEqual([1, 0]);
@@ -176,13 +176,13 @@ describeWithKube("the push-down", () => {
     });
   });
 
-  describe("to a server that is restarted without them, under a running proxy", () => {
+  describe("by a server that restarts without shard selectors under a running proxy", () => {
     beforeAll(async () => {
       await kube.crash();
       await kube.restart({ featureGates: "" });
       for (const path of [CONFIG_MAP_LIST, FOO_LIST])
         await eventually(async () => expect((await probes.direct.get(path)).status).toBe(200), 30_000);
-      // A manager that has lost its lease ends, and is started anew: it says whose namespaces are that are born.
+      // A manager that has lost its lease ends. The new manager assigns new namespaces to their subsets.
       await mesh.killManager();
       await mesh.startManager();
       await mesh.createNamespace("blue-back");
@@ -191,13 +191,13 @@ describeWithKube("the push-down", () => {
       await eventually(async () => expect((await probes.blue.get(one)).status).toBe(200), 60_000);
     });
 
-    isExact();
+    testExactSlices();
 
-    it("is found out: the ranges are not sent any more, and the residual filter does the work", async () => {
+    it("stops when the proxy notices, and proxy-side filtering drops the objects of other subsets", async () => {
       for (const path of [CONFIG_MAP_LIST, FOO_LIST]) {
         const { requests, dropped } = await during(blue, "none", () => list("blue", path));
         expect(requests).toBe(1);
-        expect(dropped).toBeGreaterThanOrEqual(FOREIGN.length);
+        expect(dropped).toBeGreaterThanOrEqual(OTHERS.length);
       }
       expect((await during(single, "one-namespace", () => list("single", CONFIG_MAP_LIST))).dropped).toBe(0);
     });

@@ -1,5 +1,5 @@
-// The restart in order on the real control plane: pods that a Deployment makes, evicted by the eviction API, PodDisruptionBudgets
-// in force. Judged by the pods that there are, by watches through the proxies, and by the API server's audit log.
+// The restart of pods that have lost namespaces, on the real control plane with Deployments, the eviction API and PodDisruptionBudgets.
+// The tests check the pods, watches through the proxies, and the API server's audit log.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { EVENTS, LEASES, PODS } from "../../src/kube/client/resources.ts";
@@ -24,7 +24,7 @@ metadata: { name: none, namespace: ${NAMESPACE} }
 spec: { maxUnavailable: 0, selector: { matchLabels: { version: v1 } } }
 `;
 
-describeWithKube("pods that have lost namespaces are restarted in order", () => {
+describeWithKube("the restart of pods that have lost namespaces", () => {
   let kube: Kube;
   let mesh: Mesh;
   let runner: PodRunner;
@@ -60,7 +60,7 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     (await livePods()).filter(
       ({ metadata, status }) =>
         metadata.deletionTimestamp === undefined &&
-        status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True"),
+        status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
     );
   const podsOf = (version: string) => [...runner.pods.values()].filter(({ labels }) => labels.version === version);
   const uidsOf = async (version: string) =>
@@ -73,14 +73,14 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
   };
   const status = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).status;
   const restart = async () => (await status())?.restart;
-  const isQuiet = async () => {
+  const expectConverged = async () => {
     const now = await status();
     expect(now?.restart).toBeUndefined();
     expect(now?.conditions?.find(({ type }) => type === "Converged")).toMatchObject({ status: "True" });
   };
   const setPaused = (paused: boolean | null) =>
     mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body: { spec: { route: { paused } } } });
-  const work = async (version: string) => {
+  const expectReconciledBy = async (version: string) => {
     const { metadata } = await mesh.client.get(FOOS, { namespace: MOVER, name: "one" });
     const message = `${version} ${metadata.resourceVersion}`;
     await mesh.client.patch(FOOS, { namespace: MOVER, name: "one" }, { type: "merge", body: { spec: { message } } });
@@ -92,8 +92,8 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     }, 20_000);
   };
 
-  it("a budget that allows none is waited for, and shown; the new owner works meanwhile, the old pods see and do not write", async () => {
-    await work("v1");
+  it("the restart waits for a PodDisruptionBudget, while the new owner works and the old pods read but do not write", async () => {
+    await expectReconciledBy("v1");
     await mesh.apply(NO_EVICTION);
     await eventually(async () => {
       const pdb = await kubectl(kube.kubeconfig, [
@@ -112,7 +112,7 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
 
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "PodDisruptionBudget", left: 3 }), 20_000);
     expect((await restart())?.message).toContain("none");
-    await work("v2");
+    await expectReconciledBy("v2");
     for (const probe of probes) {
       expect((await probe.client.get(FOOS, { namespace: MOVER, name: "one" })).metadata.name).toBe("one");
       const body = { status: { message: "late" } };
@@ -127,26 +127,26 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     expect(evictions()).toEqual([]);
   }, 90_000);
 
-  it("nobody is evicted while it is paused, nor after the edit was undone before", async () => {
+  it("no pod is evicted while routes are paused, nor after the change is undone during the pause", async () => {
     const before = await uidsOf("v1");
     await setPaused(true);
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "Paused", left: 3 }));
     await kubectl(kube.kubeconfig, ["delete", "pdb", "none", "-n", NAMESPACE]);
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "Paused", left: 3 }));
     await mesh.labelNamespace(MOVER, { "ns-type": null });
-    // Namespaces and apps come by different watches: the end of the pause must not overtake the undo.
+    // The manager watches namespaces and VirtualApps separately, so the end of the pause must not overtake the undo.
     await eventually(async () => expect((await status())?.handover).toMatchObject({ phase: "Paused", namespaces: 1 }));
     await setPaused(null);
-    // The canary has had the namespace and loses it: its pods are the ones to be restarted.
+    // The canary loses the namespace again, so the canary's pods are restarted.
     const canary = await uidsOf("v2");
-    await eventually(isQuiet, 60_000);
+    await eventually(expectConverged, 60_000);
     expect(await uidsOf("v1")).toEqual(before);
     expect((await uidsOf("v2")).filter((uid) => canary.includes(uid))).toEqual([]);
-    await work("v1");
+    await expectReconciledBy("v1");
     for (const probe of probes) expect(probe.deleted).toEqual([]);
   }, 120_000);
 
-  it("all pods are replaced one at a time, the leader last, and none of them sees anything deleted", async () => {
+  it("all pods are replaced one at a time, the leader last, and no pod sees an object deleted", async () => {
     await mesh.apply(NO_EVICTION);
     const old = podsOf("v1");
     const canary = await uidsOf("v2");
@@ -154,11 +154,13 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     const done = evictions().length;
     await mesh.labelNamespace(MOVER, { "ns-type": "canary-1" });
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "PodDisruptionBudget" }), 20_000);
-    const lows = watchReady(async () => (await readyPods()).filter(({ metadata }) => metadata.labels?.version === "v1").length);
+    const readyCounts = watchReady(
+      async () => (await readyPods()).filter(({ metadata }) => metadata.labels?.version === "v1").length,
+    );
     await kubectl(kube.kubeconfig, ["delete", "pdb", "none", "-n", NAMESPACE]);
-    await eventually(isQuiet, 120_000);
+    await eventually(expectConverged, 120_000);
 
-    expect(Math.min(...lows.stop())).toBe(2);
+    expect(Math.min(...readyCounts.stop())).toBe(2);
     const now = await uidsOf("v1");
     expect(now).toHaveLength(3);
     for (const { uid } of old) expect(now).not.toContain(uid);
@@ -167,33 +169,35 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     expect(order.at(-1)).toBe(leader);
     expect(await uidsOf("v2")).toEqual(canary);
     for (const probe of probes) expect(probe.deleted).toEqual([]);
-    await work("v2");
+    await expectReconciledBy("v2");
   }, 180_000);
 
-  it("a manager that takes over goes on where the killed one stopped", async () => {
+  it("a new manager continues the restart of a killed manager", async () => {
     const old = podsOf("v2");
     const leader = await leaderOf("v2");
     const done = evictions().length;
     await mesh.labelNamespace(MOVER, { "ns-type": null });
     await eventually(() => expect(evictions().length).toBe(done + 1), { withinMs: 20_000, everyMs: 5 });
     await mesh.killManager();
-    const lows = watchReady(async () => (await readyPods()).filter(({ metadata }) => metadata.labels?.version === "v2").length);
+    const readyCounts = watchReady(
+      async () => (await readyPods()).filter(({ metadata }) => metadata.labels?.version === "v2").length,
+    );
     await mesh.startManager();
-    await eventually(isQuiet, 120_000);
-    expect(Math.min(...lows.stop())).toBe(1);
+    await eventually(expectConverged, 120_000);
+    expect(Math.min(...readyCounts.stop())).toBe(1);
     const order = evictions().slice(done);
     expect([...order].sort()).toEqual(old.map(({ name }) => name).sort());
     expect(order.at(-1)).toBe(leader);
-    await work("v1");
+    await expectReconciledBy("v1");
   }, 180_000);
 
-  it("a workload that is scaled down meanwhile holds nothing up", async () => {
+  it("a workload that is scaled down meanwhile does not stop the restart", async () => {
     const deployment = ["deployment", "foo", "-n", NAMESPACE];
     await mesh.apply(NO_EVICTION);
     const old = await uidsOf("v1");
     await mesh.labelNamespace(MOVER, { "ns-type": "canary-1" });
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "PodDisruptionBudget", left: 3 }), 20_000);
-    // The first pod's object is kept, so that the workload does not miss it before it wants one less.
+    // A finalizer keeps the first pod's object, so that the workload does not replace that pod before it is scaled down.
     const ref = { namespace: NAMESPACE, name: (await restart())?.pod ?? "" };
     const keep = (finalizers: string[]) => mesh.client.patch(PODS, ref, { type: "merge", body: { metadata: { finalizers } } });
     await keep(["test.ctrlmesh.io/keep"]);
@@ -203,14 +207,14 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
     await eventually(async () => expect(await readyPods()).toHaveLength(4), 30_000);
     await keep([]);
     await eventually(async () => expect(await restart()).toMatchObject({ reason: "NotReady", expected: 3, left: 2 }), 20_000);
-    await eventually(isQuiet, 120_000);
+    await eventually(expectConverged, 120_000);
     const now = await uidsOf("v1");
     expect(now).toHaveLength(2);
     expect(now.filter((uid) => old.includes(uid))).toEqual([]);
-    await work("v2");
+    await expectReconciledBy("v2");
   }, 180_000);
 
-  it("the writers of a namespace never interleave, and every restart is told", async () => {
+  it("the writes of two subsets in a namespace never interleave, and every restart has an event", async () => {
     const versions = new Map<string, string>();
     for (const { pod } of mesh.podWrites()) versions.set(pod, pod.startsWith("foo-canary") ? "v2" : "v1");
     const writers = mesh
@@ -219,11 +223,11 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
       .map(({ pod }) => versions.get(pod));
     const turns = writers.filter((writer, index) => writer !== writers[index - 1]);
     expect(turns).toEqual(["v1", "v2", "v1", "v2", "v1", "v2"]);
-    const told = (await mesh.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
+    const restartEvents = (await mesh.client.list(EVENTS, { namespace: NAMESPACE })).items.filter(
       ({ reason }) => reason === "RestartedPod",
     );
-    // One a pod; one more where the manager was killed between its restart and the word of it.
-    expect(told.length).toBeGreaterThanOrEqual(9);
+    // One event for each pod, but the killed manager may have evicted one pod without an event.
+    expect(restartEvents.length).toBeGreaterThanOrEqual(9);
   });
 
   /** The pods whose eviction was accepted, in order. */
@@ -235,7 +239,7 @@ describeWithKube("pods that have lost namespaces are restarted in order", () => 
   }
 });
 
-/** Counts again and again until it is stopped. */
+/** Counts repeatedly until stop(). */
 function watchReady(count: () => Promise<number>): { stop(): readonly number[] } {
   const seen: number[] = [];
   const stopping = new AbortController();

@@ -1,5 +1,5 @@
-// exec, attach and port-forward through a proxy, by kubectl over WebSocket and over SPDY, and by raw WebSockets: the streams
-// are whole in both directions, both ends end together, and a foreign namespace is refused in words that kubectl shows.
+// exec, attach and port-forward through a proxy, by kubectl over WebSocket and SPDY, and by raw WebSockets. The streams are complete in
+// both directions and end on both sides together. In a namespace of another subset, kubectl shows the proxy's refusal.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -16,7 +16,7 @@ import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 const it = (name: string, body: () => Promise<void>) => itWithProgram("kubectl", name, body);
 const MB = 1024 * 1024;
 
-// What kubectl 1.30 and later speaks by default, and what it and client-go spoke before (and fall back to).
+// WebSocket is the default of kubectl 1.30 and later. SPDY is the older default and the fallback.
 const TRANSPORTS = [
   ["WebSocket", "true"],
   ["SPDY", "false"],
@@ -77,7 +77,7 @@ describeWithKube("upgrades", () => {
   const inWorker = (namespace: string, verb: string, ...more: string[]) => [verb, "-n", namespace, "worker", ...more];
 
   describe.each(TRANSPORTS)("over %s", (_name, websockets) => {
-    it("exec gives back output, errors and the exit code", async () => {
+    it("exec returns output, errors and the exit code", async () => {
       const { code, stdout, stderr } = await run(
         websockets,
         inWorker("team-a", "exec", "-v=6", "--", "sh", "-c", "echo out; echo err >&2; exit 3"),
@@ -85,12 +85,12 @@ describeWithKube("upgrades", () => {
       expect([code, stdout.toString()]).toEqual([3, "out\n"]);
       expect(stderr).toContain("err\n");
       expect(stderr).toContain("exit code 3");
-      // The transport that is meant, and no fallback: SPDY begins with a POST.
+      // kubectl uses the transport under test without a fallback. SPDY begins with a POST.
       expect(stderr).toMatch(websockets === "true" ? /GET https/ : /POST https/);
       expect(stderr).not.toMatch(/fallback/i);
     });
 
-    it("exec carries input and output of any size, and the proxy's memory stays flat", async () => {
+    it("exec carries large input and output, and the proxy's memory does not grow with them", async () => {
       const before = memoryOf(pod.proxy.pid).rssMb;
       const input = Buffer.alloc(40 * MB, "0123456789abcdef");
       const counted = await run(websockets, inWorker("team-a", "exec", "-i", "--", "wc", "-c"), input);
@@ -100,9 +100,9 @@ describeWithKube("upgrades", () => {
       expect(memoryOf(pod.proxy.pid).rssMb - before).toBeLessThan(60);
     });
 
-    it("attach gives back what it is told", async () => {
-      const { stdout, stderr } = await run(websockets, inWorker("team-a", "attach", "-i"), Buffer.from("registration\n"));
-      expect(stdout.toString()).toBe("registration\n");
+    it("attach returns its input from the echoing container", async () => {
+      const { stdout, stderr } = await run(websockets, inWorker("team-a", "attach", "-i"), Buffer.from("hello\n"));
+      expect(stdout.toString()).toBe("hello\n");
       expect(stderr).toContain("attached to main");
     });
 
@@ -114,14 +114,14 @@ describeWithKube("upgrades", () => {
           arg === "worker" ? "pod/worker" : arg,
         ),
       );
-      let said = "";
+      let output = "";
       child.stdout.on("data", (chunk: Buffer) => {
-        said += chunk.toString();
+        output += chunk.toString();
       });
       child.stderr.on("data", (chunk: Buffer) => {
-        said += chunk.toString();
+        output += chunk.toString();
       });
-      const local = await eventually(() => /127\.0\.0\.1:(\d+)/.exec(said)?.[1] ?? Promise.reject(new Error(said)));
+      const local = await eventually(() => /127\.0\.0\.1:(\d+)/.exec(output)?.[1] ?? Promise.reject(new Error(output)));
       const sent = Buffer.alloc(2 * MB, "abc");
       const answers = await Promise.all([1, 2, 3].map(() => echoed(Number(local), sent)));
       expect(answers.every((answer) => answer.equals(sent))).toBe(true);
@@ -131,16 +131,16 @@ describeWithKube("upgrades", () => {
       await eventually(async () => expect((await kubelet.stats()).portforward).toBe(0));
     });
 
-    it("a client that is killed leaves nothing open at the far end", async () => {
+    it("a killed client leaves no session open at the kubelet", async () => {
       const child = start(websockets, inWorker("team-a", "exec", "-i", "--", "cat"));
-      child.stdin.write("registration");
+      child.stdin.write("hello");
       await once(child.stdout, "data");
       expect((await kubelet.stats()).exec).toBe(1);
       child.kill("SIGKILL");
       await eventually(async () => expect((await kubelet.stats()).exec).toBe(0));
     });
 
-    it("a foreign namespace is refused, and kubectl says by whom", async () => {
+    it("a namespace of another subset is refused, and kubectl shows the owner", async () => {
       for (const args of [
         inWorker("canary-eu", "exec", "--", "true"),
         inWorker("canary-eu", "attach"),
@@ -155,10 +155,10 @@ describeWithKube("upgrades", () => {
     });
   });
 
-  it("raw WebSockets of every subprotocol get the bytes that they get directly", async () => {
+  it("raw WebSockets of every subprotocol get the same bytes as without a proxy", async () => {
     const direct = { url: kube.server, caPem: kube.caPem, token: kube.token };
     const proxied = { url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
-    const exec = "/api/v1/namespaces/team-a/pods/worker/exec?command=echo&command=registration&stdout=true&stderr=true";
+    const exec = "/api/v1/namespaces/team-a/pods/worker/exec?command=echo&command=hello&stdout=true&stderr=true";
     for (const protocol of ["v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "nonsense"]) {
       const answers = await Promise.all([direct, proxied].map((target) => webSocket(target, exec, protocol)));
       expect(answers[1], protocol).toEqual(answers[0]);
@@ -170,11 +170,11 @@ describeWithKube("upgrades", () => {
     expect(answers[0]?.status).toBe(404);
   });
 
-  it("a tunnel ends when its namespace goes to another subset", async () => {
+  it("a tunnel ends when its namespace moves to another subset", async () => {
     await mesh.createNamespace("team-b");
     await kubelet.createPod("team-b", "worker");
     const child = start("true", inWorker("team-b", "exec", "-i", "--", "cat"));
-    child.stdin.write("registration");
+    child.stdin.write("hello");
     await once(child.stdout, "data");
     let closed = false;
     child.once("close", () => {
@@ -208,7 +208,7 @@ async function echoed(port: number, bytes: Buffer): Promise<Buffer> {
 interface WebSocketAnswer {
   readonly status: number;
   readonly headers: readonly string[];
-  /** All frames, in order of their channels: the order between channels is not fixed. */
+  /** All frames in the order of their channels, since the order between channels is not fixed. */
   readonly frames: readonly string[];
 }
 
@@ -255,7 +255,7 @@ function hasClose(bytes: Buffer): boolean {
   return framesOf(bytes.subarray(from)).some((frame) => frame[0] === 0x88);
 }
 
-/** Unmasked frames as a server sends them, each with its head (RFC 6455, section 5.2). */
+/** Splits unmasked frames of a server, each with its head (RFC 6455, section 5.2). */
 function framesOf(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at + 2 <= bytes.length; ) {

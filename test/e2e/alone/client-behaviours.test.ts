@@ -1,5 +1,5 @@
-// What happens to both sides when one of them is slow, goes away or breaks: a client that goes ends the API server's work at
-// once, an API server that breaks is never taken for the end of a list, and bytes of any size pass without being held.
+// Clients and API servers that are slow, disconnect or break. The end of a client ends the API server's work at once. A broken API
+// server never looks like the end of a list. Bodies of any size pass through bounded memory.
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../../src/kube/client/resources.ts";
@@ -16,8 +16,8 @@ import { describeWithKube } from "../../support/requirements.ts";
 
 const MB = 1024 * 1024;
 const BULK_BYTES = 200 * MB;
-/** All the sockets and buffers between kubelet and client, several times over. */
-const HELD_BYTES = 32 * MB;
+/** Several times the size of all sockets and buffers between kubelet and client. */
+const BUFFERED_BYTES = 32 * MB;
 const LOG = "/api/v1/namespaces/team-a/pods/worker/log";
 const VIRTUAL_APP = `
 apiVersion: ctrlmesh.kruise.io/v1alpha1
@@ -30,7 +30,7 @@ spec:
   subsets: [{name: v2, labels: {version: v2}, routeRules: [canary]}]
 `;
 
-describeWithKube("slow, aborted and broken", () => {
+describeWithKube("slow, aborted and broken streams", () => {
   let kube: Kube;
   let mesh: Mesh;
   let pod: MeshPod;
@@ -67,7 +67,7 @@ describeWithKube("slow, aborted and broken", () => {
     expect(connection.received().toString("latin1", 0, 15)).toContain("200");
     return connection;
   };
-  /** What the API server itself says that it is busy with. */
+  /** The number of long-running requests in the API server's own metrics. */
   const watchesOf = async (resource: string): Promise<number> => {
     const { body } = await sendRaw(direct, get("/metrics"));
     const lines = body
@@ -78,7 +78,7 @@ describeWithKube("slow, aborted and broken", () => {
     return about.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   };
 
-  it("watches whose clients go are ended at the API server at once, narrowed or not", async () => {
+  it("watches end at the API server as soon as their clients disconnect, narrowed or not", async () => {
     const before = await watchesOf("configmaps");
     const paths = [
       "/api/v1/configmaps?watch=1&labelSelector=none",
@@ -93,7 +93,7 @@ describeWithKube("slow, aborted and broken", () => {
     await eventually(async () => expect(await watchesOf("configmaps")).toBe(before), { withinMs: 2_000 });
   });
 
-  it("followed logs come line by line, and end at the kubelet when their client goes", async () => {
+  it("followed logs arrive line by line, and end at the kubelet when their client disconnects", async () => {
     const connection = await begin(`${LOG}?follow=true`);
     const startedMs = performance.now();
     await connection.until((bytes) => (bytes.includes("line 3 of worker\n") ? true : undefined));
@@ -103,34 +103,34 @@ describeWithKube("slow, aborted and broken", () => {
     await eventually(async () => expect((await kubelet.stats()).logs).toBe(0), { withinMs: 2_000 });
   });
 
-  it("a response of 200 MB waits for its slow reader, passes whole, and the proxy holds nothing of it", async () => {
+  it("a response of 200 MB waits for its slow reader, arrives complete, and is not buffered by the proxy", async () => {
     const rssMb = () => memoryOf(pod.proxy.pid).rssMb;
     const before = rssMb();
     const { logBytes } = await kubelet.stats();
     const written = async () => (await kubelet.stats()).logBytes - logBytes;
     const reader = await slowReader(proxied, `${LOG}?limitBytes=${BULK_BYTES}`);
     open.add(reader.socket);
-    const stalled = await stable(written);
-    expect(stalled).toBeLessThan(HELD_BYTES);
+    const unreadTotal = await whenUnchanged(written);
+    expect(unreadTotal).toBeLessThan(BUFFERED_BYTES);
     expect(rssMb() - before).toBeLessThan(40);
-    // Others are served meanwhile.
+    // The proxy serves other requests meanwhile.
     expect((await sendRaw(proxied, get("/api/v1/namespaces/team-a/configmaps/cm-000000"))).status).toBe(200);
     let highest = 0;
     const body = await reader.finish(() => {
       highest = Math.max(highest, rssMb());
     });
-    expect(body).toEqual({ bytes: BULK_BYTES, whole: true, asWritten: true });
+    expect(body).toEqual({ bytes: BULK_BYTES, whole: true, isAsWritten: true });
     expect(highest - before).toBeLessThan(60);
   });
 
-  it("a large response that nobody wants any more ends at the kubelet at once", async () => {
+  it("a large response ends at the kubelet as soon as its client disconnects", async () => {
     const reader = await slowReader(proxied, `${LOG}?limitBytes=${BULK_BYTES}`);
     await eventually(async () => expect((await kubelet.stats()).logs).toBe(1));
     reader.socket.destroy();
     await eventually(async () => expect((await kubelet.stats()).logs).toBe(0), { withinMs: 2_000 });
   });
 
-  it("watches that nobody reads are bounded, nobody else waits for them, and they end with their clients", async () => {
+  it("unread watches take bounded memory, delay no other request, and end with their clients", async () => {
     const watches = await watchesOf("configmaps");
     const before = memoryOf(pod.proxy.pid).rssMb;
     const slow = await Promise.all(
@@ -148,8 +148,8 @@ describeWithKube("slow, aborted and broken", () => {
     await eventually(async () => expect(await watchesOf("configmaps")).toBe(watches), { withinMs: 2_000 });
   });
 
-  // Last, since it takes the API server away.
-  it("an API server that breaks: lists and logs break off, watches end clean at a frame, and all works again behind it", async () => {
+  // This test is the last, since it stops the API server.
+  it("lists and logs break off and watches end at a frame when the API server crashes, and requests work after its restart", async () => {
     const narrowed = await slowReader(proxied, "/api/v1/configmaps");
     const untouched = await slowReader(proxied, "/api/v1/namespaces/team-a/configmaps");
     const logs = await begin(`${LOG}?follow=true`);
@@ -158,7 +158,7 @@ describeWithKube("slow, aborted and broken", () => {
       begin("/api/v1/configmaps?watch=1&resourceVersion=0", PROTOBUF),
       begin("/api/v1/namespaces/team-a/configmaps?watch=1&resourceVersion=0"),
     ]);
-    for (const { socket } of watches) socket.pause(); // somewhere inside of an event of 1 MB
+    for (const { socket } of watches) socket.pause(); // in the middle of an event of 1 MB
     await kube.crash();
     for (const each of [narrowed, untouched]) {
       const { bytes, whole } = await each.finish();
@@ -186,7 +186,7 @@ describeWithKube("slow, aborted and broken", () => {
   });
 });
 
-// 64 MB: more than all buffers on the way to a client that does not read.
+// 64 MB are more than all buffers on the way to a client that does not read.
 async function createLargeConfigMaps(client: KubeClient, namespace: string): Promise<void> {
   const data = { large: "x".repeat(1_000_000) };
   for (let index = 0; index < 64; index++)
@@ -203,11 +203,11 @@ function atFrameBoundary(body: Buffer): boolean {
 
 interface SlowReader {
   readonly socket: TLSSocket;
-  /** Reads on to the end. */
-  finish(onChunk?: () => void): Promise<{ readonly bytes: number; readonly whole: boolean; readonly asWritten: boolean }>;
+  /** Reads to the end. */
+  finish(onChunk?: () => void): Promise<{ readonly bytes: number; readonly whole: boolean; readonly isAsWritten: boolean }>;
 }
 
-/** Asks, takes the head, and then reads nothing until it is told to. Keeps no bytes. */
+/** Sends a request and reads the head of the answer, but no body until finish(). Stores no bytes. */
 async function slowReader(target: RawTarget, path: string): Promise<SlowReader> {
   const connection = await openRaw(target);
   const { socket } = connection;
@@ -227,16 +227,16 @@ async function slowReader(target: RawTarget, path: string): Promise<SlowReader> 
       });
       socket.resume();
       await connection.ended;
-      return { bytes: counter.bytes, whole: counter.whole, asWritten: counter.asWritten };
+      return { bytes: counter.bytes, whole: counter.whole, isAsWritten: counter.isAsWritten };
     },
   };
 }
 
-/** Counts a body in chunks or with a length while it passes, and compares it with what the kubelet writes. */
+/** Counts the bytes of a body in chunks or with a length, and compares them with the bytes that the fake kubelet writes. */
 class ChunkCounter {
   bytes = 0;
   whole = false;
-  asWritten = true;
+  isAsWritten = true;
   #rest: Buffer;
   #left: number;
   readonly #chunked: boolean;
@@ -274,13 +274,13 @@ class ChunkCounter {
   }
 
   #check(part: Buffer): void {
-    if (part.length > 0 && part[0] !== "0123456789abcdef".charCodeAt(this.bytes % 16)) this.asWritten = false;
+    if (part.length > 0 && part[0] !== "0123456789abcdef".charCodeAt(this.bytes % 16)) this.isAsWritten = false;
     this.bytes += part.length;
   }
 }
 
 /** The number once it has not changed for half a second. */
-async function stable(read: () => Promise<number>): Promise<number> {
+async function whenUnchanged(read: () => Promise<number>): Promise<number> {
   let last = -1;
   let sinceMs = performance.now();
   return eventually(async () => {

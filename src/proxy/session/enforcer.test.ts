@@ -64,7 +64,7 @@ describe("settling", () => {
     ];
     enforcer.enforce(routes(2, { blue: ["b"], rest: ["a"] }));
     let settled = 0;
-    enforcer.whenSettled(() => settled++);
+    enforcer.whenDrained(() => settled++);
     first();
     first();
     expect(settled).toBe(0);
@@ -79,7 +79,7 @@ describe("settling", () => {
     enforcer.enforce(routes(1, { blue: ["a"] }));
     const done = enforcer.beginWrite("a");
     let settled = 0;
-    enforcer.whenSettled(() => settled++);
+    enforcer.whenDrained(() => settled++);
     expect(settled).toBe(0);
     done();
     expect(settled).toBe(1);
@@ -91,7 +91,7 @@ describe("settling", () => {
     const done = enforcer.beginWrite("a", pods);
     enforcer.enforce(routes(2, { rest: ["a"], retained: ["a"] }));
     let settled = 0;
-    enforcer.whenSettled(() => settled++);
+    enforcer.whenDrained(() => settled++);
     expect(settled).toBe(0);
     done();
     expect(settled).toBe(1);
@@ -109,7 +109,7 @@ describe("settling", () => {
       const done = enforcer.beginWrite("", foos, reach);
       enforce(now, "2");
       let settled = 0;
-      enforcer.whenSettled(() => settled++);
+      enforcer.whenDrained(() => settled++);
       const atOnce = settled === 1;
       done();
       expect(settled).toBe(1);
@@ -144,14 +144,14 @@ describe("settling", () => {
     const told: number[] = [];
     const stop = enforcer.onBacklogChange(() => told.push(enforcer.drainingWrites));
     enforcer.enforce(routes(2, { blue: ["b"], rest: ["a"] }));
-    enforcer.whenSettled(() => undefined);
+    enforcer.whenDrained(() => undefined);
     first?.();
     expect(enforcer.drainingWrites).toBe(1);
     second?.();
     other?.();
     expect(told).toEqual([2, 1, 0]);
     stop();
-    enforcer.whenSettled(() => undefined);
+    enforcer.whenDrained(() => undefined);
     expect(told).toHaveLength(3);
   });
 
@@ -160,8 +160,8 @@ describe("settling", () => {
     enforcer.enforce(routes(1, { rest: ["a"] }));
     const done = enforcer.beginWrite("a", pods);
     const ran: number[] = [];
-    enforcer.whenSettled(() => ran.push(1));
-    enforcer.whenSettled(() => ran.push(2));
+    enforcer.whenDrained(() => ran.push(1));
+    enforcer.whenDrained(() => ran.push(2));
     done();
     expect(ran).toEqual([2]);
   });

@@ -1,6 +1,5 @@
-// Holds the snapshot in force, its compiled views, its listeners and the writes in flight. Invariant: `whenSettled` runs its
-// callback only when no write is under way that the snapshot in force would refuse; what a pod goes on showing counts as
-// refused. Called by the session.
+// Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant: `whenDrained` runs its callback only
+// when no write is in flight that the enforced snapshot refuses; writes to retained namespaces count as refused. Called by the session.
 import { isWithin, type Reach } from "../../route/decide.ts";
 import { indexRetained } from "../../route/retained.ts";
 import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
@@ -15,7 +14,7 @@ export interface Enforcer extends Session, Backlog {
    * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A later call
    * replaces an earlier one that has not run.
    */
-  whenSettled(run: () => void): void;
+  whenDrained(run: () => void): void;
   /** No write at all is under way. */
   readonly isQuiet: boolean;
 }
@@ -123,7 +122,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       backlogListeners.add(entry);
       return () => backlogListeners.delete(entry);
     },
-    whenSettled(run) {
+    whenDrained(run) {
       settled = run;
       settle();
     },

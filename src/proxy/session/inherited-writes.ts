@@ -1,7 +1,6 @@
-// The writes of the process before this one that may still be carried out. The kernel closes the connections of a process that is
-// killed, but an API server that is stalled finds the bytes of a request first and the end of its connection after them. Invariant:
-// nothing is acknowledged before they are over, be it what was stored: that process may have let through more than it had stored yet,
-// and an ACK says that nothing else is held. Asked by the snapshot intake.
+// The writes of the previous process that an API server may still carry out. The kernel closes the connections of a killed process, but a
+// stalled API server reads the bytes of a request before the end of its connection. Invariant: until these writes are over the proxy
+// acknowledges nothing, since the killed process may have let through more than it had stored. Called by the snapshot intake.
 import { type Clock, sleep } from "../../base/clock.ts";
 
 /**

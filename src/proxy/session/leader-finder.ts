@@ -1,5 +1,5 @@
-// Where the proxy looks for the leading replica next. Invariants: the service, which knows the living replicas, is asked again after
-// every failure; redirects are followed, but not round in circles, and not to a replica that has just failed. Used by mesh-client.
+// Where the proxy looks for the leading replica next. Invariants: after every failure it asks the Service again, which knows the living
+// replicas; it follows redirects, but neither in circles nor to a replica that has just failed. Used by mesh-client.
 import type { Clock } from "../../base/clock.ts";
 
 /** How a stream went. */

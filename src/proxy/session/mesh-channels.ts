@@ -1,6 +1,6 @@
-// The proxy's connections to replicas. Invariants: one at a time is open, but for the service's, which stays while the replica that
-// it leads to is alive and does not serve: asking that one again who leads costs no handshake, and does not go to a stopped one by
-// chance. After KEPT_MS another may be asked: one that is cut off from the API server never hears who leads. Used by mesh-client.
+// The proxy's connections to replicas. Invariant: one connection at a time is open, and besides it the connection to the Service, as long as
+// its replica is alive and does not serve. To ask the same replica again costs no handshake. After KEPT_MS another replica is asked,
+// because one that is cut off from the API server never learns who leads. Used by mesh-client.
 import type { Clock } from "../../base/clock.ts";
 import type { ManagerPass } from "../identity/manager-access.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";

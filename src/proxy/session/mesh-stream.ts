@@ -1,5 +1,5 @@
-// One gRPC stream to one manager replica, from Registration to its end. It knows the protocol's messages and nothing of what is
-// done with them. Invariant: after `ended` nothing is sent or received any more. Called by mesh-client.
+// One gRPC stream to one manager replica, from the registration to its end. Invariant: after `ended` nothing is sent or received any more.
+// Called by mesh-client.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";

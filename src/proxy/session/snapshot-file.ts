@@ -1,7 +1,6 @@
-// What a process of the proxy leaves to the next, on disk: the last good snapshot, so that a restarted proxy serves while the
-// manager is away, and whether the lock's gate is closed. Invariant: what is read is either whole and was written for this pod, or
-// nothing; a file that cannot be used is removed. Called by the session, which acknowledges a snapshot only after it is stored:
-// else a restart could bring back what was given away.
+// The file with the last good snapshot and the state of the lock gate, so that a restarted proxy serves while the manager is away. Invariant:
+// what is read is whole and was written for this pod, or it is nothing; a file that cannot be used is removed. Called by the session,
+// which acknowledges a snapshot only after it is stored: else a restart could bring back what was given away.
 
 import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";

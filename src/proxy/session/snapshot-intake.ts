@@ -114,7 +114,7 @@ export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
   };
 
   const acknowledge = (snapshot: Snapshot, answers: Answers) => {
-    enforcer.whenSettled(async () => {
+    enforcer.whenDrained(async () => {
       await inherited.outlast();
       await store(snapshot);
       // The newest snapshot gets the only ACK that counts; while the file was written another may have come.

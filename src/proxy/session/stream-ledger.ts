@@ -1,9 +1,7 @@
-// What the proxy remembers of its streams, over restarts: their numbers, by which a manager tells a registration that comes late, over an older
-// connection, from a newer one; and the epoch of the newest leader that it has promised to follow, which keeps it from an older one
-// that was stopped and believes that it still leads. Invariants: a later stream has a higher number, also after a restart and after
-// the clock was set back, as long as the disk takes a few bytes (without that the clock alone must not go back); what is stored says
-// no lower epoch than was promised, or nothing; a proxy that serves and finds nothing stored waits until older leaders are over. So a
-// promise needs no disk. Called by the session and mesh-client.
+// What the proxy remembers of its streams over restarts: their numbers, by which a manager recognizes a late registration, and the promised epoch.
+// Invariants: a later stream has a higher number, also after a restart and after the clock was set back, as long as the disk takes a few
+// bytes; the file never names a lower epoch than was promised. A proxy that has routes and finds no file waits until older leaders are
+// over, so that a promise needs no disk. Called by the session and mesh-client.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import type { Logger } from "../../base/log.ts";

@@ -170,7 +170,7 @@ describe("a namespace that the pod goes on showing", () => {
     const reply = send("PUT", `${PODS}/x`, { body: "{}" });
     enforce(shown);
     let settled = false;
-    session.whenSettled(() => {
+    session.whenDrained(() => {
       settled = true;
     });
     expect([settled, session.drainingWrites]).toEqual([false, 1]);

@@ -270,7 +270,7 @@ describe("a read without an end", () => {
       enforce({ rest: ["a"] });
       expect(reply.tunnel?.signal.aborted).toBe(true);
       const settled: string[] = [];
-      session.whenSettled(() => settled.push("now"));
+      session.whenDrained(() => settled.push("now"));
       expect(settled).toEqual(["now"]);
     }
   });
@@ -283,7 +283,7 @@ describe("a write in flight", () => {
     const reply = send("PUT", "/api/v1/namespaces/a/pods/x", { body: "{}" });
     enforce({ rest: ["a"] });
     let settled = false;
-    session.whenSettled(() => {
+    session.whenDrained(() => {
       settled = true;
     });
     await Promise.resolve();
@@ -302,7 +302,7 @@ describe("a write in flight", () => {
         const reply = send(method, `/api/v1/namespaces/a/pods/x/${subresource}`);
         enforce({ rest: ["a"] });
         let settled = false;
-        session.whenSettled(() => {
+        session.whenDrained(() => {
           settled = true;
         });
         await Promise.resolve();
@@ -323,7 +323,7 @@ describe("a write in flight", () => {
     await clock.flush();
     session.enforce(snapshot(table([subset("blue", group("", "configmaps"))], { a: [0] }), { version: 8, digest: "8" }));
     const settled: string[] = [];
-    session.whenSettled(() => settled.push("now"));
+    session.whenDrained(() => settled.push("now"));
     expect(settled).toEqual([]);
     resolve(jsonReply({}));
     await reply;
@@ -351,7 +351,7 @@ describe("a write in flight", () => {
     client.abort();
     enforce({ rest: ["a"] });
     const settled: string[] = [];
-    session.whenSettled(() => settled.push("now"));
+    session.whenDrained(() => settled.push("now"));
     await clock.flush();
     expect(settled).toEqual([]);
     answer(jsonReply({}));
@@ -364,7 +364,7 @@ describe("a write in flight", () => {
     await expect(send("PUT", "/api/v1/namespaces/a/pods/x")).rejects.toThrow("broken");
     enforce({ rest: ["a"] });
     const settled: string[] = [];
-    session.whenSettled(() => settled.push("now"));
+    session.whenDrained(() => settled.push("now"));
     expect(settled).toEqual(["now"]);
   });
 
@@ -373,7 +373,7 @@ describe("a write in flight", () => {
     void send("PUT", "/api/v1/namespaces/a/pods/x");
     enforce({ blue: ["a"], rest: ["b"] });
     const settled: string[] = [];
-    session.whenSettled(() => settled.push("now"));
+    session.whenDrained(() => settled.push("now"));
     expect(settled).toEqual(["now"]);
   });
 });

@@ -335,7 +335,7 @@ describe("while the rules change", () => {
     const write = send("DELETE", `${IN_A}/x`);
     let settled = false;
     enforce(objects("gold", "tier in (gold,silver)", FOOS));
-    session.whenSettled(() => {
+    session.whenDrained(() => {
       settled = true;
     });
     expect(settled).toBe(false);

@@ -35,7 +35,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   const holds = new Map<string, number>();
   const backlogListeners = new Set<() => void>();
   let current: Enforced | undefined;
-  let settled: (() => void) | undefined;
+  let drained: (() => void) | undefined;
 
   const isRefused = ({ namespace, target, reach, labelSelector }: Write) => {
     if (target === undefined || current === undefined) return true;
@@ -56,11 +56,11 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     return count;
   };
 
-  const settle = () => {
-    if (settled === undefined) return;
+  const runIfDrained = () => {
+    if (drained === undefined) return;
     if (countDraining() === 0) {
-      const run = settled;
-      settled = undefined;
+      const run = drained;
+      drained = undefined;
       run();
     }
     tellBacklog();
@@ -96,7 +96,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       const write: Write = { namespace, target, reach, labelSelector };
       writes.add(write);
       return () => {
-        if (writes.delete(write)) settle();
+        if (writes.delete(write)) runIfDrained();
       };
     },
     beginHold(namespace) {
@@ -115,7 +115,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return holds.size;
     },
     get drainingWrites() {
-      return settled === undefined ? 0 : countDraining();
+      return drained === undefined ? 0 : countDraining();
     },
     onBacklogChange(listener) {
       const entry = () => listener();
@@ -123,8 +123,8 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return () => backlogListeners.delete(entry);
     },
     whenDrained(run) {
-      settled = run;
-      settle();
+      drained = run;
+      runIfDrained();
     },
     get isQuiet() {
       return writes.size === 0;

@@ -4,14 +4,17 @@
 import type { Snapshot } from "./snapshot.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 
+/** The part of a snapshot that says which callers it serves. */
+export type CallerRules = Pick<Snapshot, "subset" | "callers">;
+
 /** The entry of the list that excludes a user agent from the snapshot's subset; undefined if the subset serves it. */
-export function excludedBy(snapshot: Snapshot, userAgent: string): string | undefined {
+export function excludedBy(snapshot: CallerRules, userAgent: string): string | undefined {
   const agents = defaultOnly(snapshot);
   return agents.length === 0 ? undefined : agents.find((pattern) => matchesAgent(pattern, userAgent));
 }
 
 /** False if one snapshot may serve a user agent and the other may not. */
-export function servesAlike(before: Snapshot, now: Snapshot): boolean {
+export function servesAlike(before: CallerRules, now: CallerRules): boolean {
   const [old, next] = [defaultOnly(before), defaultOnly(now)];
   return old.length === next.length && old.every((pattern) => next.includes(pattern));
 }
@@ -32,6 +35,6 @@ export function matchesAgent(pattern: string, userAgent: string): boolean {
   return from <= userAgent.length - tail.length;
 }
 
-function defaultOnly({ subset, callers }: Snapshot): readonly string[] {
+function defaultOnly({ subset, callers }: CallerRules): readonly string[] {
   return subset === DEFAULT_SUBSET ? [] : callers.defaultOnlyUserAgents;
 }

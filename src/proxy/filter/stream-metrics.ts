@@ -8,7 +8,7 @@ export interface StreamMetrics {
   /** The watch events of a resource, by what was done with them. */
   eventsOf(target: GroupResource): EventCounters;
   /** Narrowed requests by their plan. */
-  readonly pushdown: Counter<"plan">;
+  readonly narrowed: Counter<"plan">;
   readonly filteredBytes: Counter;
   /** Watches of collections that gained or lost namespaces, by result. */
   readonly renewals: Counter<"result">;
@@ -61,7 +61,7 @@ export function createStreamMetrics(registry: Registry): StreamMetrics {
       events.set(resource, made);
       return made;
     },
-    pushdown: new Counter({
+    narrowed: new Counter({
       name: "ctrlmesh_proxy_pushdown_total",
       help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter: none, labels, one-namespace, without-namespaces (few excluded by name), shards, nothing (of a foreign namespace), or labels+ one of those.",
       labelNames: ["plan"],

@@ -56,7 +56,7 @@ const asWatch = (source: ReturnType<typeof scriptedSource>) => (): Reply => ({
   body: source,
 });
 
-describe("a caller that is kept out of the subset", () => {
+describe("a caller that is excluded from the subset", () => {
   it("gets an empty list with a real resourceVersion, of all namespaces and of one", async () => {
     const { enforce, send } = setup();
     enforce("foo-operator/*");
@@ -72,7 +72,7 @@ describe("a caller that is kept out of the subset", () => {
     expect(JSON.parse(await textOf(await send("GET", PODS)))).toMatchObject({ metadata: { resourceVersion: "7" }, items: [] });
   });
 
-  it("gets an idle watch: bookmarks pass, events of nobody's namespace too", async () => {
+  it("gets an idle watch: only bookmarks pass", async () => {
     const source = scriptedSource();
     const of = setup(asWatch(source));
     of.enforce("foo-operator/*");
@@ -90,7 +90,7 @@ describe("a caller that is kept out of the subset", () => {
     ["PUT", "/api/v1/namespaces/a/pods/x/status"],
     ["PATCH", "/api/v1/nodes/n"],
     ["DELETE", "/api/v1/namespaces/a/pods"],
-  ])("may not %s %s, and is told by which rule", async (method, target) => {
+  ])("may not %s %s, and the answer names the rule", async (method, target) => {
     const { enforce, send, upstream } = setup();
     enforce("other", "foo-operator/*");
     const error = await send(method, target, { body: "{}" }).then(
@@ -171,6 +171,20 @@ describe("a change of the list", () => {
     await textOf(await of.send("GET", PODS, { headers: { "user-agent": "other" } }));
     of.enforce();
     expect(await textOf(await of.send("GET", `${PODS}?watch=1&resourceVersion=7`))).toContain('"reason":"Expired"');
+  });
+
+  it("ends a watch at once that was decided under the other list", async () => {
+    const source = scriptedSource();
+    const answer = Promise.withResolvers<Reply>();
+    const of = setup(() => answer.promise);
+    of.enforce("foo-operator/*");
+    const pending = of.send("GET", `${PODS}?watch=1`);
+    of.enforce();
+    answer.resolve(asWatch(source)());
+    const sink = recordingSink();
+    ((await pending).body as ByteSource).open(sink);
+    await of.clock.flush();
+    expect(sink.text).toContain('"reason":"Expired"');
   });
 
   it("leaves the watches of the default subset alone", async () => {

@@ -8,7 +8,7 @@ import { readFrame } from "../../kube/codec/watch-frames.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
 import { StatusError } from "../../kube/status.ts";
-import { servesAlike } from "../../route/callers.ts";
+import { type CallerRules, servesAlike } from "../../route/callers.ts";
 import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -44,12 +44,12 @@ const JITTER_MS = 1_000;
 export function excludedCallers({ session, clock, random, metrics }: ExcludedCallersDeps): Layer {
   // Only a list that was empty by the rule in force lets a watch go on: whoever was served before has to list again.
   const listed = createListedShapes(clock);
-  const changed = (now: Snapshot, before: Snapshot | undefined) => before !== undefined && !servesAlike(before, now);
+  const changed = (now: CallerRules, before: CallerRules | undefined) => before !== undefined && !servesAlike(before, now);
   session.onChange(({ snapshot }, before) => {
     if (changed(snapshot, before?.snapshot)) listed.forget(() => true);
   });
 
-  const idle = (source: ByteSource, encoding: Encoding, decidedBy: Snapshot | undefined): ByteSource => {
+  const idle = (source: ByteSource, encoding: Encoding, decidedBy: CallerRules | undefined): ByteSource => {
     const frames = frameStream(source, encoding, (frame) => {
       const { type } = readFrame(encoding, frame);
       return type === "BOOKMARK" || type === "ERROR" ? frame : undefined;
@@ -72,14 +72,14 @@ export function excludedCallers({ session, clock, random, metrics }: ExcludedCal
 
   const serveNothing = async (call: ResourceCall, next: Handler): Promise<Reply> => {
     const { record, info } = call;
-    const decidedBy = session.current?.snapshot;
+    const decidedBy = session.current && rulesOf(session.current.snapshot);
     const collection = collectionOf(call);
     if (continuesFromList(call) && !listed.mayContinue(collection, info.query.get("resourceVersion") ?? "")) {
       return expiredWatch(call);
     }
     record.decision = "narrowed";
     record.plan = "labels";
-    metrics.pushdown.inc({ plan: "labels" });
+    metrics.narrowed.inc({ plan: "labels" });
     const begunAt = listed.begin();
     const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
     const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
@@ -96,6 +96,11 @@ export function excludedCallers({ session, clock, random, metrics }: ExcludedCal
     if (isListOrWatch(call.info)) return serveNothing(call, next);
     return Promise.reject(refusal(call, excludedBy));
   };
+}
+
+// Not the whole snapshot: an idle watch would keep its table in memory.
+function rulesOf({ subset, callers }: Snapshot): CallerRules {
+  return { subset, callers };
 }
 
 function refusal({ record, info }: ResourceCall, rule: string): StatusError {

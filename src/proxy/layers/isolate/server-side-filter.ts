@@ -70,7 +70,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
     const served = (reply: Reply, by: FilterQuery): Sent => {
       const name = planName(by.namespacePlan, by.labelSelector !== undefined);
       call.record.plan = name;
-      metrics.pushdown.inc({ plan: name });
+      metrics.narrowed.inc({ plan: name });
       plans.record({ ...entryOf(call, collection, plan, by), plan: name, status: reply.status });
       return { reply, plan: name, serverFilter: serverFilterOf(by) };
     };

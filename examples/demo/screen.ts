@@ -13,7 +13,7 @@ export interface Screen {
   /** Draws the table of the present state. */
   show(facts: Facts): void;
   /** Keeps the table in the output. */
-  settle(): void;
+  keepTable(): void;
 }
 
 export interface ScreenOptions {
@@ -62,7 +62,7 @@ export function createScreen({ out, env }: ScreenOptions): Screen {
       erase();
       draw();
     },
-    settle() {
+    keepTable() {
       if (!isTerminal) draw();
       drawn = [];
       facts = undefined;

@@ -55,7 +55,7 @@ export async function tellStory(context: StoryContext): Promise<Tally> {
   for (const step of [divide, addNamespace, moveNamespace, refuseWrite]) {
     await step(context, createTeller(context.screen));
     await context.watcher.linger(context.pauseMs);
-    context.screen.settle();
+    context.screen.keepTable();
   }
   return sumUp(context);
 }

@@ -74,7 +74,7 @@ export function wrongReconciler(
   const row: NamespaceRow | undefined = namespaces.find((one) => one.namespace === namespace);
   const by = row?.reconciledBy ?? [];
   if (row !== undefined && row.count >= count && by.length > 0 && by.every((pod) => pods.includes(pod))) return undefined;
-  const seen = by.length === 0 ? "nobody" : by.join(", ");
+  const seen = by.length === 0 ? "no pod" : by.join(", ");
   return `${namespace} should be reconciled by ${pods.join(" or ")}, and was by ${seen} (count ${row?.count ?? 0})`;
 }
 

@@ -10,7 +10,7 @@ import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
 const MAX_REGEX_LENGTH = 512;
-/** With repetitions expanded. The time to compile is proportional, and the sender may be anybody. */
+/** With repetitions expanded. The time to compile is proportional, and any user may send it. */
 const MAX_REGEX_SIZE = 10_000;
 
 /** A regular expression in RE2 syntax. It matches anywhere in the text unless it is anchored. */

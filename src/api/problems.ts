@@ -58,7 +58,7 @@ function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
 
-/** Rules compare the items of lists with each other: beyond the bounds of the schema that takes minutes, and the sender may be anybody. */
+/** Rules compare the items of lists with each other: beyond the bounds of the schema that takes minutes, and any user may send such an object. */
 function isOverlong(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && issue.origin === "array";
 }

@@ -182,7 +182,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       return leadsNow();
     },
     get leader() {
-      if (lease.holder === identity) return leadsNow() ? identity : ""; // nobody is sent to a leader that is about to end
+      if (lease.holder === identity) return leadsNow() ? identity : ""; // proxies must not connect to a leader that is about to end
       const sinceMs = lease.observation?.sinceMs ?? Number.NEGATIVE_INFINITY;
       const isRenewed = clock.monotonicMs() < sinceMs + Math.min(renewDeadlineMs, MISSED_RENEWALS * retryPeriodMs);
       return isRenewed ? lease.holder : "";

@@ -64,7 +64,7 @@ test("a process that was stopped past its deadline does not lead, even before it
   await clock.advance(8_500);
   expect([one.isLeader, two.isLeader]).toEqual([true, false]);
   await clock.advance(1_000);
-  expect([one.isLeader, one.epoch, two.isLeader]).toEqual([false, undefined, false]); // nobody, for a while
+  expect([one.isLeader, one.epoch, two.isLeader]).toEqual([false, undefined, false]); // none leads for some time
   await clock.advance(7_000);
   expect([one.isLeader, one.epoch, two.isLeader, two.epoch]).toEqual([false, undefined, true, 2]);
   process.go();

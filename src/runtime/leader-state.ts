@@ -31,7 +31,7 @@ export const initialLeaderState: LeaderState = { kind: "contending" };
 export function nextLeaderState(state: LeaderState, input: LeaderInput): LeaderState {
   switch (state.kind) {
     case "contending":
-      // Contending => Leading when the lease is ours
+      // Contending => Leading when this process holds the lease
       if (input.kind === "held") return leading(input);
       // Contending => Stopped at a stop
       return input.kind === "stop" ? { kind: "stopped" } : state;

@@ -33,7 +33,7 @@ it("without a terminal the screen appends lines, and the table once, when it is 
   screen.say(["first"]);
   screen.show(facts(2));
   expect(text()).toBe("first\n");
-  screen.settle();
+  screen.keepTable();
   screen.say(["second"]);
   expect(rows()).toHaveLength(1);
   expect(text()).not.toContain(ESCAPE);
@@ -56,7 +56,7 @@ it("on a terminal new lines come above the table, and a complete table stays", (
   screen.show(facts(1));
   screen.say(["a sentence"]);
   expect(rows()).toHaveLength(2);
-  screen.settle();
+  screen.keepTable();
   const before = text();
   screen.say(["the next step"]);
   expect(text()).toBe(`${before}the next step\n`);

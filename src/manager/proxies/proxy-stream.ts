@@ -7,6 +7,7 @@ import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wi
 import { podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
+import { createFloodGuard, MAX_MESSAGES } from "./flood-guard.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import type { RegistrationLimit } from "./registration-limit.ts";
@@ -56,9 +57,6 @@ const REGISTRATION_TIMEOUT_MS = 10_000;
 const LOOK_MS = 100;
 /** What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
-// A proxy sends a few messages a minute.
-const MAX_MESSAGES = 500;
-const MESSAGES_WINDOW_MS = 1_000;
 // The name goes into log lines, into answers and into a map.
 const MAX_NAME_CHARS = 253;
 // A proxy names five at most. Tables are named by hash: a short registration could name a million, and each is a claim for the planner.
@@ -72,7 +70,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   let pod = "";
   let caller: PodIdentity | undefined;
   const tables = deps.tables.open();
-  const isFlood = floodGuard(clock);
+  const isFlood = createFloodGuard(clock);
   const unread = new Set<Timer>();
   let look: Timer | undefined;
   const expectMessage = () =>
@@ -240,14 +238,4 @@ function deliver(registry: ProxyRegistry, pod: string, proxy: ProxyStream, messa
 function podOf({ pod }: RegistrationMessage): string | undefined {
   if (pod === null || pod.name === "") return undefined;
   return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_CHARS) ? podKey(pod) : undefined;
-}
-
-function floodGuard(clock: Clock): () => boolean {
-  let sinceMs = clock.monotonicMs();
-  let messages = 0;
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - sinceMs >= MESSAGES_WINDOW_MS) [sinceMs, messages] = [nowMs, 0];
-    return ++messages > MAX_MESSAGES;
-  };
 }

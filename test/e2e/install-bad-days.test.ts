@@ -19,7 +19,7 @@ import { refusals } from "../support/rbac.ts";
 import { describeWithTestNode } from "../support/requirements.ts";
 import { type Access, openProxy, registrationOf } from "../support/scripted-proxy.ts";
 
-const LEAF_MS = 12_000;
+const LEAF_MS = 20_000;
 const MANAGER_USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const MANAGERS = "app.kubernetes.io/name=ctrlmesh";
 const env = (name: string, value: string) => ({ name, value });
@@ -32,7 +32,7 @@ describeWithTestNode("the installed mesh under failures", () => {
   let mesh: InstalledMesh;
   beforeAll(async () => {
     mesh = await startInstalledMesh({
-      values: { identity: { certificateLifetimeMs: LEAF_MS }, extraEnv: [env("CTRLMESH_CA_SETTLE_MS", "5000")] },
+      values: { identity: { certificateLifetimeMs: LEAF_MS }, extraEnv: [env("CTRLMESH_CA_SETTLE_MS", "8000")] },
     });
     await mesh.cluster.addImages(CALLER_IMAGE);
     await mesh.apply(...operatorHome(), operatorApp());

@@ -22,7 +22,7 @@ import { type InstalledMesh, installChart, startInstalledMesh } from "../support
 import { describeWithTestNode } from "../support/requirements.ts";
 
 const SECRET = "team-ca";
-const LEAF_MS = 12_000;
+const LEAF_MS = 20_000;
 const SETTLE_MS = 4_000;
 
 describeWithTestNode("a CA that somebody else keeps", () => {

@@ -1,5 +1,5 @@
-// Bad VirtualApps on the real control plane: each is refused by the API server with a message that names the field, or, where
-// no webhook runs yet, shown in a condition; the proxies keep what they had.
+// Invalid VirtualApps on the real control plane without a webhook. The API server refuses most with a message that names the field.
+// A condition reports the others, and the proxies keep their routes.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
@@ -19,7 +19,7 @@ interface App {
   };
 }
 
-describeWithKube("a bad VirtualApp", () => {
+describeWithKube("an invalid VirtualApp", () => {
   let kube: Kube;
   let mesh: Mesh;
   let pod: MeshPod;
@@ -74,7 +74,7 @@ describeWithKube("a bad VirtualApp", () => {
     await expectSliceKept();
   });
 
-  it("that only the manager can judge is shown in a condition, and undone by a good one", async () => {
+  it("that only the manager can validate is reported in a condition until a valid spec replaces it", async () => {
     const twoTerms = edited((app) => {
       rule(app).match = [
         { objectSelector: { matchLabels: { a: "1", b: "2" } }, resources: [{ apiGroups: [""], resources: ["pods"] }] },

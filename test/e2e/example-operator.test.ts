@@ -1,4 +1,4 @@
-// The example operator of the controller runtime, as processes on the real control plane with its garbage collector.
+// The example operator of the controller runtime, as processes, on the real control plane with its garbage collector.
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { exampleOperatorSuite } from "../support/example-operator-suite.ts";
 import { type ExampleServer, writeOf } from "../support/greeting-operator.ts";

@@ -1,5 +1,5 @@
-// Injected pods before the real API server: Pod Security "restricted" is enforced on their namespace, the service-account admission gives
-// them their token, and the server defaults what it defaults. Everything is a dry run: what is asked is what admission says.
+// Injected pods on the real API server, with its defaults, its service-account admission, and Pod Security "restricted" on their namespace.
+// Every create is a dry run, since only admission is under test.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKubeClient } from "../../src/kube/client/client.ts";
@@ -63,7 +63,7 @@ describeWithKube("an injected pod", () => {
     await kube?.stop();
   });
 
-  /** The pod as the API server would store it, without what it adds behind admission. */
+  /** The pod as the API server would store it, without the fields that it adds after admission. */
   async function admitted(pod: unknown): Promise<PodManifest> {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods?dryRun=All`;
     const stored = (await client.request({ method: "POST", path, body: pod })) as PodManifest & { status?: unknown };
@@ -72,7 +72,7 @@ describeWithKube("an injected pod", () => {
     return { ...rest, metadata };
   }
 
-  /** As the webhook does it: the service-account admission has seen the pod before, and sees it again afterwards. */
+  /** Injects as the webhook does. The service-account admission changes the pod before and after. */
   async function inject(pod: unknown, settings: Partial<InjectionSettings> = {}) {
     const request = { namespace: NAMESPACE, apps: APPS.map(appOf), settings: { ...SETTINGS, ...settings } };
     const first = injectPod({ ...request, pod: await admitted(pod) });
@@ -101,17 +101,14 @@ describeWithKube("an injected pod", () => {
       {},
     ],
     ["env with a plain container", {}, { nativeSidecars: false }],
-  ])(
-    "is accepted where Pod Security is restricted, and is the same when it comes again: %s",
-    async (_, annotations, settings) => {
-      const { injected, stored, again } = await inject(operatorPod(annotations), settings);
-      expect(again).toMatchObject({ kind: "unchanged", app: "shop" });
-      expect(containersOf(stored).map(({ name }) => name)).toEqual(containersOf(injected).map(({ name }) => name));
-      expect(stored.spec.volumes?.map(({ name }) => name)).toEqual(injected.spec.volumes?.map(({ name }) => name));
-    },
-  );
+  ])("passes Pod Security restricted, and a second injection does not change the pod: %s", async (_, annotations, settings) => {
+    const { injected, stored, again } = await inject(operatorPod(annotations), settings);
+    expect(again).toMatchObject({ kind: "unchanged", app: "shop" });
+    expect(containersOf(stored).map(({ name }) => name)).toEqual(containersOf(injected).map(({ name }) => name));
+    expect(stored.spec.volumes?.map(({ name }) => name)).toEqual(injected.spec.volumes?.map(({ name }) => name));
+  });
 
-  it("gives the operator's containers a bound token and the mesh's CA bundle, and the proxy no token at all", async () => {
+  it("has a bound token and the mesh's CA bundle in the operator's containers, and no token in the proxy's", async () => {
     const { stored } = await inject(operatorPod());
     expect(accountOf(stored)).toEqual({
       "ctrlmesh-proxy": ["ctrlmesh-cluster-ca"],
@@ -127,7 +124,7 @@ describeWithKube("an injected pod", () => {
     ]);
   });
 
-  it("intercepts a container that another webhook adds between two calls, with what Kubernetes gives it", async () => {
+  it("intercepts a container that another webhook adds between two calls, and that container gets its token", async () => {
     const { stored } = await inject(operatorPod());
     const late = { name: "late", image: "late:1", securityContext: SECURITY };
     const spec = { ...stored.spec, containers: [...stored.spec.containers, late] };
@@ -139,7 +136,7 @@ describeWithKube("an injected pod", () => {
     });
   });
 
-  it("is refused by Pod Security in iptables mode, for the capabilities of its init container and nothing else", async () => {
+  it("is refused by Pod Security in iptables mode, only for the capabilities of its init container", async () => {
     const message = await inject(operatorPod({ intercept: "iptables" })).then(() => "", String);
     expect(message).toMatch(/violates PodSecurity "restricted/);
     expect(message).toMatch(/container "ctrlmesh-iptables" must not include "NET_ADMIN", "NET_RAW"/);

@@ -1,6 +1,6 @@
-// docs/install.md as a new user follows it: its own commands, one after the other, from `helm install` to the way out, on the real
-// control plane with a node that runs the pods. Blocks that are marked `sh` are run; outputs that are marked `text` are held to what
-// the commands print, but for names of pods, times and counts of them.
+// The commands of docs/install.md in their order, from `helm install` to the removal, on the real control plane with a node that runs
+// pods. The test runs each block marked `sh` and compares its output with the block marked `text`. Names of pods, times and route
+// versions may differ.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -14,13 +14,13 @@ import { describeWithTestNode } from "../support/requirements.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const BLOCK = /```sh( refused)?\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs;
-/** Commands that change nothing: a reader who finds that the answer is not there yet asks again. */
+/** Commands that change nothing. A reader repeats such a command until the expected output appears. */
 const READS = /^(kubectl (\S+ )*(get|wait) .*\n)+$/;
-/** A lock that was let go is taken within the operator's retry period, a namespace that has moved is read again within a second or two. */
-const PATIENCE_MS = 15_000;
-/** No pod is restarted for a younger namespace (docs/rollout.md). A reader who has come this far is slower than the test. */
-const YOUNG_MS = 10_000;
-const SLOW = 300_000;
+/** Enough for an operator to acquire a released lock, and to read a namespace that has moved. */
+const RETRY_MS = 15_000;
+/** No pod is restarted for a namespace that is younger (docs/rollout.md). A reader takes longer to come this far. */
+const NEW_NAMESPACE_MS = 10_000;
+const TIMEOUT_MS = 300_000;
 
 interface Block {
   readonly commands: string;
@@ -38,10 +38,14 @@ describeWithTestNode("docs/install.md", () => {
   afterAll(() => mesh?.stop());
 
   const bash = async (commands: string): Promise<string> => {
-    // The images of the test node are named as those of a registry "ctrlmesh".
+    // The test node's images have the names of a registry "ctrlmesh".
     const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY: "ctrlmesh", NS: "foo-system" };
     const script = `helm() { "$HELM" "$@"; }\n${commands}`;
-    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: ROOT, env, timeout: SLOW });
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
+      cwd: ROOT,
+      env,
+      timeout: TIMEOUT_MS,
+    });
     return stdout;
   };
   const follow = async (section: string) => {
@@ -50,26 +54,26 @@ describeWithTestNode("docs/install.md", () => {
         const stdout = await bash(commands);
         if (output !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(output));
       };
-      await (READS.test(commands) ? eventually(run, PATIENCE_MS) : run());
+      await (READS.test(commands) ? eventually(run, RETRY_MS) : run());
     }
   };
 
-  it("installs", { timeout: SLOW }, () => follow("Install"));
+  it("installs the mesh", { timeout: TIMEOUT_MS }, () => follow("Install"));
 
-  it("brings the operator of examples/install into the mesh", { timeout: SLOW }, () => follow("The first operator"));
+  it("brings the operator of examples/install into the mesh", { timeout: TIMEOUT_MS }, () => follow("The first operator"));
 
-  it("moves a namespace to the canary, which reconciles what is in it", { timeout: SLOW }, async () => {
+  it("moves a namespace to the canary, which reconciles the objects there", { timeout: TIMEOUT_MS }, async () => {
     await eventually(async () => {
       const created = await mesh.run("get", "namespace", "team-b", "-o", "jsonpath={.metadata.creationTimestamp}");
-      return Date.now() - Date.parse(created) > YOUNG_MS + 1_000; // the timestamp has whole seconds
-    }, 2 * YOUNG_MS);
+      return Date.now() - Date.parse(created) > NEW_NAMESPACE_MS + 1_000; // the timestamp has whole seconds
+    }, 2 * NEW_NAMESPACE_MS);
     await follow("See it work");
     const pod = await mesh.run("get", "foo", "b", "-n", "team-b", "-o", "jsonpath={.status.reconciledBy}");
     expect(pod).toMatch(/^foo-canary-/);
   });
 
-  // The test node has no port-forward: the same command in a pod, where the proxy listens.
-  it("shows the words of a refused write", async () => {
+  // The test node has no port-forward. So the command runs in a pod, next to the proxy.
+  it("shows the message of a refused write", async () => {
     const [block] = blocksOf("See it work").filter(({ isRefused }) => isRefused);
     const command = /^kubectl --server.*$/m.exec(block?.commands.replaceAll("\\\n", "") ?? "")?.[0] ?? "";
     const [name = ""] = (await mesh.podNames("foo-system", "component=foo-operator,version=v1")) ?? [];
@@ -83,11 +87,11 @@ describeWithTestNode("docs/install.md", () => {
     expect(readFileSync(`${ROOT}README.md`, "utf8")).toContain(block?.output ?? "no output");
   });
 
-  it("shows the managers' logs and who leads", () => follow("If something does not work"));
+  it("shows the managers' logs and the leader", () => follow("If something does not work"));
 
-  it("upgrades, names the sidecars' images, and goes back", { timeout: SLOW }, () => follow("Upgrade"));
+  it("upgrades the mesh, lists the sidecars' images, and rolls back", { timeout: TIMEOUT_MS }, () => follow("Upgrade"));
 
-  it("leaves", { timeout: SLOW }, async () => {
+  it("removes the mesh", { timeout: TIMEOUT_MS }, async () => {
     await follow("Leave");
     expect(await mesh.run("get", "pods", "-n", "foo-system", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")).toBe("");
   });
@@ -104,7 +108,7 @@ function blocksOf(section: string): readonly Block[] {
   }));
 }
 
-/** What an output says, whatever the pods are called and however long it took; in any order, since names are sorted by their hashes. */
+/** The lines of an output without pods' hashes and times, sorted, since hashes decide the order of pods. */
 function shapeOf(output: string): string[] {
   const lines = output.trim().split("\n");
   return lines

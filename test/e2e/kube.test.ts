@@ -1,5 +1,5 @@
-// The fixture that all other files here stand on: a real control plane that survives an outage and leaves nothing behind,
-// however its parent ends.
+// The fixture of all other files in this folder: a real control plane. It survives an outage, and no process of it remains after any
+// end of its parent.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -40,12 +40,12 @@ describeWithKube("the control plane of the tests", () => {
   const create = (name: string) =>
     connect().create(CONFIG_MAPS, { metadata: { namespace: "default", name }, data: { key: name } });
 
-  it("records who wrote what in its audit log, and no reads", async () => {
+  it("records writes with their users in its audit log, but no reads", async () => {
     await create("audited");
     await connect().get(CONFIG_MAPS, { namespace: "default", name: "audited" });
     await connect().delete(CONFIG_MAPS, { namespace: "default", name: "audited" });
-    const ours = kube.audit().filter(({ userAgent }) => userAgent === "fixture-test/1");
-    expect(ours).toMatchObject(
+    const writes = kube.audit().filter(({ userAgent }) => userAgent === "fixture-test/1");
+    expect(writes).toMatchObject(
       [
         { verb: "create", responseStatus: { code: 201 } },
         { verb: "delete", responseStatus: { code: 200 } },
@@ -57,7 +57,7 @@ describeWithKube("the control plane of the tests", () => {
     );
   });
 
-  it("refuses a token that is not its own", async () => {
+  it("refuses an unknown token", async () => {
     const refused = await connect("no-such-token")
       .list(CONFIG_MAPS)
       .catch((error: unknown) => error);
@@ -69,7 +69,7 @@ describeWithKube("the control plane of the tests", () => {
     expect(stdout).toBe("system:masters");
   });
 
-  it("has its data, port, token and audit log after kill -9 and a restart", async () => {
+  it("keeps its data, port, token and audit log after kill -9 and a restart", async () => {
     await create("kept");
     const before = { pid: kube.pid, server: kube.server };
     await kube.crash();
@@ -85,13 +85,13 @@ describeWithKube("the control plane of the tests", () => {
   });
 });
 
-describeWithKube("nothing is left of a control plane", () => {
+describeWithKube("a control plane leaves no process behind", () => {
   const children: Child[] = [];
   afterEach(async () => {
     for (const child of children.splice(0)) await child.stop();
   });
 
-  /** A node process of its own that starts a control plane and waits. */
+  /** Starts a Node process that starts a control plane and waits. */
   async function startParent(): Promise<{ parent: Child; kubePid: number }> {
     const support = new URL("../support/kube.ts", import.meta.url).href;
     const script = `
@@ -104,43 +104,43 @@ describeWithKube("nothing is left of a control plane", () => {
     children.push(parent);
     return { parent, kubePid: Number(parent.ready.pid) };
   }
-  const gone = (pid: number) => eventually(() => !isAlive(pid), { withinMs: 10_000 });
+  const expectEnded = (pid: number) => eventually(() => !isAlive(pid), { withinMs: 10_000 });
 
   it("after stop", async () => {
     const kube = await startKube();
     const { pid, kubeconfig } = kube;
-    const family = [pid, ...descendants(pid)];
+    const processes = [pid, ...descendants(pid)];
     expect(isAlive(pid)).toBe(true);
     await kube.stop();
-    expect(family.filter(isAlive)).toEqual([]);
+    expect(processes.filter(isAlive)).toEqual([]);
     expect(() => readFileSync(kubeconfig)).toThrow("ENOENT");
   });
 
   it("after kill -9 of its parent", async () => {
     const { parent, kubePid } = await startParent();
-    const family = [kubePid, ...descendants(kubePid)];
+    const processes = [kubePid, ...descendants(kubePid)];
     parent.kill("SIGKILL");
-    for (const pid of family) await gone(pid);
+    for (const pid of processes) await expectEnded(pid);
   });
 
   it("after SIGTERM to its parent", async () => {
     const { parent, kubePid } = await startParent();
     parent.kill("SIGTERM");
-    await gone(kubePid);
+    await expectEnded(kubePid);
   });
 
   it("after Ctrl-C of npm run kube", async () => {
-    // A group of its own, as a terminal makes it: Ctrl-C goes to npm, to the script and to the control plane alike.
+    // A process group of its own, as in a terminal: Ctrl-C goes to npm, to the script and to the control plane.
     const npm = spawn("npm", ["run", "--silent", "kube"], { cwd: ROOT, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     const pid = npm.pid ?? 0;
     try {
       const [line] = (await once(npm.stdout.setEncoding("utf8"), "data")) as [string];
       const kubeconfig = /^export KUBECONFIG=(\S+)\n$/.exec(line)?.[1] ?? "";
       expect(readFileSync(kubeconfig, "utf8")).toContain("https://127.0.0.1:");
-      const family = [pid, ...descendants(pid)];
-      expect(family.length).toBeGreaterThan(1);
+      const processes = [pid, ...descendants(pid)];
+      expect(processes.length).toBeGreaterThan(1);
       process.kill(-pid, "SIGINT");
-      for (const each of family) await gone(each);
+      for (const each of processes) await expectEnded(each);
       expect(() => readFileSync(kubeconfig)).toThrow("ENOENT");
     } finally {
       if (isAlive(pid)) process.kill(-pid, "SIGKILL");
@@ -156,7 +156,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Pids of all processes below this one. */
+/** The pids of all descendants of a process. */
 function descendants(pid: number): number[] {
   const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === pid);
   return children.map(Number).flatMap((child) => [child, ...descendants(child)]);

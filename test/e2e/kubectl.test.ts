@@ -1,4 +1,4 @@
-// kubectl through a proxy, as a person would look around in a pod: the slice and nothing else, and refusals that help.
+// kubectl through a proxy, as a person uses it in a pod. kubectl shows only the subset's own objects, and helpful refusals.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -24,7 +24,7 @@ describeWithKube("kubectl through a proxy", () => {
     return stdout;
   };
   const fooYaml = (namespace: string, name: string) =>
-    `{"apiVersion":"demo.ctrlmesh.io/v1","kind":"Foo","metadata":{"namespace":"${namespace}","name":"${name}"},"spec":{"message":"registration"}}`;
+    `{"apiVersion":"demo.ctrlmesh.io/v1","kind":"Foo","metadata":{"namespace":"${namespace}","name":"${name}"},"spec":{"message":"hello"}}`;
 
   beforeAll(async () => {
     kube = await startKube();
@@ -39,7 +39,7 @@ describeWithKube("kubectl through a proxy", () => {
     await kube?.stop();
   });
 
-  it("get -A shows exactly the slice as table, yaml, json and name", async () => {
+  it("get -A shows exactly the subset's own objects as table, yaml, json and name", async () => {
     const table = await ok("get foos -A");
     expect(
       table
@@ -57,11 +57,11 @@ describeWithKube("kubectl through a proxy", () => {
     expect(await ok("get foos -A -o wide")).not.toContain("team-a");
   });
 
-  it("get namespaces shows the owned ones", async () => {
+  it("get namespaces shows the subset's own namespaces", async () => {
     expect(await ok("get namespaces -o name")).toBe("namespace/canary-eu\nnamespace/canary-us\n");
   });
 
-  it("a foreign object is refused by a 403 that names the owner", async () => {
+  it("an object of another subset is refused with a 403 that names the owner", async () => {
     for (const args of [
       "get foo foo-of-team-a -n team-a",
       "delete foo foo-of-team-a -n team-a",
@@ -78,14 +78,14 @@ describeWithKube("kubectl through a proxy", () => {
     expect((await mesh.foo("team-a", "foo-of-team-a")).metadata.name).toBe("foo-of-team-a");
   });
 
-  it("a foreign namespace lists as empty, not as an error", async () => {
+  it("a list in another subset's namespace is empty without an error", async () => {
     const { code, stderr } = await run("get foos -n team-a");
     expect(code).toBe(0);
     expect(stderr).toContain("No resources found");
   });
 
-  it("in a namespace that does not exist it is told so, and quickly", async () => {
-    // Each is held for two seconds and answered 503 where nobody asks whether the namespace is there.
+  it("requests in a namespace that does not exist soon get NotFound", async () => {
+    // Without the proxy's check for the namespace, each request would be held for two seconds and then get 503.
     const startedMs = performance.now();
     expect(await ok("delete cm x -n gone --ignore-not-found")).toBe("");
     expect((await run("get cm x -n gone")).stderr).toContain("Error from server (NotFound)");
@@ -98,18 +98,18 @@ describeWithKube("kubectl through a proxy", () => {
     expect(performance.now() - startedMs).toBeLessThan(12_000);
   });
 
-  it("apply (client and server side), describe, patch and delete work in the slice", async () => {
+  it("apply (client and server side), describe, patch and delete work in the subset's own namespaces", async () => {
     expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("created");
     expect(await ok("apply -f -", fooYaml("canary-eu", "applied"))).toContain("unchanged");
     expect(await ok("apply --server-side -f -", fooYaml("canary-eu", "ssa"))).toContain("serverside-applied");
     expect(await ok("apply --dry-run=server -f -", fooYaml("canary-eu", "dry"))).toContain("server dry run");
-    expect(await ok("describe foo applied -n canary-eu")).toContain("Message:  registration");
+    expect(await ok("describe foo applied -n canary-eu")).toContain("Message:  hello");
     expect(await ok(`patch foo applied -n canary-eu --type merge -p {"spec":{"message":"bye"}}`)).toContain("patched");
     expect(await ok("delete foo applied ssa -n canary-eu")).toContain("deleted");
     await expect(mesh.foo("canary-eu", "applied")).rejects.toThrow(/not found/);
   });
 
-  it("get -w follows the slice, with a namespace that is born meanwhile", async () => {
+  it("get -w shows the subset's own events, also of a namespace that is created meanwhile", async () => {
     const child = spawn("kubectl", ["--kubeconfig", pod.adminKubeconfig, "get", "foos", "-A", "-w"], {
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -118,17 +118,17 @@ describeWithKube("kubectl through a proxy", () => {
       seen += chunk.toString();
     });
     await eventually(() => expect(seen).toContain("foo-of-canary-us"));
-    await mesh.createFoo("team-a", "watched-foreign", "x");
-    await mesh.createNamespace("canary-born");
-    await mesh.createFoo("canary-born", "watched-own", "x");
+    await mesh.createFoo("team-a", "watched-other", "x");
+    await mesh.createNamespace("canary-new");
+    await mesh.createFoo("canary-new", "watched-own", "x");
     await eventually(() => expect(seen).toContain("watched-own"));
-    expect(seen).not.toContain("watched-foreign");
+    expect(seen).not.toContain("watched-other");
     const gone = once(child, "exit");
     child.kill("SIGTERM");
     await gone;
   });
 
-  it("get in pages of one shows the same as in one page, though whole pages are foreign", async () => {
+  it("get in pages of one object shows the same as in one page, although other subsets own many of these objects", async () => {
     for (const resource of ["foos", "configmaps"]) {
       const whole = await ok(`get ${resource} -A -o name --chunk-size=0`);
       expect(await ok(`get ${resource} -A -o name --chunk-size=1`)).toBe(whole);
@@ -139,11 +139,11 @@ describeWithKube("kubectl through a proxy", () => {
     expect(await ok("get foos -A -o name --chunk-size=1")).toContain("foo-of-canary-us");
   });
 
-  it("wait sees a condition come true, and an object go, in the slice", async () => {
+  it("wait works for a field and for a deletion in the subset's own namespaces", async () => {
     await mesh.createFoo("canary-eu", "awaited", "x");
-    const reconciled = run("wait foo/awaited -n canary-eu --for=jsonpath={.status.reconciledBy}=somebody --timeout=20s");
+    const reconciled = run("wait foo/awaited -n canary-eu --for=jsonpath={.status.reconciledBy}=other-pod --timeout=20s");
     const everywhere = run("wait foo -A --all --for=jsonpath={.spec.message}=x --timeout=20s");
-    const body = { status: { reconciledBy: "somebody" } };
+    const body = { status: { reconciledBy: "other-pod" } };
     await mesh.client.patch(
       FOOS,
       { namespace: "canary-eu", name: "awaited" },
@@ -156,15 +156,15 @@ describeWithKube("kubectl through a proxy", () => {
     const deleted = run("wait foo/awaited -n canary-eu --for=delete --timeout=20s");
     await mesh.client.delete(FOOS, { namespace: "canary-eu", name: "awaited" });
     expect((await deleted).code).toBe(0);
-    const foreign = await run("wait foo/foo-of-team-a -n team-a --for=jsonpath={.spec.message}=x --timeout=5s");
-    expect([foreign.code, foreign.stdout]).toEqual([1, ""]);
+    const refusedWait = await run("wait foo/foo-of-team-a -n team-a --for=jsonpath={.spec.message}=x --timeout=5s");
+    expect([refusedWait.code, refusedWait.stdout]).toEqual([1, ""]);
   });
 
-  it("rollout restart, status and history work on a Deployment of the slice", async () => {
+  it("rollout restart, status and history work on a Deployment in the subset's own namespaces", async () => {
     await ok("create deployment shop -n canary-eu --image=example.invalid/shop");
     await ok("rollout restart deployment/shop -n canary-eu");
     const status = run("rollout status deployment/shop -n canary-eu --timeout=20s");
-    // Nobody plays the Deployment's controller here but the test.
+    // No Deployment controller runs here, so the test writes the status.
     const shop = await mesh.client.get(DEPLOYMENTS, { namespace: "canary-eu", name: "shop" });
     const counts = {
       observedGeneration: shop.metadata.generation,
@@ -177,7 +177,7 @@ describeWithKube("kubectl through a proxy", () => {
     await mesh.client.patch(DEPLOYMENTS, ref, { type: "merge", body: { status: counts } }, { subresource: "status" });
     expect((await status).stdout).toContain("successfully rolled out");
     expect((await run("rollout history deployment/shop -n canary-eu")).code).toBe(0);
-    const foreign = await run("create deployment shop -n team-a --image=example.invalid/shop");
-    expect(foreign.stderr).toContain('namespace "team-a" belongs to the default subset');
+    const refusedCreate = await run("create deployment shop -n team-a --image=example.invalid/shop");
+    expect(refusedCreate.stderr).toContain('namespace "team-a" belongs to the default subset');
   });
 });

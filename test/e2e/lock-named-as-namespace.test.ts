@@ -1,4 +1,4 @@
-// The first mesh's bug report: a lock named as its namespace had its namespace renamed in the path as well.
+// A bug of Kruise's controller mesh: if a lock had the name of its namespace, the namespace in the path was renamed too.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { LEASES } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -47,29 +47,26 @@ describeWithKube("a lock whose name equals its namespace", () => {
     expect([...namespaces]).toEqual([NAME]);
   });
 
-  it.each(["application/json", PROTOBUF])(
-    "is shown to the operator under its own name in %s, by get, list and watch",
-    async (accept) => {
-      const got = await probe.get(`${path}/${NAME}`, { accept });
-      expect(got.status).toBe(200);
-      const listed = await probe.get(`${path}?fieldSelector=metadata.name%3D${NAME}`, { accept });
-      const watched = await probe.stream(`${path}?watch=1&fieldSelector=metadata.name%3D${NAME}`, { accept });
-      await eventually(() => expect(watched.bytes().includes("cafe-canary-0_")).toBe(true));
-      for (const bytes of [got.body, listed.body, watched.bytes()]) {
-        expect(bytes.includes("cafe-canary-0_")).toBe(true);
-        expect(bytes.includes("---v2")).toBe(false);
-        expect(bytes.includes("cafe-0_")).toBe(false);
-      }
-    },
-  );
+  it.each(["application/json", PROTOBUF])("has its own name in the operator's gets, lists and watches in %s", async (accept) => {
+    const got = await probe.get(`${path}/${NAME}`, { accept });
+    expect(got.status).toBe(200);
+    const listed = await probe.get(`${path}?fieldSelector=metadata.name%3D${NAME}`, { accept });
+    const watched = await probe.stream(`${path}?watch=1&fieldSelector=metadata.name%3D${NAME}`, { accept });
+    await eventually(() => expect(watched.bytes().includes("cafe-canary-0_")).toBe(true));
+    for (const bytes of [got.body, listed.body, watched.bytes()]) {
+      expect(bytes.includes("cafe-canary-0_")).toBe(true);
+      expect(bytes.includes("---v2")).toBe(false);
+      expect(bytes.includes("cafe-0_")).toBe(false);
+    }
+  });
 
-  it("is not reachable under another subset's name", async () => {
+  it("cannot be written under another subset's name", async () => {
     const { status, body } = await probe.send("PATCH", `${path}/${NAME}---v3`, { spec: { holderIdentity: "thief" } });
     expect(status).toBe(403);
     expect(body.toString()).toContain("ctrlmesh:");
   });
 
-  it("answers errors in the operator's words", async () => {
+  it("has the operator's name in error messages", async () => {
     const { status, body } = await probe.send("POST", path, {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",

@@ -1,6 +1,5 @@
-// A node that is lost and believed dead, on the real control plane: the pod's object is removed by force while its proxy and its
-// operator go on, and the API server takes their token for seconds more. Judged by its audit log: the new owner's first write
-// comes after the old pod's last.
+// A lost node on the real control plane. The pod is removed by force while its proxy and its operator still run, and the API server
+// accepts their token for some seconds. The audit log shows that the new owner's first write comes after the old pod's last.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
@@ -15,7 +14,7 @@ import { describeWithKube } from "../support/requirements.ts";
 const SUBSETS: Readonly<Record<string, string>> = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
 const LEASE = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };
 
-describeWithKube("a pod whose object is removed by force while its processes go on", () => {
+describeWithKube("a pod that is removed by force while its processes still run", () => {
   let kube: Kube;
   let mesh: Mesh;
   let next: MeshPod;
@@ -40,8 +39,8 @@ describeWithKube("a pod whose object is removed by force while its processes go 
     return async () => (await probe.send("PATCH", path, { data: { by: pod.name } })).status;
   };
 
-  /** The namespace goes to the canary, and both pods write all the time. */
-  async function lose(name: string, namespace: string, meanwhile: () => Promise<void>): Promise<void> {
+  /** Removes a pod by force and moves its namespace to the canary, while both pods write. */
+  async function moveWhileBothWrite(name: string, namespace: string, meanwhile: () => Promise<void>): Promise<void> {
     await mesh.createNamespace(namespace);
     const old = await mesh.addPod({ name, labels: { version: "v1" }, operator: true });
     await mesh.client.create(CONFIG_MAPS, { metadata: { name: "shared", namespace } });
@@ -61,7 +60,7 @@ describeWithKube("a pod whose object is removed by force while its processes go 
     await eventually(async () => expect(await both()).toBe(200), { withinMs: 40_000, everyMs: 50 });
     for (let again = 0; again < 20; again++) await both();
 
-    expect(answers[0]).toBe(200); // its token was taken after the object was gone, or this would show nothing
+    expect(answers[0]).toBe(200); // the API server must accept the token after the removal, or the test shows nothing
     const { violations, handovers } = checkOwnership({
       writes: mesh.podWrites().filter((write) => write.code < 400 && write.namespace === namespace),
       subsetOf: (pod) => SUBSETS[pod],
@@ -74,18 +73,18 @@ describeWithKube("a pod whose object is removed by force while its processes go 
     expect(handovers).toBe(1);
   }
 
-  it("keeps its namespaces from others for as long as its token may be taken", async () => {
+  it("keeps its claims while the API server may accept its token", async () => {
     const waits = async () => {
       const { status } = await mesh.client.get(VIRTUAL_APPS, { namespace: mesh.appNamespace, name: mesh.appName });
       return status?.handover?.waitingOn?.map(({ pod, reason }) => `${pod} ${reason}`);
     };
-    const moved = lose("foo-0", "team-a", async () => undefined);
+    const moved = moveWhileBothWrite("foo-0", "team-a", async () => undefined);
     await eventually(async () => expect(await waits()).toEqual(["foo-0 PodGone"]), 40_000);
     await moved;
   }, 120_000);
 
-  it("does so too when the leading manager dies in that moment", async () => {
-    await lose("foo-1", "team-b", async () => {
+  it("keeps its claims even if the leading manager is killed at the same time", async () => {
+    await moveWhileBothWrite("foo-1", "team-b", async () => {
       const holder = (await mesh.client.get(LEASES, LEASE)).spec?.holderIdentity?.split("_")[0];
       await mesh.managers[Number(holder?.split("-").at(-1))]?.crash();
     });

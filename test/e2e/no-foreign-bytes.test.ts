@@ -1,5 +1,5 @@
-// No byte of a foreign object reaches an operator, in any encoding, list or stream, whatever happens to namespaces: a probe
-// client keeps everything that it receives.
+// No byte of another subset's object reaches an operator, in any encoding, list or watch, while namespaces are created and moved.
+// A probe keeps all bytes that it receives.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -19,7 +19,7 @@ const DEFAULT_NAMESPACES = ["team-a", "team-b"];
 const CANARY_NAMESPACES = ["canary-eu", "team-c"];
 const mark = (namespace: string) => `MARK-${namespace}-X`;
 
-describeWithKube("no foreign object's bytes reach an operator", () => {
+describeWithKube("an operator receives no bytes of other subsets' objects", () => {
   let kube: Kube;
   let mesh: Mesh;
   const probes = {} as Record<"default" | "canary", Probe>;
@@ -50,7 +50,7 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
       await mesh.addPod({ name: "foo-0" }),
       await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } }),
     ];
-    // As cluster administrator: what does not come through is the mesh's doing, not RBAC's.
+    // The probes are cluster administrators, so that only the mesh hides objects, and not RBAC.
     probes.default = createProbe({ url: one.proxyUrl, caPem: one.proxyCaPem, token: kube.token });
     probes.canary = createProbe({ url: two.proxyUrl, caPem: two.proxyCaPem, token: kube.token });
   });
@@ -61,12 +61,12 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
     await kube?.stop();
   });
 
-  const sides = [
+  const subsets = [
     ["default", DEFAULT_NAMESPACES, CANARY_NAMESPACES],
     ["canary", CANARY_NAMESPACES, DEFAULT_NAMESPACES],
   ] as const;
 
-  it.each(sides)("in lists of every encoding and kind: %s subset", async (side, own, foreign) => {
+  it.each(subsets)("in lists of every encoding and kind: %s subset", async (side, own, others) => {
     for (const path of [
       "/api/v1/configmaps",
       "/apis/demo.ctrlmesh.io/v1/foos",
@@ -80,12 +80,12 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
         if (!path.includes("limit") && !(path.includes("namespaces") && accept === TABLE)) {
           for (const namespace of own) expect(body.includes(namespace), `${namespace} in ${path} ${accept}`).toBe(true);
         }
-        for (const namespace of foreign) expect(body.includes(namespace), `${namespace} in ${path} ${accept}`).toBe(false);
+        for (const namespace of others) expect(body.includes(namespace), `${namespace} in ${path} ${accept}`).toBe(false);
       }
     }
   });
 
-  it.each(sides)("in watches, with namespaces that are born meanwhile: %s subset", async (side, own, foreign) => {
+  it.each(subsets)("in watches, while namespaces are created: %s subset", async (side, own, others) => {
     const streams = await Promise.all(
       [JSON_TYPE, PROTOBUF, TABLE, PARTIAL.replace("List", ""), PARTIAL_PROTOBUF.replace("List", "")].map((accept) =>
         probes[side].stream("/api/v1/configmaps?watch=1&allowWatchBookmarks=true", { accept }),
@@ -96,29 +96,29 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
       { accept: JSON_TYPE },
     );
     await eventually(() => expect(listing.bytes().includes("k8s.io/initial-events-end")).toBe(true));
-    const born = [`canary-${side}`, `plain-${side}`] as const;
-    await mesh.createNamespace(born[0]);
-    await createConfigMap(born[0], "fresh");
-    await mesh.createNamespace(born[1]);
-    await createConfigMap(born[1], "fresh");
-    for (const namespace of [...own, ...foreign]) await createConfigMap(namespace, `late-${side}`);
-    const mine = side === "canary" ? born[0] : born[1];
+    const created = [`canary-${side}`, `plain-${side}`] as const;
+    await mesh.createNamespace(created[0]);
+    await createConfigMap(created[0], "fresh");
+    await mesh.createNamespace(created[1]);
+    await createConfigMap(created[1], "fresh");
+    for (const namespace of [...own, ...others]) await createConfigMap(namespace, `late-${side}`);
+    const ownNew = side === "canary" ? created[0] : created[1];
     for (const stream of [...streams, listing]) {
       await eventually(() => {
         const seen = stream.bytes().toString("latin1");
-        const missing = [...own, mine].filter((namespace) => !seen.includes(mark(namespace).toLowerCase()));
+        const missing = [...own, ownNew].filter((namespace) => !seen.includes(mark(namespace).toLowerCase()));
         expect(missing, `${stream.contentType}, ended ${stream.ended()}: ${seen.slice(-600)}`).toEqual([]);
       });
     }
-    const theirs = side === "canary" ? born[1] : born[0];
-    for (const namespace of [...foreign, theirs])
+    const otherNew = side === "canary" ? created[1] : created[0];
+    for (const namespace of [...others, otherNew])
       expect(probes[side].received().includes(mark(namespace).toLowerCase())).toBe(false);
   });
 
-  it.each(sides)("in answers to requests for one object: %s subset", async (side, own, foreign) => {
+  it.each(subsets)("in answers to requests for one object: %s subset", async (side, own, others) => {
     const path = (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps/a-${mark(namespace).toLowerCase()}`;
     for (const namespace of own) expect((await probes[side].get(path(namespace))).status).toBe(200);
-    for (const namespace of foreign) {
+    for (const namespace of others) {
       const owner = side === "canary" ? "the default subset" : 'subset "v2"';
       for (const answer of [
         await probes[side].get(path(namespace)),
@@ -138,7 +138,7 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
     }
   });
 
-  it("a namespace that moves is shown to its new owner and hidden from the old one", async () => {
+  it("after a namespace moves: the new owner gets its objects, and the old owner does not", async () => {
     const before = await probes.default.stream("/api/v1/configmaps?watch=1");
     await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
     await eventually(async () => {
@@ -152,7 +152,7 @@ describeWithKube("no foreign object's bytes reach an operator", () => {
     expect(items.map(({ metadata }) => metadata.namespace)).not.toContain("team-b");
   });
 
-  it("credentials are the caller's own: without them the API server's own 401 comes back", async () => {
+  it("and an invalid token gets the API server's own 401, since the proxy adds no credentials", async () => {
     const pod = await mesh.addPod({ name: "foo-anonymous" });
     const anonymous = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: "not-a-token" });
     expect((await anonymous.get("/api/v1/configmaps")).status).toBe(401);

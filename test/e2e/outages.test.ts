@@ -1,5 +1,5 @@
-// Bad days on the real control plane: the manager, a proxy, the API server die and come back. Traffic goes on, nothing
-// changes hands by it, and everything recovers by itself.
+// Outages on the real control plane: the manager, a proxy or the API server is killed and starts again. Traffic goes on, ownership does
+// not change, and every part recovers without help.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -8,14 +8,14 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
-describeWithKube("when a part dies", () => {
+describeWithKube("operators in the mesh", () => {
   let kube: Kube;
   let mesh: Mesh;
   let pods: Record<"default" | "canary", MeshPod>;
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
-    mesh = await startMesh({ kube, restarts: true }); // an operator that loses its lease ends, as client-go has it
+    mesh = await startMesh({ kube, restarts: true }); // an operator that loses its lease exits, as with client-go
     for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp());
     pods = {
@@ -29,18 +29,18 @@ describeWithKube("when a part dies", () => {
     await kube?.stop();
   });
 
-  /** New Foos of both sides are reconciled by their own subset, and no write of a pod went outside of its slice. */
+  /** Each subset reconciles a new Foo, and no pod ever wrote outside of its subset's namespaces. */
   async function expectReconciled(name: string, withinMs = 20_000): Promise<void> {
     await mesh.createFoo("team-a", name, name);
     await mesh.createFoo("canary-eu", name, name);
     const by = async (namespace: string) => (await mesh.foo(namespace, name)).status?.reconciledBy;
     await eventually(async () => expect(await by("team-a")).toBe("foo-0"), withinMs);
     await eventually(async () => expect(await by("canary-eu")).toBe("foo-canary-0"), withinMs);
-    const strangers = mesh
+    const unexpectedWrites = mesh
       .podWrites()
       .filter(({ resource, code }) => resource !== "leases" && code < 400)
       .filter(({ pod, namespace }) => namespace.startsWith("canary") !== (pod === "foo-canary-0"));
-    expect(strangers).toEqual([]);
+    expect(unexpectedWrites).toEqual([]);
   }
   const metric = async (pod: MeshPod, name: string) => {
     const text = await (await fetch(`${pod.healthUrl}/metrics`)).text();
@@ -49,7 +49,7 @@ describeWithKube("when a part dies", () => {
   const connected = (pod: MeshPod, value: number) => async () =>
     expect(await metric(pod, "ctrlmesh_proxy_manager_connected")).toBe(value);
 
-  it("the manager: traffic goes on without it, and its return changes nothing", async () => {
+  it("work on while the manager is away, and its return does not change their routes", async () => {
     const version = await metric(pods.canary, "ctrlmesh_proxy_route_version");
     await mesh.killManager();
     await eventually(connected(pods.canary, 0));
@@ -64,7 +64,7 @@ describeWithKube("when a part dies", () => {
     await eventually(async () => expect((await mesh.foo("canary-after", "x")).status?.reconciledBy).toBe("foo-canary-0"), 20_000);
   });
 
-  it("a proxy: it comes back with its last snapshot, with the manager away too", async () => {
+  it("work on after a restart of their proxy without a manager, with the proxy's last snapshot", async () => {
     await mesh.killManager();
     await pods.canary.restartProxy();
     expect((await fetch(`${pods.canary.healthUrl}/readyz`)).status).toBe(200);
@@ -73,7 +73,7 @@ describeWithKube("when a part dies", () => {
     await eventually(connected(pods.canary, 1), 30_000);
   });
 
-  it("the API server: everything recovers by itself", async () => {
+  it("recover from a restart of the API server", async () => {
     await kube.crash();
     await kube.restart();
     await expectReconciled("api-server-back", 60_000);

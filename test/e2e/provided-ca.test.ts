@@ -1,5 +1,5 @@
-// The mesh with a CA that somebody else keeps, as cert-manager or a platform's own PKI: an RSA intermediate that a root has issued, made
-// with openssl, in a Secret that comes after the installation, is renewed with its key, and gives way to one with another key.
+// The mesh with a provided CA, as from cert-manager or a platform's PKI: an RSA intermediate CA of a root, made with openssl. Its Secret is
+// created after the installation, renewed with the same key, and replaced by a CA with another key.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,9 +23,9 @@ import { describeWithTestNode } from "../support/requirements.ts";
 
 const SECRET = "team-ca";
 const LEAF_MS = 20_000;
-const SETTLE_MS = 4_000;
+const CA_DELAY_MS = 4_000;
 
-describeWithTestNode("a CA that somebody else keeps", () => {
+describeWithTestNode("a provided CA", () => {
   let mesh: InstalledMesh;
   let dir: string;
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describeWithTestNode("a CA that somebody else keeps", () => {
 
   const openssl = (args: string) => execFileSync("openssl", args.split(" "), { cwd: dir, stdio: "pipe" });
   const newKey = (key: string) => openssl(`genrsa -out ${key} 2048`);
-  /** Has the root issue an intermediate for the key, and puts it where the managers look. */
+  /** Lets the root issue an intermediate CA for the key, and writes it to the Secret that the managers read. */
   const provide = async (key: string, commonName: string) => {
     writeFileSync(join(dir, "ca.ext"), "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign,cRLSign\n");
     openssl(`req -new -key ${key} -subj /O=team/CN=${commonName} -out ca.csr`);
@@ -53,37 +53,37 @@ describeWithTestNode("a CA that somebody else keeps", () => {
     await mesh.apply({ apiVersion: "v1", kind: "Secret", metadata, type: "kubernetes.io/tls", stringData });
     return stringData["tls.crt"] ?? "";
   };
-  const managersSay = async () => {
+  const managerLogs = async () => {
     const names = await mesh.podNames(MESH_NAMESPACE, "app.kubernetes.io/name=ctrlmesh");
     return names.map((name) => mesh.cluster.logs(MESH_NAMESPACE, name, "manager"));
   };
-  const allSay = (words: string) =>
+  const allLogsContain = (text: string) =>
     eventually(async () => {
-      const said = await managersSay();
-      return said.length === 2 && said.every((log) => log.includes(words));
+      const logs = await managerLogs();
+      return logs.length === 2 && logs.every((log) => log.includes(text));
     }, 40_000);
   const trusted = async () =>
     splitPem(await mesh.run("get", "configmap", "ctrlmesh-ca", "-n", OPERATOR_NAMESPACE, "-o", "jsonpath={.data.mesh\\.crt}"));
   const callers = () => mesh.podNames(OPERATOR_NAMESPACE, "is=caller");
-  const said = async () => {
+  const requestLines = async () => {
     const [name = ""] = await callers();
     return callerLines(mesh.cluster.logs(OPERATOR_NAMESPACE, name, "operator"));
   };
 
-  it("is waited for, with words that name the Secret", { timeout: 150_000 }, async () => {
+  it("is awaited by the managers, which name the missing Secret in their logs", { timeout: 150_000 }, async () => {
     newKey("first.key");
     const values = {
       identity: { caSecret: SECRET, certificateLifetimeMs: LEAF_MS },
-      extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: String(SETTLE_MS) }],
+      extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: String(CA_DELAY_MS) }],
     };
     const installed = installChart(mesh, values);
-    await Promise.race([installed, allSay(`there is no Secret ${MESH_NAMESPACE}/${SECRET} yet`)]);
+    await Promise.race([installed, allLogsContain(`there is no Secret ${MESH_NAMESPACE}/${SECRET} yet`)]);
     await provide("first.key", "first");
     await installed;
     expect((await mesh.tryRun("get", "secret", "ctrlmesh-ca", "-n", MESH_NAMESPACE)).code).not.toBe(0);
   });
 
-  it("signs what sidecars serve their operators with", { timeout: 120_000 }, async () => {
+  it("signs the serving certificates of sidecars", { timeout: 120_000 }, async () => {
     await mesh.apply(...operatorHome(), operatorApp());
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=InjectionReady", "--timeout=20s");
     await mesh.apply(callerWorkload(), operatorWorkload({ name: "foo-canary", replicas: 1, version: "v2" }));
@@ -91,35 +91,35 @@ describeWithTestNode("a CA that somebody else keeps", () => {
     await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");
     expect(await trusted()).toEqual([expect.stringContaining("BEGIN"), readFileSync(join(dir, "root.crt"), "utf8")]);
-    await eventually(async () => ((await said()).at(-1)?.ok ?? 0) > 10, 20_000);
+    await eventually(async () => ((await requestLines()).at(-1)?.ok ?? 0) > 10, 20_000);
   });
 
-  it("is renewed with the same key, and no request fails", { timeout: 120_000 }, async () => {
+  it("is renewed with the same key without a failed request", { timeout: 120_000 }, async () => {
     const renewed = await provide("first.key", "first");
     await eventually(async () => (await trusted()).includes(renewed), 40_000);
-    const { at = 0 } = (await said()).at(-1) ?? {};
-    await eventually(async () => ((await said()).at(-1)?.at ?? 0) > at + LEAF_MS, LEAF_MS + 20_000);
-    expect((await said()).flatMap(({ failed }) => failed)).toEqual([]);
+    const { at = 0 } = (await requestLines()).at(-1) ?? {};
+    await eventually(async () => ((await requestLines()).at(-1)?.at ?? 0) > at + LEAF_MS, LEAF_MS + 20_000);
+    expect((await requestLines()).flatMap(({ failed }) => failed)).toEqual([]);
   });
 
-  it("gives way to one with another key, which an operator knows when it is restarted", { timeout: 150_000 }, async () => {
+  it("is replaced by a CA with another key, which operators trust after their restart", { timeout: 150_000 }, async () => {
     newKey("second.key");
     await provide("second.key", "second");
-    await allSay("another CA is provided: it is trusted now, and will sign");
-    await allSay("the CA that was provided signs");
+    await allLogsContain("another CA is provided: it is trusted now, and will sign");
+    await allLogsContain("the CA that was provided signs");
     await mesh.run("rollout", "restart", "deployment", "-n", OPERATOR_NAMESPACE);
     await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);
     await mesh.rolledOut("deployment/caller", OPERATOR_NAMESPACE);
     await mesh.run("wait", "virtualapp", OPERATOR, "-n", OPERATOR_NAMESPACE, "--for=condition=Converged", "--timeout=60s");
-    await eventually(async () => ((await said()).at(-1)?.ok ?? 0) > 10, 20_000);
+    await eventually(async () => ((await requestLines()).at(-1)?.ok ?? 0) > 10, 20_000);
   });
 
-  it("that is spoiled leaves the last good one in force, and the managers say which key of the Secret it is", {
+  it("stays in use when its Secret becomes invalid, and the managers' logs name the invalid key of the Secret", {
     timeout: 60_000,
   }, async () => {
     const before = await trusted();
     await mesh.run("patch", "secret", SECRET, "-n", MESH_NAMESPACE, "--type=merge", "-p", '{"stringData":{"tls.crt":"half a"}}');
-    await allSay(`reading Secret ${MESH_NAMESPACE}/${SECRET}, key tls.crt: no PEM certificate`);
+    await allLogsContain(`reading Secret ${MESH_NAMESPACE}/${SECRET}, key tls.crt: no PEM certificate`);
     expect(await trusted()).toEqual(before);
     await mesh.run("rollout", "restart", "deployment/foo-canary", "-n", OPERATOR_NAMESPACE);
     await mesh.rolledOut("deployment/foo-canary", OPERATOR_NAMESPACE);

@@ -1,5 +1,5 @@
-// A subset that gains or loses namespaces goes on where it was: its informers' watches tell what those hold, or held, on the real control
-// plane, and nobody lists everything again. client-go would wait before each such list, twice as long each time.
+// Watch renewal on the real control plane. When a subset gains or loses namespaces, its informers' watches get the objects as events, and
+// no informer lists again. Before each new list client-go would wait, each time twice as long.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -13,13 +13,13 @@ import { describeWithKube } from "../support/requirements.ts";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const RENEWALS = "ctrlmesh_proxy_watch_renewals_total";
 const MOVED = Array.from({ length: 8 }, (_, index) => `tenant-${index}`);
-/** The ConfigMaps of each namespace: two, and the operator's. */
+/** The ConfigMaps of each namespace: two of the test and one of the operator. */
 const NAMES = ["a", "b", "foo-data"];
 const CANARY = { "ns-type": "canary-1" };
-/** client-go's waits before the lists that these moves would cost it: 0.8 s, 1.6 s, 3.2 s, and so on, and as much again by chance. */
+/** Less than client-go would wait if it listed again after each move: 0.8 s, 1.6 s, 3.2 s and so on, with up to as much jitter. */
 const SOON_MS = 5_000;
 
-describeWithKube("watches of subsets between which namespaces move", () => {
+describeWithKube("watches during moves of namespaces between subsets", () => {
   let kube: Kube;
   let mesh: Mesh;
   const pods = {} as Record<"default" | "canary", MeshPod>;
@@ -58,7 +58,7 @@ describeWithKube("watches of subsets between which namespaces move", () => {
     await kube?.stop();
   });
 
-  it("tell what moved, in every encoding that informers use, and go on; who comes back lists again", async () => {
+  it("get the moved objects in every encoding of informers and go on, while a client that resumes an older version lists again", async () => {
     const partial = `${PROTOBUF};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`;
     const streams = await Promise.all([
       watch(probes.canary, "/api/v1/configmaps", "application/json"),
@@ -93,7 +93,7 @@ describeWithKube("watches of subsets between which namespaces move", () => {
     await eventually(() => expect(again.bytes().toString()).toContain('"code":410'));
   });
 
-  it("operators work in each of many namespaces that come one after the other, at once, without listing again", async () => {
+  it("let operators reconcile many namespaces that move one after another, soon and without another list", async () => {
     const before = await renewals(pods.canary, "renewed");
     for (const namespace of MOVED) {
       await mesh.labelNamespace(namespace, CANARY);
@@ -113,9 +113,9 @@ describeWithKube("watches of subsets between which namespaces move", () => {
     });
     expect(await renewals(pods.canary, "renewed")).toBeGreaterThanOrEqual(before + MOVED.length);
     for (const pod of [pods.default, pods.canary]) expect(await renewals(pod, "expired")).toBe(0);
-    const foreign = mesh.podWrites().filter(({ pod, namespace }) => namespace === "stays" && pod !== "foo-0");
-    expect(foreign).toEqual([]);
-    // The loser, which has not listed either, goes on with what it has kept.
+    const unexpected = mesh.podWrites().filter(({ pod, namespace }) => namespace === "stays" && pod !== "foo-0");
+    expect(unexpected).toEqual([]);
+    // The losing operator has not listed again either. It still reconciles the namespaces that it kept.
     await mesh.client.patch(FOOS, { namespace: "stays", name: "foo" }, { type: "merge", body: { spec: { message: "third" } } });
     await eventually(async () => {
       const { data } = await mesh.client.get(CONFIG_MAPS, { namespace: "stays", name: "foo-data" });

@@ -1,5 +1,5 @@
-// What the status says is what is so, on the real control plane and as kubectl reads it: an edit, `kubectl wait`, and at once the
-// proof by a write through both proxies; the same after edits that no manager saw; and a status that stays small.
+// The status of a VirtualApp is true, on the real control plane and as kubectl reads it. After an edit and `kubectl wait`, writes through
+// both proxies show the owner. Further tests edit without a manager and check the size of the status.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
@@ -53,7 +53,7 @@ describeWithKube("the status of a VirtualApp", () => {
   const get = () => mesh.client.get(VIRTUAL_APPS, REF);
   const wait = (condition: string, seconds = 30) =>
     tryKubectl(kube.kubeconfig, ["wait", `vapp/${REF.name}`, ...NAMES, `--for=condition=${condition}`, `--timeout=${seconds}s`]);
-  /** Who may write there, asked of both proxies by a write. */
+  /** The pods that may write in a namespace, found by a dry-run write through both proxies. */
   const writers = async (namespace: string) => {
     const manifest = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "probe", namespace } });
     const args = ["create", "-f", "-", "--dry-run=server"];
@@ -66,13 +66,13 @@ describeWithKube("the status of a VirtualApp", () => {
     return results.flatMap(({ name, code }) => (code === 0 ? [name] : []));
   };
 
-  it("is Ready and Converged when kubectl wait says so", async () => {
+  it("satisfies kubectl wait for Ready and Converged once each subset can write to its own namespaces", async () => {
     for (const condition of ["Ready", "Converged"]) expect(await wait(condition)).toMatchObject({ code: 0 });
     expect(await writers("extra")).toEqual(["foo-0"]);
     expect(await writers("canary-eu")).toEqual(["foo-canary-0"]);
   });
 
-  it("says Converged after an edit only when ownership is as desired, each time", async () => {
+  it("is Converged after each edit only when ownership matches the edit", async () => {
     for (const [regex, writer] of Array.from({ length: 4 }, () => [
       ["^(canary|extra)", "foo-canary-0"],
       ["^canary", "foo-0"],
@@ -95,7 +95,7 @@ describeWithKube("the status of a VirtualApp", () => {
     }, 10_000);
   });
 
-  it("after edits that no manager saw is about the last one, and nothing is lost", async () => {
+  it("describes the last of several edits that were made without a manager", async () => {
     await mesh.killManager();
     await mesh.apply(appWith("^(canary|team-a)"));
     await mesh.apply(appWith("^(canary|extra)"));
@@ -109,7 +109,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(status?.lastHandover).toMatchObject({ from: "default", to: "v2", namespaces: 1, result: "Moved" });
   });
 
-  it("is small while 2,000 namespaces wait for one pod, and the columns say for which and why", async () => {
+  it("stays small while 2,000 namespaces wait for one pod, and kubectl's columns show that pod and the reason", async () => {
     const names = Array.from({ length: MANY }, (_, index) => `tenant-${index}`);
     while (names.length > 0) await Promise.all(names.splice(0, 50).map((name) => mesh.createNamespace(name)));
     await eventually(async () => expect((await get()).status?.namespaces?.total).toBeGreaterThan(MANY), 30_000);
@@ -141,7 +141,7 @@ describeWithKube("the status of a VirtualApp", () => {
     expect(after?.noWriterSeconds).toBeGreaterThan(seconds - 5);
   });
 
-  it("never was Converged while something moved, always had its conditions, and was not written without need", async () => {
+  it("was never Converged during a move, and always had all its conditions", async () => {
     const written = seen.filter(({ status }) => status?.conditions !== undefined);
     expect(written.length).toBeGreaterThan(10);
     for (const { status } of written) {
@@ -157,6 +157,6 @@ describeWithKube("the status of a VirtualApp", () => {
       written.flatMap(({ status }) => (status?.lastHandover ? [[status.lastHandover.finishedAt, status.lastHandover]] : [])),
     );
     const seconds = [...times.values()].map(({ noWriterSeconds }) => noWriterSeconds);
-    process.stderr.write(`status writes for one edit, at most: ${most}; nobody could write for ${seconds.join(", ")} s\n`);
+    process.stderr.write(`at most ${most} status writes for one edit; no subset could write for ${seconds.join(", ")} s\n`);
   });
 });

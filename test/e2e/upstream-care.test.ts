@@ -1,4 +1,4 @@
-// The proxy's connections to the real API server: watches that share one, tokens that change, and GOAWAY.
+// The proxy's connections to the real API server: watches on a shared connection, GOAWAY, and changing tokens.
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -17,7 +17,7 @@ const SECRETS: Resource = { group: "", version: "v1", resource: "secrets", kind:
 interface Watch {
   readonly res: IncomingMessage;
   text(): string;
-  /** Undefined while it is open; true if it ended well. */
+  /** Undefined while the watch is open, then whether it had a clean end. */
   ended(): boolean | undefined;
 }
 
@@ -28,7 +28,7 @@ describeWithKube("the connections to the API server", () => {
   let agent: Agent;
 
   beforeAll(async () => {
-    // The highest chance that kube-apiserver takes: every fiftieth HTTP/2 request is answered with GOAWAY.
+    // The highest chance that kube-apiserver accepts: it answers one HTTP/2 request in fifty with GOAWAY.
     kube = await startKube({ apiServerArgs: ["--goaway-chance=0.02"] });
     mesh = await startMesh({ kube });
     await mesh.createNamespace("canary-a");
@@ -74,11 +74,11 @@ describeWithKube("the connections to the API server", () => {
   };
   const create = (name: string) => mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "canary-a", name } });
 
-  it("fifty watches share one, and it survives that they are given up", async () => {
+  it("carry fifty watches on one connection, which stays usable when the watches are cancelled", async () => {
     const watches = await Promise.all(Array.from({ length: 50 }, () => watch()));
     await create("for-fifty");
     await eventually(() => watches.every((one) => one.text().includes("for-fifty")));
-    // A second one is there while a GOAWAY's streams run out.
+    // After a GOAWAY, the old connection stays open beside the new one until its streams end.
     expect(await metric("connections", 'pool="watch"')).toBeLessThanOrEqual(3);
     for (const { res } of watches) res.destroy();
     const [next] = [await watch()];
@@ -87,10 +87,10 @@ describeWithKube("the connections to the API server", () => {
     next.res.destroy();
   });
 
-  it("GOAWAY: running watches go on, new ones take a new connection, and no client notices", async () => {
+  it("change after GOAWAY without effect on clients: running watches go on, and new watches use a new connection", async () => {
     const lasting = await watch();
     const before = await metric("connects_total", 'pool="watch"');
-    // Each ends after a second by itself; together they meet several GOAWAYs.
+    // Each watch ends by itself after a second. Together the watches meet several GOAWAYs.
     for (let round = 0; round < 8; round++) {
       const short = await Promise.all(Array.from({ length: 40 }, () => watch("&timeoutSeconds=1")));
       await eventually(() => short.every(({ ended }) => ended() !== undefined));
@@ -104,7 +104,7 @@ describeWithKube("the connections to the API server", () => {
     await eventually(async () => (await metric("connections", 'pool="watch"')) <= 1);
   });
 
-  it("a token counts for its own request alone: a new one at once, a revoked one no more", async () => {
+  it("carry each request with its own token: a new token works at once, and a revoked one is refused", async () => {
     const bound = async (name: string) => {
       const secret = await mesh.client.create(SECRETS, { metadata: { namespace: "foo-system", name } });
       const answer = await mesh.client.createSubresource(
@@ -123,7 +123,7 @@ describeWithKube("the connections to the API server", () => {
     };
     expect((await get("/api", old)).status).toBe(200);
     await mesh.client.delete(SECRETS, { namespace: "foo-system", name: "old-token" });
-    // The API server itself remembers a good token for a while.
+    // The API server itself caches valid tokens for a while.
     await eventually(async () => expect((await both(old))[0]).toBe(401), 20_000);
     expect(await both(old)).toEqual([401, 401]);
     expect((await get("/api", fresh)).status).toBe(200);

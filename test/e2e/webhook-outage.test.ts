@@ -1,4 +1,4 @@
-// The manager as a process with its webhooks, as outside of a cluster: kill -9, a second replica, and SIGTERM, seen by who makes pods.
+// Managers as processes with webhooks. Clients create pods while a manager is killed, a second replica starts, and a replica stops.
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -20,7 +20,7 @@ import { type Service, startService } from "../support/service.ts";
 const OPS = "foo-system";
 const SELECTED = { component: "foo-operator" };
 
-describeWithKube("the webhooks of managers that come and go", () => {
+describeWithKube("the webhooks of managers that start and end", () => {
   let kube: Kube;
   let client: KubeClient;
   let service: Service;
@@ -33,7 +33,7 @@ describeWithKube("the webhooks of managers that come and go", () => {
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: OPS, name: "foo-operator" } };
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], stringify(account));
     client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "test" });
-    // As a Service whose endpoints follow the pods' readiness: one that was told to end gets no new connection.
+    // Like a Service, it sends no new connection to a manager that is ending.
     service = await startService({ backends: () => [...managers].map(({ ready }) => String(ready.webhooks)) });
     await addManager();
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], demoVirtualApp());
@@ -77,11 +77,11 @@ describeWithKube("the webhooks of managers that come and go", () => {
     } as Pod);
   const isInjected = ({ metadata }: Pod) => metadata.labels?.[INJECTED_LABEL] === "foo-operator";
 
-  it("inject right after InjectionReady", async () => {
+  it("inject pods as soon as the condition InjectionReady is True", async () => {
     expect(isInjected(await createPod(SELECTED))).toBe(true);
   });
 
-  it("a manager that was killed: pods of the app are refused, others are not, and a new one takes over without further ado", async () => {
+  it("make the API server refuse only the app's pods after the manager is killed, and inject again with a new manager", async () => {
     const [killed] = [...managers];
     killed?.kill("SIGKILL");
     await killed?.gone;
@@ -93,7 +93,7 @@ describeWithKube("the webhooks of managers that come and go", () => {
     expect(isInjected(await createPod(SELECTED))).toBe(true);
   });
 
-  it("a second replica serves too, and one that ends in order is not missed", async () => {
+  it("inject every pod while a second replica starts and the first one stops", async () => {
     const [first] = [...managers];
     await addManager();
     let done = false;
@@ -111,7 +111,7 @@ describeWithKube("the webhooks of managers that come and go", () => {
     };
     await more(10);
     const stopped = first?.stop();
-    await more(10); // it still takes connections
+    await more(10); // the stopping manager still accepts connections
     managers.delete(first as Child);
     expect(await stopped).toBe(0);
     await more(10);

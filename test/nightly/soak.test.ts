@@ -1,4 +1,4 @@
-// The short form of bench/soak.ts: a proxy that was treated badly for half a minute is afterwards as it was.
+// A short run of bench/soak.ts: half a minute of aborted requests leaves a proxy's memory and resources unchanged.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Kube, startKube } from "../support/kube.ts";
 import { describeWithKube } from "../support/requirements.ts";

@@ -1,6 +1,6 @@
-"""An operator on kopf: it prints what it sees of Foos and ConfigMaps, and writes the status of each Foo.
+"""An operator on kopf: it prints events of Foos and ConfigMaps, and writes the status of each Foo.
 
-It knows nothing of a mesh. See ../README.md for what it prints. Run: kopf run --standalone --all-namespaces THIS
+It knows nothing of a mesh. ../README.md describes its output. Run: kopf run --standalone --all-namespaces THIS
 """
 
 import json
@@ -19,7 +19,7 @@ def say(**line):
 
 @kopf.on.login()
 def login(**kwargs):
-    # The default of kopf without an installed client library.
+    # This is kopf's default if no client library is installed.
     return kopf.login_with_kubeconfig(**kwargs)
 
 

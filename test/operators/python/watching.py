@@ -1,7 +1,7 @@
 """An operator on the Python client: lists, watches, and leads by an annotation on a ConfigMap.
 
-It knows nothing of a mesh. See ../README.md for what it prints. Each resource has a thread that lists, then watches from the
-list's version, and lists again when that has expired, as the client's documentation says.
+It knows nothing of a mesh. ../README.md describes its output. Each resource has a thread that lists, then watches from the list's
+version, and lists again when that version has expired, as in the client's documentation.
 """
 
 import json
@@ -52,7 +52,7 @@ def follow(resource, listing, on_change):
                 key = key_of(event["raw_object"]["metadata"])
                 say(resource=resource, type=event["type"], key=key)
                 on_change(key, event["type"] == "DELETED")
-        except Exception as error:  # whatever it is, the next list tells
+        except Exception as error:  # the next list recovers from any error
             print(f"{resource}: {error}", file=sys.stderr, flush=True)
             if not (isinstance(error, ApiException) and error.status == 410):
                 time.sleep(RETRY_SECONDS)
@@ -119,7 +119,7 @@ def stopped_leading():
 
 
 def compete():
-    # One object for the whole run: the library's loop ends when the lead is lost, and the tests restart its lower layers.
+    # The library's election ends when the lead is lost. The program competes again, since the tests restart its lower layers.
     while True:
         try:
             lock = ConfigMapLock(LOCK_NAME, NAMESPACE, POD_NAME)

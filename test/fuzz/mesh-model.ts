@@ -197,6 +197,8 @@ export function createMeshWorld(born: readonly string[] = NAMESPACES.slice(0, 3)
     },
     /** Every proxy that has something has everything. */
     isWhole: () => [...proxies.values()].every(isWhole),
+    /** A message is on its way, to or from any proxy. */
+    hasMessages: () => [...proxies.values()].some((proxy) => proxy.isBusy),
     setAppIfOther(rules: Rules) {
       if (JSON.stringify(cluster.app(SHOP)?.spec) !== JSON.stringify(appSpec(rules))) cluster.setRules(SHOP, rules);
     },

@@ -53,8 +53,8 @@ export async function perform(run: Run, step: Step): Promise<void> {
       if (!isThere) world.setPod(step.pod, { subset: step.subset, controlled: step.controlled });
       return;
     case "born bare":
-      // Beside a divided app nobody could keep it from anything; after the app it is as all others are.
-      if (isThere || world.hasApp() || !world.isWhole()) return;
+      // Injection refuses it beside an app. After the app, a snapshot that is on its way may still partition it: see the limitations.
+      if (isThere || world.hasApp() || !world.isWhole() || world.hasMessages()) return;
       world.setPod(step.pod, { injected: null });
       return startBare(world, step.pod);
     case "relabelled":

@@ -40,7 +40,7 @@ const RARE: Readonly<Record<string, string>> = {
   "get replicationcontrollers/scale": "the same",
   "patch events": "when something happens again",
   "get pods": "when a pod asks for a certificate before it is known",
-  "create authentication.k8s.io/tokenreviews": "when a sidecar connects: test/e2e/install-bad-days.test.ts",
+  "create authentication.k8s.io/tokenreviews": "when a sidecar connects: test/e2e/install-failures.test.ts",
   "update secrets ctrlmesh-ca": "when the CA is rotated: the same",
   "create configmaps ctrlmesh-ca": "by an apply, which the audit log calls a patch",
   "delete configmaps ctrlmesh-ca": "a minute after the last injected pod of a namespace without a VirtualApp",

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { isStale } from "../../scripts/manifests.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { FOREIGN_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
+import { OPTIONAL_KINDS, REFUSED, VALUES } from "../support/chart-values.ts";
 import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE, tryHelm } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
@@ -26,7 +26,7 @@ describeWithKube("the chart", () => {
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
-    for (const kind of FOREIGN_KINDS) await apply(foreignCrd(kind));
+    for (const kind of OPTIONAL_KINDS) await apply(otherCrd(kind));
     await run("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s");
     await run("create", "namespace", MESH_NAMESPACE);
     await run("label", "namespace", MESH_NAMESPACE, "pod-security.kubernetes.io/enforce=restricted");
@@ -68,8 +68,8 @@ describeWithKube("the chart", () => {
     const notes = await helmHere("install", RELEASE, CHART);
     expect(notes).toContain("kind: VirtualApp");
     expect(notes).toContain(`helm uninstall ${RELEASE} --namespace ${MESH_NAMESPACE}`);
-    const wanted = await manifests();
-    expect(wanted.map(({ kind }) => kind).sort()).toEqual([
+    const expected = await manifests();
+    expect(expected.map(({ kind }) => kind).sort()).toEqual([
       "ClusterRole",
       "ClusterRoleBinding",
       "CustomResourceDefinition",
@@ -84,7 +84,7 @@ describeWithKube("the chart", () => {
       "ServiceAccount",
       "ValidatingWebhookConfiguration",
     ]);
-    for (const { kind, metadata } of wanted) await run("get", kind, metadata.name ?? "", "-n", MESH_NAMESPACE);
+    for (const { kind, metadata } of expected) await run("get", kind, metadata.name ?? "", "-n", MESH_NAMESPACE);
     await run("wait", "--for=condition=Established", "crd", "virtualapps.ctrlmesh.kruise.io", "--timeout=20s");
   });
 
@@ -188,7 +188,7 @@ const WEBHOOK = {
   rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
 };
 
-function foreignCrd({ group, version, kind, plural }: (typeof FOREIGN_KINDS)[number]): string {
+function otherCrd({ group, version, kind, plural }: (typeof OPTIONAL_KINDS)[number]): string {
   return stringify({
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",

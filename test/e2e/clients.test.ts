@@ -88,9 +88,9 @@ describeWithKube("programs on other client libraries in two subsets", () => {
         expect(program.exited, "the program has ended").toBe(false);
         expect(program.leading).toBe(entry.locks.length > 0);
         for (const resource of ["foos", "configmaps"] as const) {
-          const wanted = await sliceOf(member, resource);
-          if (entry.sees === "cache") expect(program.view(resource)).toEqual(wanted);
-          else expect(program.view(resource)).toEqual(expect.arrayContaining(wanted));
+          const expected = await sliceOf(member, resource);
+          if (entry.sees === "cache") expect(program.view(resource)).toEqual(expected);
+          else expect(program.view(resource)).toEqual(expect.arrayContaining(expected));
         }
         for (const key of await sliceOf(member, "foos")) expect(await writtenBy(entry, key)).toBe(pod.name);
       },

@@ -145,10 +145,10 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     for (const namespace of ["team-a", "team-b"]) {
       await mesh.client.patch(FOOS, { namespace, name: "one" }, patch);
     }
-    const others = (pods: readonly MeshPod[], gone: MeshPod | undefined) =>
+    const remaining = (pods: readonly MeshPod[], gone: MeshPod | undefined) =>
       pods.filter((pod) => pod !== gone).map(({ name }) => name);
-    await eventually(async () => expect(others(defaults, oldDefault)).toContain(await reconciledBy("team-a")), 30_000);
-    await eventually(async () => expect(others(canaries, oldCanary)).toContain(await reconciledBy("team-b")), 30_000);
+    await eventually(async () => expect(remaining(defaults, oldDefault)).toContain(await reconciledBy("team-a")), 30_000);
+    await eventually(async () => expect(remaining(canaries, oldCanary)).toContain(await reconciledBy("team-b")), 30_000);
     const unexpectedWrites = mesh
       .podWrites()
       .slice(writesBefore)

@@ -150,7 +150,7 @@ describeWithKube("the mesh's identity", () => {
       const ready = proxy.ready as { url: string; healthUrl: string };
       await eventually(async () => (await fetch(`${ready.healthUrl}/readyz`)).ok, 20_000);
       const token = await tokenOf(pod, []);
-      // Some client libraries read the CA's file only once. This client stands for them.
+      // Some client libraries read the CA's file only once. This client is like them.
       const operator = createKubeClient({ server: ready.url, caPem: old, token: () => token, userAgent: "operator" });
       const list = async () => (await operator.list(FOOS, { namespace: NAMESPACE })).items;
       await list();

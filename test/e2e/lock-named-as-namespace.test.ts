@@ -11,7 +11,7 @@ import { describeWithKube } from "../support/requirements.ts";
 const NAME = "cafeextcontroller";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-describeWithKube("a lock whose name equals its namespace", () => {
+describeWithKube("a lock with the name of its namespace", () => {
   let kube: Kube;
   let mesh: Mesh;
   let canary: MeshPod;

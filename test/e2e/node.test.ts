@@ -155,7 +155,7 @@ describeWithTestNode("a cluster with a node that runs pods", () => {
     ]);
   });
 
-  it("ends the sidecars of a pod whose containers have completed", async () => {
+  it("ends the sidecars of a pod after all its containers have completed", async () => {
     const sidecar = { ...script("side", "trap 'exit 0' TERM; while :; do sleep 0.05; done"), restartPolicy: "Always" };
     await apply(pod("job", [script("main", "exit 0")], { initContainers: [sidecar], restartPolicy: "Never" }));
     const done = await eventually(async () => {

@@ -1,7 +1,7 @@
 // Sets of values for the tests of the chart: each turns on what the others do not.
 
 /** Kinds of other projects, for which the chart can make objects. */
-export const FOREIGN_KINDS = [
+export const OPTIONAL_KINDS = [
   { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor", plural: "servicemonitors" },
   { group: "monitoring.coreos.com", version: "v1", kind: "PodMonitor", plural: "podmonitors" },
   { group: "monitoring.coreos.com", version: "v1", kind: "PrometheusRule", plural: "prometheusrules" },

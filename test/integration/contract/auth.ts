@@ -20,10 +20,13 @@ export function describeAuth(context: Context): void {
   }
 
   async function boundPod(namespace: string, serviceAccountName: string): Promise<Body> {
-    const wanted = pod("own");
+    const podToCreate = pod("own");
     const path = `/api/v1/namespaces/${namespace}/pods`;
     return eventually(async () => {
-      const { code, body } = await context.client.post(path, { ...wanted, spec: { ...wanted.spec, serviceAccountName } });
+      const { code, body } = await context.client.post(path, {
+        ...podToCreate,
+        spec: { ...podToCreate.spec, serviceAccountName },
+      });
       expect(code).toBe(201);
       return body;
     });
@@ -71,7 +74,7 @@ export function describeAuth(context: Context): void {
       expect(body.status.authenticated ?? false).toBe(false);
     });
 
-    it("binds a token to a pod and refuses it once the pod is gone", async () => {
+    it("binds a token to a pod, and refuses the token after the pod is deleted", async () => {
       const { namespace, request } = await account();
       const { metadata } = await boundPod(namespace, "bot");
       const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "own", uid: metadata.uid };

@@ -69,7 +69,7 @@ const expectLeader = (podName: string) =>
 const operatorWrites = () =>
   kube.audit().filter((entry) => /^(create|update|patch|delete)$/.test(entry.verb) && !entry.userAgent.startsWith("test"));
 
-test("a Foo gets a ConfigMap that it owns and a status, and no further write follows", async () => {
+test("a Foo gets its own ConfigMap and a status, and no further write follows", async () => {
   await startOperator("pod-0");
   const foo = await createFoo();
   await expectStatus({ reconciledBy: "pod-0", count: 1, observedGeneration: 1 });

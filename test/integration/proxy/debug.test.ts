@@ -61,11 +61,11 @@ describe("debug pages", () => {
   it("/debug/requests waits for the next requests and shows no token, query or body", async () => {
     const { send, page } = await start();
     await send("/version");
-    const asked = page("/debug/requests?count=2&seconds=30");
+    const collected = page("/debug/requests?count=2&seconds=30");
     const text = await eventually(async () => {
       await send(`${POD}?token=hidden`, { headers: SECRET });
       await send("/api/v1/pods?labelSelector=hidden");
-      return Promise.race([asked, Promise.reject(new Error("not yet"))]);
+      return Promise.race([collected, Promise.reject(new Error("not yet"))]);
     }).then((answer) => answer.text);
     const { requests } = JSON.parse(text) as { requests: object[] };
     expect(requests).toHaveLength(2);
@@ -78,10 +78,10 @@ describe("debug pages", () => {
     const { proxy } = await start();
     const statusOf = (options: RequestOptions) =>
       new Promise<number | undefined>((resolve, reject) => {
-        const asked = plainRequest(`${proxy.ready.healthUrl}/debug/snapshot`, options, (answer) => {
+        const collected = plainRequest(`${proxy.ready.healthUrl}/debug/snapshot`, options, (answer) => {
           answer.resume().once("end", () => resolve(answer.statusCode));
         });
-        asked.once("error", reject).end();
+        collected.once("error", reject).end();
       });
     expect(await statusOf({})).toBe(200);
     expect(await statusOf({ headers: { host: "evil.example:5441" } })).toBe(403);

@@ -201,7 +201,7 @@ describe("forwarding", () => {
     );
   });
 
-  it("frees the upstream connection as soon as the client is gone", async () => {
+  it("frees the upstream connection as soon as the client disconnects", async () => {
     api.script = (_req, res) => {
       res.writeHead(200);
       res.write("event\n");

@@ -84,7 +84,7 @@ it("after GOAWAY running watches go on, and new ones take a new connection", asy
   await eventually(() => api.sessions.size === 1 && !api.sessions.has(session as never));
 });
 
-it("a quiet watch stays open before GOAWAY, and after it, when no PING is possible", async () => {
+it("a quiet watch stays open before GOAWAY, and also after GOAWAY, when no PING is possible", async () => {
   await setup({}, { upstream: { liveness: { ...DEFAULT_LIVENESS, pingEveryMs: 100 } } });
   const [watch] = await openMany(1);
   let ended = false;

@@ -83,7 +83,7 @@ describe("the stream to the manager, with the identity of the mesh", () => {
     expect(manager.authorizations).toEqual([`Bearer ${TOKEN}`, "Bearer second-pod-bound-secret"]);
   });
 
-  it("opens once the token's file exists; until then the session's trouble names the file, and the log has it once", async () => {
+  it("opens once the token's file exists, and until then the session's trouble and one log line name the file", async () => {
     await volume.write({ ca: ca.certPem });
     const manager = await runManager();
     const proxy = await session(manager.endpoint);
@@ -95,7 +95,7 @@ describe("the stream to the manager, with the identity of the mesh", () => {
     expect(lines.filter((line) => line.includes("no way to the manager"))).toHaveLength(1);
   });
 
-  it("leaves the enforced routes in place when the manager refuses it, and is tried again", async () => {
+  it("is tried again after the manager refuses it, while the enforced routes stay", async () => {
     for (const code of [status.UNAUTHENTICATED, status.PERMISSION_DENIED]) {
       let refusal = false;
       await rm(volume.dataDir, { recursive: true, force: true });

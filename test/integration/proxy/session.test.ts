@@ -163,7 +163,7 @@ describe("a proxy's session", () => {
       acknowledged: { type: "route", version: 1, digest: "digest-1" },
       inDoubt: [{ version: 2, digest: "digest-2" }],
     });
-    // Route updates arrive meanwhile, and the one that is acknowledged is acknowledged as late as ever.
+    // Route updates arrive meanwhile. They do not make the acknowledgement come earlier.
     send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 3);
     send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
     await eventually(() => session.current?.snapshot.version === 3);
@@ -202,7 +202,7 @@ describe("a proxy's session", () => {
     expect(registrations(manager)[2]?.route).toMatchObject({ version: 1, acknowledged: { version: 1 }, inDoubt: [] });
   });
 
-  it("registers that it may hold more once more snapshots are in doubt than it remembers", async () => {
+  it("registers mayHoldMore if more snapshots are in doubt than it remembers", async () => {
     const manager = await runManager();
     const { session } = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
@@ -299,7 +299,7 @@ describe("a proxy's session", () => {
     manager.send(welcome(1));
     send(manager, one, 1);
     delta(one, two, 2);
-    delta(one, three, 3); // its base is not in force any more
+    delta(one, three, 3); // its base is no longer enforced
     await eventually(() => nacks(manager).length === 1);
     expect(nacks(manager)[0]).toMatchObject({ nonce: 3, problems: [], needsWhole: true });
     await eventually(() => acks(manager).includes(2));
@@ -318,7 +318,7 @@ describe("a proxy's session", () => {
       others,
     ]).toEqual([tableHash, []]);
     expect(tableFromBytes(told ?? Buffer.alloc(0)).classOf.size).toBe(52);
-    manager.send(welcome(2, tableHash)); // out of order: nothing is kept for it
+    manager.send(welcome(2, tableHash)); // out of order: the proxy has no table to send
     await eventually(() => promises(manager).length === 3);
     expect(promises(manager)[2]).toMatchObject({ epoch: 2, tables: [] });
     await first.stop();
@@ -341,7 +341,7 @@ describe("a proxy's session", () => {
     await eventually(() => registrations(manager).length === 2);
     expect(registrations(manager)[1]).toMatchObject({ epoch: 5 });
     manager.send(welcome(4));
-    await eventually(() => registrations(manager).length === 3); // it has left
+    await eventually(() => registrations(manager).length === 3); // the proxy has left this leader
     manager.send(welcome(6));
     await eventually(() => promises(manager).length === 2);
     expect(promises(manager).map(({ epoch }) => epoch)).toEqual([5, 6]);
@@ -381,7 +381,7 @@ describe("a proxy's session", () => {
     await eventually(() => registrations(manager).length === 2);
   });
 
-  it("numbers its streams in rising order, even after a restart", async () => {
+  it("gives each stream a higher number than the stream before, even after a restart", async () => {
     const manager = await runManager();
     const first = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
@@ -450,7 +450,7 @@ describe("a proxy's session", () => {
     const before = routes(6, { blue: ["a", "b"] });
     const loss = routes(7, { blue: ["b"], fenced: ["a"] });
 
-    // The process before, which has the namespace a.
+    // The previous process, which has the namespace a.
     async function first() {
       const manager = await runManager();
       const started = await proxy(manager.endpoint);
@@ -468,8 +468,8 @@ describe("a proxy's session", () => {
       return { clock, ...started };
     }
     const isStored = async () => (await readFile(join(dataDir, "snapshot.json"), "utf8")).includes("digest-7");
-    // What comes after the loss is answered, and the disk has been written to meanwhile: an ACK at once would be here.
-    const settled = async (manager: ScriptedManager) => {
+    // Later snapshots are answered and the disk is written to meanwhile. So an ACK that did not wait has arrived by then.
+    const expectNoEarlyAck = async (manager: ScriptedManager) => {
       for (const nonce of [91, 92]) {
         send(manager, loss, nonce, NO_BODY);
         await eventually(() => nacks(manager).some((nack) => nack.nonce === nonce));
@@ -489,7 +489,7 @@ describe("a proxy's session", () => {
     it("acknowledges the loss once the writes of a killed process have ended, and registers the old snapshot until then", async () => {
       const { manager } = await first();
       const { clock } = await next(manager, 2);
-      await settled(manager);
+      await expectNoEarlyAck(manager);
       expect([acks(manager), await isStored()]).toEqual([[1], false]);
       expect(registrations(manager)[1]).toMatchObject({
         route: { version: 6, acknowledged: { digest: "digest-6" }, inDoubt: [], mayHoldMore: true },
@@ -504,7 +504,7 @@ describe("a proxy's session", () => {
       session.beginWrite("a", { group: "", resource: "pods" });
       await stop();
       await next(manager, 2);
-      await settled(manager);
+      await expectNoEarlyAck(manager);
       expect(acks(manager)).toEqual([1]);
     });
 
@@ -513,7 +513,7 @@ describe("a proxy's session", () => {
       const { stop } = await next(manager, 2);
       await stop();
       await next(manager, 3);
-      await settled(manager);
+      await expectNoEarlyAck(manager);
       expect(acks(manager)).toEqual([1]);
     });
 

@@ -160,7 +160,7 @@ describe("upgrades", () => {
 
   it("leave no connection behind when the client disconnects before the answer", async () => {
     let upgraded: (answer: () => void) => void = () => {};
-    const asked = new Promise<() => void>((resolve) => {
+    const upgradeReceived = new Promise<() => void>((resolve) => {
       upgraded = resolve;
     });
     api.onUpgrade = (req, socket) => {
@@ -171,7 +171,7 @@ describe("upgrades", () => {
     const client = upgradeRequest(EXEC);
     client.on("error", () => {});
     client.end();
-    const answer = await asked;
+    const answer = await upgradeReceived;
     client.destroy();
     await eventually(() => api.open === 0);
     answer();

@@ -1,4 +1,4 @@
-// Proxy and manager of different versions: what one of them does not know is refused in words, and never silently ignored.
+// A proxy and a manager of different versions. Each reports a resource type that the other does not support, and never ignores it silently.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { routes } from "../../support/test-routes.ts";
 import { routeAck, wholeUpdate } from "../../support/updates.ts";
 
 const REST = Array.from({ length: 50 }, (_, index) => `n${index}`);
-/** A resource type that only the manager of this test knows. */
+/** A resource type that only this test's manager supports. */
 const POLICY: ResourceType<Versioned> = { name: "policy", encode: () => Buffer.from("?"), decode: (_, head) => head };
 
 let dir = "";
@@ -63,7 +63,7 @@ async function startProxy(endpoint: string) {
   return session;
 }
 
-it("a proxy without deltas is sent whole routes, and one without a resource type nothing of it, which the facts say", async () => {
+it("a proxy without deltas gets whole routes, and an unsupported resource type becomes a problem in the proxy's facts", async () => {
   const { registry, endpoint } = await startServer();
   const proxy = openProxy(endpoint);
   stops.push(() => proxy.close());
@@ -81,7 +81,7 @@ it("a proxy without deltas is sent whole routes, and one without a resource type
   expect(registry.facts("shop/old")?.problems).toEqual(['the proxy does not support resource type "policy"']);
 });
 
-it("a proxy that lists no resource type at all is sent nothing, and the facts say why", async () => {
+it("a proxy that supports no resource type gets no update, and its facts have the problem", async () => {
   const { registry, endpoint } = await startServer();
   const proxy = openProxy(endpoint);
   stops.push(() => proxy.close());
@@ -94,7 +94,7 @@ it("a proxy that lists no resource type at all is sent nothing, and the facts sa
   });
 });
 
-it("a proxy refuses a resource type that it does not know, and goes on with those that it knows", async () => {
+it("a proxy rejects an unknown resource type, and enforces the known types", async () => {
   const manager = await startManager();
   stops.push(() => manager.stop());
   const session = await startProxy(manager.endpoint);

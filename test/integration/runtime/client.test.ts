@@ -45,14 +45,14 @@ test("a client without a token sends no credentials", async () => {
   expect(api.seen[0]?.headers).not.toHaveProperty("authorization");
 });
 
-test("a server whose certificate is not of the given CA never sees a request", async () => {
+test("a server with a certificate of another CA never gets a request", async () => {
   const other = createCa({ commonName: "other", now: Date.now() });
   const client = connect({ caPem: other.certPem, token: () => "secret" });
   await expect(client.get(PODS, REF)).rejects.toMatchObject({ code: "KUBE_UNREACHABLE" });
   expect(api.seen).toEqual([]);
 });
 
-test("a server whose certificate is for another name never sees a request", async () => {
+test("a server with a certificate for another name never gets a request", async () => {
   await expect(connect({ tlsServerName: "elsewhere" }).get(PODS, REF)).rejects.toMatchObject({ code: "KUBE_UNREACHABLE" });
   expect(api.seen).toEqual([]);
 });

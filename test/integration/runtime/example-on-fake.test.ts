@@ -55,7 +55,7 @@ test("a failed write is repeated until it succeeds", async () => {
   expect(child()?.data).toEqual({ text: "Hello, Ada!" });
 });
 
-test("a deleted Greeting is gone after its line has been removed", async () => {
+test("a deleted Greeting disappears after its line has been removed", async () => {
   const { client, clock, greeting } = await setUp();
   client.put(GREETINGS, ada(1, { to: "Ada" }));
   await clock.advance(1_000);

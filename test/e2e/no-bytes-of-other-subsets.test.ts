@@ -138,7 +138,7 @@ describeWithKube("an operator receives no bytes of other subsets' objects", () =
     }
   });
 
-  it("after a namespace moves: the new owner gets its objects, and the old owner does not", async () => {
+  it("from a namespace that has moved away, and the new owner gets its objects", async () => {
     const before = await probes.default.stream("/api/v1/configmaps?watch=1");
     await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
     await eventually(async () => {
@@ -152,7 +152,7 @@ describeWithKube("an operator receives no bytes of other subsets' objects", () =
     expect(items.map(({ metadata }) => metadata.namespace)).not.toContain("team-b");
   });
 
-  it("and an invalid token gets the API server's own 401, since the proxy adds no credentials", async () => {
+  it("with an invalid token, for which the API server's own 401 comes back", async () => {
     const pod = await mesh.addPod({ name: "foo-anonymous" });
     const anonymous = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: "not-a-token" });
     expect((await anonymous.get("/api/v1/configmaps")).status).toBe(401);

@@ -163,7 +163,7 @@ describeWithKube("a running operator", () => {
   const evictions = () => auditOf("create", "pods", "eviction").map(({ objectRef }) => objectRef?.name ?? "");
   const fooWrites = () => mesh.podWrites().filter(({ namespace }) => namespace in NAMESPACES);
 
-  it("keeps all its namespaces while its pods have no proxy, and the status names those pods as the ones that delay the canary", async () => {
+  it("keeps all its namespaces while its pods have no proxy, and the status names those pods", async () => {
     await applyVirtualApp();
     await mesh.apply(injectedWorkload({ name: "foo-canary", replicas: 2, version: "v2" }));
     await eventually(async () => expect(await readyPods("v2")).toHaveLength(2), 60_000);
@@ -234,7 +234,7 @@ describeWithKube("a running operator", () => {
     expect((await status())?.lastHandover).toMatchObject({ from: "default", to: CANARY, namespaces: 1, result: "Moved" });
   }, 240_000);
 
-  it("keeps its division when a pod without a proxy appears, while moving namespaces wait and the conditions name that pod", async () => {
+  it("stays divided when a pod without a proxy appears, while namespaces wait to move and the conditions name that pod", async () => {
     const done = evictions();
     await probePods();
     await mesh.apply(injectedWorkload({ name: "foo-skipped", replicas: 1, version: "v0", isInjected: false }));
@@ -297,7 +297,7 @@ describeWithKube("a running operator", () => {
     expect(await patch({ configuration: { controller: olderForm } })).toMatchObject({ code: 0 });
   });
 
-  it("is released only after a suspended proxy has given its namespaces up, and then has one leader and no informer sees deletions", async () => {
+  it("is released only after a suspended proxy has given its namespaces up, and then has one leader", async () => {
     const done = evictions();
     await probePods();
     await patchSpec({ route: { paused: true } }); // a pause does not prevent the release

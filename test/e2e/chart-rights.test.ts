@@ -1,5 +1,5 @@
 // Least privilege of the chart. A real manager with the token of the chart's service account does all its work without a refusal,
-// and uses every permission that the chart grants. The API server's audit log, here with reads, shows both.
+// and uses every permission that the chart grants, except those in RARE. The API server's audit log, here with reads, shows both.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // One unchanged operator, divided into two subsets on the real control plane. The tests check the objects and the API server's audit log.
-// The last tests cover a bug of Kruise's controller mesh: after a change of the route only the leader got the new route.
+// The last tests cover a bug of OpenKruise Controller Mesh: after a change of the route only the leader got the new route.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";

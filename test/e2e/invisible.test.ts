@@ -334,7 +334,7 @@ spec:
     ]);
   });
 
-  it("an odd target gets the API server's answer, or 400 if the API server might read the target in another way", async () => {
+  it("an odd target gets the API server's answer, or 400 if the target is ambiguous", async () => {
     const refusedButServed: string[] = [];
     for (const target of ODD_TARGETS) {
       const [direct, proxied] = await Promise.all([sendRaw(targets.direct, get(target)), sendRaw(targets.proxied, get(target))]);

@@ -1,4 +1,4 @@
-// A bug of Kruise's controller mesh: if a lock had the name of its namespace, the namespace in the path was renamed too.
+// A bug of OpenKruise Controller Mesh: if a lock had the name of its namespace, the namespace in the path was renamed too.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { LEASES } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";

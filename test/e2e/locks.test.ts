@@ -204,7 +204,7 @@ describeWithKube("leader-election locks", () => {
     });
   });
 
-  it("are hidden from a subset's collections while another subset owns the pod's namespace, except with a selector of the name", async () => {
+  it("are missing from a subset's lists while another subset owns the pod's namespace, except with a selector of the name", async () => {
     const [leases] = KINDS;
     expect((await asCanary.send("POST", pathOf(leases), lock(leases, "canary"))).status).toBe(201);
     for (const target of [pathOf(leases), `${leases.root}/leases`]) {

@@ -152,7 +152,7 @@ describeWithKube("an operator receives no bytes of other subsets' objects", () =
     expect(items.map(({ metadata }) => metadata.namespace)).not.toContain("team-b");
   });
 
-  it("with an invalid token, for which the API server's own 401 comes back", async () => {
+  it("with an invalid token, but the API server's own 401", async () => {
     const pod = await mesh.addPod({ name: "foo-anonymous" });
     const anonymous = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: "not-a-token" });
     expect((await anonymous.get("/api/v1/configmaps")).status).toBe(401);

@@ -33,7 +33,7 @@ describeWithKube("the webhooks of managers that start and end", () => {
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: OPS, name: "foo-operator" } };
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], stringify(account));
     client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "test" });
-    // Like a Service, it sends no new connection to a manager that is ending.
+    // Like a real Service, this one sends no new connection to a manager that is ending.
     service = await startService({ backends: () => [...managers].map(({ ready }) => String(ready.webhooks)) });
     await addManager();
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], demoVirtualApp());

@@ -83,7 +83,7 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, packages, with
     expect(text).not.toMatch(/:\s*latest/);
   });
 
-  it("is built in this test by all steps except those that change the base's system", () => {
+  it("is built here with all steps of its Dockerfile except those that change the base's system", () => {
     expect(root.notPerformed).toHaveLength(1);
     expect(root.notPerformed[0]).toMatch(/^(?:apt-get update && apt-get install [^&]* && )?rm -rf [^&]*$/);
   });

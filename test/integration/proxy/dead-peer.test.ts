@@ -61,7 +61,7 @@ describeWithNetworkNamespaces("an API server that vanishes", () => {
     expect(seen.by).toContain("short unacknowledged");
   });
 
-  it("gets requests again as soon as it is back", () => {
+  it("gets requests again as soon as the network is back", () => {
     expect(seen.status).toBe(200);
     expect(seen.backMs).toBeLessThan(2_000);
   });

@@ -145,7 +145,7 @@ describe("the access log", () => {
     return lines.filter((line) => line.includes('"msg":"request"'));
   };
 
-  it("has no line at 0, every request at 1, and a share of the requests in between", async () => {
+  it("has no line at sample 0, every request at 1, and a share of the requests in between", async () => {
     expect(await logging("sample=0")).toHaveLength(0);
     await proxy?.stop();
     expect(await logging("1")).toHaveLength(200);

@@ -49,8 +49,8 @@ it("wait-idle holds the proxy's end back while the operator is connected", async
   const operator = connect(port, "127.0.0.1");
   await once(operator, "connect");
   const hook = run("wait-idle", `--ports=${port}`, "--at-most=60");
-  const others = run("wait-idle", "--ports=1", "--at-most=60");
-  expect(await others.exit).toEqual([0, null]); // by now the first hook has also read the connection table at least once
+  const otherPort = run("wait-idle", "--ports=1", "--at-most=60");
+  expect(await otherPort.exit).toEqual([0, null]); // by now the first hook has also read the connection table at least once
   expect(hook.code).toBeUndefined();
   operator.destroy();
   expect(await hook.exit).toEqual([0, null]);

@@ -52,9 +52,9 @@ describe("a client that does not read", () => {
     const seen: string[] = [];
     quiet.on("data", (chunk: Buffer) => seen.push(chunk.toString()));
     const [flood, other] = floods as [(typeof floods)[0], (typeof floods)[0]];
-    const before = heldBytes();
+    const before = bufferedBytes();
     const unreadTotal = await untilStill(() => flood.written);
-    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024); // the rest is in the kernel's buffers of both sockets
+    expect(bufferedBytes() - before).toBeLessThan(8 * 1024 * 1024); // the rest is in the kernel's buffers of both sockets
     const latencies: number[] = [];
     for (let index = 0; index < 20; index++) {
       const started = performance.now();
@@ -92,9 +92,9 @@ describe("a client that does not read", () => {
     proxy = await startProxy({ api: plain });
     const stuck = await proxy.open(WATCH);
     const [flood] = floods as [(typeof floods)[0]];
-    const before = heldBytes();
+    const before = bufferedBytes();
     expect(await untilStill(() => flood.written)).toBeLessThan(512 * 1024 * 1024);
-    expect(heldBytes() - before).toBeLessThan(8 * 1024 * 1024);
+    expect(bufferedBytes() - before).toBeLessThan(8 * 1024 * 1024);
     stuck.destroy();
     await eventually(() => flood.res.destroyed);
   });
@@ -161,7 +161,7 @@ describe("dropStalledReader", () => {
 });
 
 /** Bytes in the buffers of this process. Client, proxy and API server all run in it. */
-function heldBytes(): number {
+function bufferedBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 

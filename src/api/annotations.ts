@@ -1,5 +1,6 @@
 // The annotations of a VirtualApp. Invariant: an invalid value is a problem of the object, as in any field; a CRD schema cannot check
 // annotations. Read by the manager's translation and injection. The annotations of pods are in pod-annotations.ts.
+import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
 import { type Finding, fieldAt } from "./rule.ts";
 
@@ -39,7 +40,7 @@ export function wrongChoice(value: unknown, allowed: readonly string[]): string 
   if (value === undefined || allowed.some((each) => each === value)) return undefined;
   if (allowed === BOOLEAN) return 'must be "true" or "false"';
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
-  return `must be one of ${listed}${didYouMean(String(value), allowed)}`;
+  return `must be one of ${listed}${didYouMean(jsonText(value), allowed)}`;
 }
 
 /** Why the value is not "true" or "false"; undefined if it is one of them or absent. */

@@ -1,6 +1,8 @@
 // The schemas of object names and labels, by Kubernetes' rules. Invariant: each refuses with one message that names the allowed form; the
 // expressions are RE2, since they become patterns in the CRD, and match in linear time. Used by every kind.
+
 import { z } from "zod";
+import { jsonText } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 
 /** A DNS label (RFC 1123): lower-case letters, digits and "-", at most 63. */
@@ -24,7 +26,7 @@ export const subsetNameSchema = z
   .max(63)
   .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/, {
     error: ({ input }) =>
-      String(input).includes(SUBSET_SEPARATOR)
+      jsonText(input).includes(SUBSET_SEPARATOR)
         ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
         : dnsLabelMessage(),
   })

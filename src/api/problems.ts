@@ -1,6 +1,8 @@
 // Validates input with a zod schema: returns the value, or all problems with paths as Kubernetes writes them. Invariant: it never throws
 // and does not stop at the first problem, but after a hundred. Called by the validateX of each kind.
+
 import { z } from "zod";
+import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
 import { fieldsOf, itemsOf, rulesOf } from "./rule.ts";
 
@@ -124,7 +126,7 @@ function messageOf(issue: z.core.$ZodRawIssue, suggest: Suggest): string {
 function valueMessage(input: unknown, allowed: readonly string[], suggest: Suggest): string {
   const listed = allowed.map((each) => JSON.stringify(each)).join(", ");
   if (allowed.length === 1) return `${input === undefined ? "required: " : ""}must be ${listed}`;
-  return `${input === undefined ? "required: " : ""}must be one of ${listed}${suggest(String(input), allowed)}`;
+  return `${input === undefined ? "required: " : ""}must be one of ${listed}${suggest(jsonText(input), allowed)}`;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

@@ -1,5 +1,7 @@
 // The schema of a rule's resources: API groups and plural resource names. Used by every kind with rules.
+
 import { z } from "zod";
+import { jsonText } from "../base/json.ts";
 import type { Immutable } from "./immutable.ts";
 
 /** Matches every group, or every resource. */
@@ -16,7 +18,7 @@ const apiGroupSchema = z
 const resourceSchema = z
   .string()
   .max(63)
-  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(String(input)) });
+  .regex(/^(\*|[a-z0-9]+(-+[a-z0-9]+)*)$/, { error: ({ input }) => resourceMessage(jsonText(input)) });
 
 /** Resources by group and plural name; both must match. */
 export const resourceMatchSchema = z.strictObject({

@@ -1,6 +1,7 @@
 // The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each, valid lock names, object
 // selectors that can be negated. Invariant: the cost is linear in the spec, and a larger spec is refused first; the rules also run on
 // specs with other problems (see rule.ts). Called by virtual-app.ts.
+import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
@@ -140,7 +141,7 @@ interface ObjectRule {
 function* negatableSelectors(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
   for (const subset of itemsOf(fieldAt(spec, "subsets"))) {
-    const name = quote(String(fieldAt(subset, "name") ?? ""));
+    const name = quote(jsonText(fieldAt(subset, "name") ?? ""));
     const earlier = createResourceIndex<Path>();
     for (const { path, terms, resources } of objectRulesOf(takeMatches(matches, subset))) {
       const why = `subset ${name} uses it, so the default subset must select the opposite`;

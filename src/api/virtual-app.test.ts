@@ -3,6 +3,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import type { z } from "zod";
 import { problemsOf, sampleVirtualApp } from "../../test/support/virtual-app.ts";
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
+import { INTERCEPT } from "./annotations.ts";
 import {
   lockNameOf,
   type Subset,
@@ -116,6 +117,14 @@ describe("validateVirtualApp", () => {
       ok: true,
       value: { status: undefined },
     });
+  });
+
+  it("never throws for a value that has no text of its own", () => {
+    const bad = { toString: [] };
+    const subsets = [{ name: bad, labels: { version: "v2" }, routeRules: ["objects"] }];
+    const match = [{ objectSelector: { matchLabels: { a: "b", c: "d" } }, resources: [{ apiGroups: [""], resources: [bad] }] }];
+    const spec = { route: { onLoss: bad, subRules: [{ name: "objects", match }] }, subsets };
+    expect(validateVirtualApp({ metadata: { annotations: { [INTERCEPT]: bad } }, spec })).toMatchObject({ ok: false });
   });
 
   it("never throws, for any input", () => {

@@ -12,3 +12,8 @@ export function parseJson(text: string | Uint8Array): unknown {
 export function readJson<S extends z.ZodType>(schema: S, text: string | Uint8Array): z.output<S> {
   return schema.parse(parseJson(text));
 }
+
+/** A JSON value as text for a message: a string as it is, anything else as JSON. `String` throws for `{"toString": []}`. */
+export function jsonText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}

@@ -17,7 +17,7 @@ import type { RouteTable } from "../route/table.ts";
 import { ROUTE_MESSAGE } from "./load-proto.ts";
 import type { RouteMessage } from "./messages.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
-import { claimedRoute, namedRoute, namedTable, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
+import { claimedRoute, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
 import { tableFromBytes, tableHash, tableToBytes } from "./table-codec.ts";
 
 const maps = group("", "configmaps");
@@ -163,7 +163,7 @@ describe.each(changes)("a change of %s", (_, changed) => {
     expect(stored.snapshot && routeDigest(stored.snapshot)).toBe(next.digest);
   });
   it("stands in a registration", () => {
-    const claimed = claimedRoute(namedRoute(next), tableFromBytes(tableToBytes(next.table)));
+    const claimed = claimedRoute(namedRoute(next)).withTable(tableFromBytes(tableToBytes(next.table)));
     expect(claimed.digest).toBe(next.digest);
   });
 });
@@ -181,7 +181,7 @@ it("a registration names the table by hash, whatever the numbers of its classes"
   };
   const named = namedRoute(whole);
   expect(named).toMatchObject({ type: "route", version: 1, digest: "digest-1" });
-  expect(namedTable(named)).toEqual(tableHash(renumbered));
+  expect(claimedRoute(named).tableHash).toEqual(tableHash(renumbered));
   expect(routeDigest({ ...whole, table: renumbered })).toBe(routeDigest(whole));
-  expect(() => claimedRoute(named, undefined)).toThrow("table: missing");
+  expect(() => claimedRoute(named).withTable(undefined)).toThrow("table: missing");
 });

@@ -46,24 +46,29 @@ export function namedRoute(snapshot: Snapshot): ResourceMessage {
   return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
 }
 
-/** The hash that names the table of a registration's route; undefined if there is none. */
-export function namedTable({ body }: ResourceMessage): Uint8Array | undefined {
-  try {
-    const { tableHash: hash } = messageOf(body);
-    return hash.length === HASH_BYTES ? hash : undefined;
-  } catch {
-    return undefined;
-  }
+/** A route of a registration, decoded. */
+export interface ClaimedRoute {
+  /** Names the table; undefined if the body names none. */
+  readonly tableHash: Uint8Array | undefined;
+  /**
+   * The snapshot. The digest is computed, so that a proxy cannot name other rules by it.
+   * @param table the one that `tableHash` names
+   * @throws ResourceInvalidError
+   */
+  withTable(table: RouteTable | undefined): Snapshot;
 }
 
-/**
- * The snapshot of a registration. The digest is computed, so that a proxy cannot name other rules by it.
- * @param table the one that the body names
- * @throws ResourceInvalidError
- */
-export function claimedRoute({ body, version }: ResourceMessage, table: RouteTable | undefined): Snapshot {
-  const content = routeFromWire(messageOf(body), { version, digest: "computed below" }, () => table);
-  return { ...content, digest: routeDigest(content) };
+/** Decodes a route of a registration. A body that cannot be decoded names no table. */
+export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
+  const message = decodedOrUndefined(body);
+  return {
+    tableHash: message?.tableHash.length === HASH_BYTES ? message.tableHash : undefined,
+    withTable(table) {
+      if (message === undefined) throw new ResourceInvalidError(["body: not readable"]);
+      const content = routeFromWire(message, { version, digest: "computed below" }, () => table);
+      return { ...content, digest: routeDigest(content) };
+    },
+  };
 }
 
 const HASH_BYTES = 32;
@@ -104,6 +109,14 @@ function messageOf(body: Uint8Array): RouteMessage {
     return ROUTE_MESSAGE.decode(body);
   } catch (cause) {
     throw new ResourceInvalidError([`body: ${cause instanceof Error ? cause.message : String(cause)}`]);
+  }
+}
+
+function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
+  try {
+    return ROUTE_MESSAGE.decode(body);
+  } catch {
+    return undefined;
   }
 }
 

@@ -10,6 +10,7 @@ import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import { createFloodGuard, MAX_MESSAGES } from "./flood-guard.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
+import { exceededBound, registeredPod } from "./registration-bounds.ts";
 import type { RegistrationLimit } from "./registration-limit.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
 import {
@@ -57,10 +58,6 @@ const REGISTRATION_TIMEOUT_MS = 10_000;
 const LOOK_MS = 100;
 /** What was written must be read within this time, or the proxy is stuck. Its ACK may take longer: that waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
-// The name goes into log lines, into answers and into a map.
-const MAX_NAME_CHARS = 253;
-// A proxy names five at most. Tables are named by hash: a short registration could name a million, and each is a claim for the planner.
-const MAX_IN_DOUBT = 15;
 
 /** Serves the stream until its end. */
 export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): void {
@@ -83,14 +80,11 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     admit: (registration) => deps.admit(registration, caller),
     wantedTables: ({ route }, mayWait) => tables.ask(route, mayWait),
     refusal(registration) {
-      const key = podOf(registration);
+      const key = registeredPod(registration);
       if (key === undefined) return { code: status.INVALID_ARGUMENT, details: NO_REGISTRATION };
       pod = key;
-      const inDoubt = registration.route?.inDoubt.length ?? 0;
-      if (inDoubt > MAX_IN_DOUBT) {
-        const details = `a registration names at most ${MAX_IN_DOUBT} routes in doubt, not ${inDoubt}`;
-        return { code: status.INVALID_ARGUMENT, details };
-      }
+      const details = exceededBound(registration);
+      if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
       // By the caller, where that is proved: else who names another's pod uses up the registrations of that pod.
       if (deps.registrations.allow(caller === undefined ? key : podKey(caller))) return undefined;
       return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
@@ -233,9 +227,4 @@ function deliver(registry: ProxyRegistry, pod: string, proxy: ProxyStream, messa
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
   else if ("report" in message) registry.reported(pod, proxy, message.report);
   // Anything else is of a newer proxy: ignored, as the contract says.
-}
-
-function podOf({ pod }: RegistrationMessage): string | undefined {
-  if (pod === null || pod.name === "") return undefined;
-  return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_CHARS) ? podKey(pod) : undefined;
 }

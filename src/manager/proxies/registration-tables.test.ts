@@ -146,6 +146,28 @@ describe("tables that registrations name", () => {
   });
 });
 
+it("a route of a registration is decoded once, however often its stream is looked at", () => {
+  const { tables, open } = setup();
+  open(A);
+  open(A);
+  const { body, ...head } = named(A.hash);
+  let decoded = 0;
+  const acknowledged = {
+    ...head,
+    get body() {
+      decoded += 1;
+      return body;
+    },
+  };
+  const claims = { ...claimsOf(), version: 1, acknowledged };
+  const stream = tables.open();
+  for (let look = 0; look < 50; look++) expect(stream.ask(claims, true)).toBeUndefined();
+  stream.ask(claims, false);
+  stream.take([A.bytes]);
+  expect(stream.resolve(claims).acknowledged).toMatchObject({ version: 1 });
+  expect(decoded).toBe(1);
+});
+
 describe("a proxy that lies", () => {
   it("about a table's bytes says nothing, and speaks for nobody else", () => {
     const { open } = setup();

@@ -6,7 +6,7 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
-import { claimedRoute, namedTable } from "../../wire/route-type.ts";
+import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
 import { hashBytes, tableFromBytes } from "../../wire/table-codec.ts";
 import type { SharedTables } from "./shared-tables.ts";
 
@@ -71,6 +71,8 @@ export function createRegistrationTables({
       /** Keeps the tables in memory until the proxy is registered. */
       const held = new Map<string, RouteTable>();
       const asked = new Set<string>();
+      /** Each claim is decoded once, however often the stream is looked at. */
+      const decoded = new Map<ResourceMessage, ClaimedRoute>();
       let bytesLeft = MAX_MESSAGE_BYTES;
 
       const find = (hash: string): RouteTable | undefined => {
@@ -78,10 +80,16 @@ export function createRegistrationTables({
         if (table !== undefined) held.set(hash, table);
         return table;
       };
+      const claimIn = (resource: ResourceMessage): ClaimedRoute => {
+        const claim = decoded.get(resource) ?? claimedRoute(resource);
+        decoded.set(resource, claim);
+        return claim;
+      };
       const claimed = (resource: ResourceMessage): Snapshot | undefined => {
         if (resource.version > MAX_VERSION) return undefined;
+        const { tableHash, withTable } = claimIn(resource);
         try {
-          return claimedRoute(resource, find(textOf(namedTable(resource))));
+          return withTable(find(textOf(tableHash)));
         } catch {
           return undefined;
         }
@@ -89,7 +97,7 @@ export function createRegistrationTables({
       const self: StreamTables = {
         ask(claims, mayWait) {
           const missing = new Map<string, Uint8Array>();
-          for (const hash of resourcesIn(claims).flatMap((resource) => namedTable(resource) ?? [])) {
+          for (const hash of resourcesIn(claims).flatMap((resource) => claimIn(resource).tableHash ?? [])) {
             if (missing.size < MAX_ASKED && find(textOf(hash)) === undefined) missing.set(textOf(hash), hash);
           }
           if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
@@ -123,6 +131,7 @@ export function createRegistrationTables({
         },
         close() {
           held.clear();
+          decoded.clear();
           for (const hash of asked) {
             const streams = pending.get(hash);
             if (streams?.delete(self) && streams.size === 0) pending.delete(hash);

@@ -4,14 +4,14 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { CAPABILITIES } from "../../../test/support/updates.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { ResourceMessage } from "../../wire/messages.ts";
-import { claimedRoute, namedTable } from "../../wire/route-type.ts";
+import { claimedRoute } from "../../wire/route-type.ts";
 import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
 import { greetingOf } from "./registration.ts";
 import { type Claims, MAX_IN_DOUBT } from "./snapshot-intake.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });
-const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && namedTable(route)) ?? []).toString("hex");
+const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && claimedRoute(route).tableHash) ?? []).toString("hex");
 
 const greet = (claims: Claims) => {
   const pod = { namespace: "shop", name: "shop-0", uid: "" };
@@ -25,9 +25,9 @@ const greet = (claims: Claims) => {
 /** Versions of what a manager that is sent all tables takes for held, the acknowledged first; "anything" if there may be more. */
 function toldOf(claims: Claims): (number | "anything")[] {
   const { named, mayHoldMore, tablesFor } = greet(claims);
-  const hashes = named.flatMap((route) => namedTable(route) ?? []);
+  const hashes = named.flatMap((route) => claimedRoute(route).tableHash ?? []);
   const tables = new Map(tablesFor(hashes).map((encoded) => [hashOf(encoded), tableFromBytes(encoded)]));
-  const versions = named.map((route) => claimedRoute(route, tables.get(hexOf(route))).version);
+  const versions = named.map((route) => claimedRoute(route).withTable(tables.get(hexOf(route))).version);
   return [...versions, ...(mayHoldMore ? ["anything" as const] : [])];
 }
 

@@ -11,7 +11,7 @@ import { INHERITED_WRITES_MS } from "../../../src/proxy/session/inherited-writes
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import type { ResourceMessage } from "../../../src/wire/messages.ts";
-import { namedTable } from "../../../src/wire/route-type.ts";
+import { claimedRoute } from "../../../src/wire/route-type.ts";
 import { tableFromBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -307,7 +307,7 @@ describe("a proxy's session", () => {
     await eventually(() => registrations(manager).length === 2);
     const { acknowledged = null, ...claims } = registrations(manager)[1]?.route ?? {};
     expect({ acknowledged, ...claims }).toMatchObject({ version: 2, acknowledged: { digest: "digest-2" }, inDoubt: [] });
-    const tableHash = (acknowledged && namedTable(acknowledged)) ?? Buffer.alloc(0);
+    const tableHash = (acknowledged && claimedRoute(acknowledged).tableHash) ?? Buffer.alloc(0);
     manager.send(welcome(1, tableHash, Buffer.alloc(32)));
     await eventually(() => promises(manager).length === 2);
     const [told, ...others] = promises(manager)[1]?.tables ?? [];

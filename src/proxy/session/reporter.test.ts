@@ -69,13 +69,14 @@ it("tells who leads and what the lock may do at once, however much was said just
   expect(sent.slice(4).map(({ report }) => report)).toEqual([{ backlog: { heldNamespaces: 4, drainingWrites: 0 } }]);
 });
 
-it("keeps the last report of each kind for the next stream", () => {
+it("has a report of every kind for the next stream: the initial values at first, which replace those of the process before", () => {
   const { reporter, tellHeld } = setup();
-  expect(reporter.all).toEqual([]);
+  const lock = { lockName: "", resource: "", deniedVerbs: [], reason: "" };
+  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog: { heldNamespaces: 0, drainingWrites: 0 } }]);
   reporter.tell("leader", true);
-  reporter.tell("leader", false);
   tellHeld(2);
-  expect(reporter.all).toEqual([{ leader: false }, { backlog: { heldNamespaces: 2, drainingWrites: 0 } }]);
+  tellHeld(3); // waits
+  expect(reporter.all).toEqual([{ leader: true }, { lock }, { backlog: { heldNamespaces: 2, drainingWrites: 0 } }]);
 });
 
 it("leaves no timer behind", () => {

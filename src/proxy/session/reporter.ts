@@ -14,7 +14,7 @@ export interface Reports {
 
 export interface Reporter {
   tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
-  /** The last report of each kind, for a new stream. */
+  /** The last report of each kind, for a new stream. A kind without one has its initial value: the process before may have reported another. */
   readonly all: readonly ReportMessage[];
   stop(): void;
 }
@@ -51,7 +51,7 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
       (channels[kind] as Channel<typeof value>).tell(value);
     },
     get all() {
-      return every.flatMap(({ last }) => last ?? []);
+      return every.map(({ last }) => last);
     },
     stop() {
       for (const channel of every) channel.stop();
@@ -61,15 +61,13 @@ export function createReporter(clock: Clock, send: (report: ReportMessage) => vo
 
 interface Channel<T> {
   tell(value: T): void;
-  /** The last report; undefined if there was none. */
-  readonly last: ReportMessage | undefined;
+  readonly last: ReportMessage;
   stop(): void;
 }
 
 function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, send: (report: ReportMessage) => void): Channel<T> {
   let value = initial;
   let sent = initial;
-  let last: ReportMessage | undefined;
   let sentMs = Number.NEGATIVE_INFINITY;
   let steppedMs = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
@@ -80,12 +78,11 @@ function createChannel<T>({ initial, toWire, isStep }: Kind<T>, clock: Clock, se
     if (isDeepStrictEqual(value, sent)) return;
     sent = value;
     sentMs = clock.monotonicMs();
-    last = toWire(value);
-    send(last);
+    send(toWire(sent));
   };
   return {
     get last() {
-      return last;
+      return toWire(sent);
     },
     tell(news) {
       value = news;

@@ -164,4 +164,12 @@ describe("beside the snapshot, the lock's gate", () => {
       expect(() => storedFromJson(text.replace(number, '"x"'), pod)).toThrow();
     }
   });
+
+  it("is refused if it is closed and a part is missing: half a gate would open at once", () => {
+    const content = JSON.parse(snapshotToJson(snapshot, pod, { closed, longestLeaseMs: undefined }));
+    for (const half of [{}, { lock: "x" }, { leaseMs: 1 }, { lock: "x", leaseMs: null }, { lock: "x", leaseMs: -1 }, 5, false]) {
+      const text = JSON.stringify({ ...content, lock: { ...content.lock, closed: half } });
+      expect(() => storedFromJson(text, pod)).toThrow("reading stored snapshot");
+    }
+  });
 });

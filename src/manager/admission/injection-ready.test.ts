@@ -28,7 +28,7 @@ describe("the condition InjectionReady", () => {
   });
 
   const begin = () => {
-    injection = createInjectionReady({ clock, target: TARGET, size, mutating: { get: () => configuration } });
+    injection = createInjectionReady({ clock, target: TARGET, size, mutating: { hasSynced: true, get: () => configuration } });
   };
   const sample = (more: object = {}, metadata: object = {}) =>
     appOf({ ...sampleVirtualApp(), metadata: { ...REF, generation: 1, ...metadata }, ...more });

@@ -28,16 +28,16 @@ export interface ConfigurationSize {
 }
 
 export interface InjectionReadyOptions {
-  readonly mutating: Pick<Store<MutatingWebhookConfiguration>, "get">;
+  readonly mutating: Pick<Store<MutatingWebhookConfiguration>, "get" | "hasSynced">;
   readonly target: WebhookTarget;
   readonly size: Readonly<ConfigurationSize>;
   readonly clock: Clock;
 }
 
 export interface InjectionLook {
-  /** Undefined: what the condition says stays. */
+  /** Undefined: the condition stays as it is. So it is before the first list of the entries. */
   readonly verdict: Verdict<"InjectionReady"> | undefined;
-  /** Look again after this time; undefined: a change shows itself. */
+  /** Look again after this time; undefined: the watch of the entries queues the app. */
   readonly againMs: number | undefined;
 }
 
@@ -73,6 +73,7 @@ export function createInjectionReady({ mutating, target, size, clock }: Injectio
 
   return {
     look(app, said) {
+      if (!mutating.hasSynced) return { verdict: undefined, againMs: undefined };
       const seen = see(app.ref);
       const ageMs = seen === undefined ? 0 : clock.monotonicMs() - seen.sinceMs;
       const waitMs = seen !== undefined && ageMs < IN_FORCE_AFTER_MS ? IN_FORCE_AFTER_MS - ageMs : undefined;

@@ -119,6 +119,22 @@ it("writes InjectionReady with all other conditions, when the API server has sho
   await world.stop();
 });
 
+it("serves apps while the list of webhook configurations is refused, and writes InjectionReady once there is a list", async () => {
+  let isRefused = true;
+  const refuse = ({ verb, resource }: FakeCall) => {
+    if (isRefused && verb === "list" && resource === MUTATING_WEBHOOK_CONFIGURATIONS.resource) throw new Error("forbidden");
+    return false;
+  };
+  const world = await setUp(["a"], refuse, "ctrlmesh-system");
+  await world.clock.advance(1_000);
+  expect(world.condition("a", "Ready")).toBeDefined();
+  expect(world.condition("a", "InjectionReady")).toBeUndefined();
+  isRefused = false;
+  await world.clock.advance(120_000);
+  expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "False", reason: "WebhookPending" });
+  await world.stop();
+});
+
 it("tells in Ready that the pods of the manager's namespace are never injected", async () => {
   const world = await setUp(["a"], () => false, "ops");
   await world.clock.advance(1_000);

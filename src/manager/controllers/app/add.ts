@@ -59,16 +59,12 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   const appsIn = (namespace?: string): App[] => store.list(namespace).map((object) => source.appOf(object));
   const appsWithPod = (pod: Pod) => appsIn(pod.metadata.namespace).filter((app) => isPodOf(app.pods, pod, viewOf(pod)));
   const refs = (list: readonly App[]) => list.map(({ ref }) => ref);
-  const injection =
-    webhooks &&
-    createInjectionReady({
-      ...{ ...options, ...webhooks },
-      mutating: informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR),
-    });
+  const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
+  const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
   // An annotation does not count in the generation.
   const readAnnotations = ({ metadata }: KubeObject) => source.annotations.map((name) => metadata.annotations?.[name]);
-  const builder = controllerOf({
+  const controller = controllerOf({
     name: source.controllerName,
     debounceMs: DEBOUNCE_MS,
     concurrency: CONCURRENCY,
@@ -77,20 +73,17 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
     ...options,
   })
     .for(source.resource, { predicates: [anyOf(generationChanged, changed(readAnnotations))] })
-    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] });
-  const watched =
-    injection === undefined
-      ? builder
-      : builder.watches(MUTATING_WEBHOOK_CONFIGURATIONS, () => refs(appsIn()).filter((ref) => injection.hasChanged(ref)), {
-          selectors: MUTATING_SELECTOR,
-        });
-  const controller = watched.withReconciler(
-    createAppReconciler({ ...options, source, store, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
-  );
+    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
+    .withReconciler(
+      createAppReconciler({ ...options, source, store, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
+    );
 
   const enqueue = (list: readonly App[]) => {
     for (const { ref } of list) controller.enqueue(ref);
   };
+  // Not a source of the controller: a list that is refused or hangs delays the condition InjectionReady and nothing else.
+  mutating?.onChange(() => enqueue(appsIn().filter(({ ref }) => injection?.hasChanged(ref))));
+  void mutating?.synced.then(() => enqueue(appsIn()));
   registry.onChange((key) => {
     const [namespace = "", name = ""] = key.split("/");
     const pod = pods.get(name, namespace);

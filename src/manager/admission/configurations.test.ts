@@ -96,6 +96,14 @@ describe("isInjected", () => {
     const spec = { selector: { matchLabels: { "not a key": "x" } } };
     expect(isInjected(app("ops", "shop", { spec, status: { routeVersion: 3 } }), "m")).toBe(false);
   });
+
+  it.each([{}, undefined])(
+    "is false for a served app without a term in its selector (%s), which would stop every pod",
+    (selector) => {
+      const bad = app("ops", "shop", { spec: { selector } as object, status: { routeVersion: 3 } });
+      expect(isInjected(bad, "m")).toBe(false);
+    },
+  );
 });
 
 describe("the validation's configuration", () => {

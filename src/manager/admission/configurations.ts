@@ -1,7 +1,7 @@
 // The webhook configurations as they should be, from the apps. Pure. Invariants: the API server calls us for pods that an app
 // selects and for no other one, so that nothing else in the cluster depends on the manager; never for the manager's own namespace, or
 // it could not come up again; and equal facts give equal objects, in the same order, with every default written out.
-import { type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
+import { countTerms, type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
 import { validate } from "../../api/problems.ts";
 import type {
   MutatingWebhook,
@@ -46,7 +46,9 @@ export function isInjected(app: App, managerNamespace: string): boolean {
   // An app that was served before goes on being asked for: its pods are refused until it is mended, or until its routes are brought
   // back. Let through, they would run without the proxy, beside those that have one, and own everything.
   const served = status?.routeVersion !== undefined || isBringingBack;
-  return served && validate(labelSelectorSchema, app.pods.selector).ok;
+  const { selector } = app.pods;
+  // Without a term, also if the object has no selector at all, the webhook would be asked about every pod of the namespace.
+  return served && countTerms(selector) > 0 && validate(labelSelectorSchema, selector).ok;
 }
 
 /** What the configurations are made from. */

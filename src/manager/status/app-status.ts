@@ -1,6 +1,6 @@
-// Facts and plan -> the status of an app. Pure. Invariant: bounded in size, whatever the number of namespaces; every
-// condition is there from the first write and carries the generation that it speaks of; and equal facts give an equal status, but for
-// ages, which change in coarse steps (ages.ts). Called by the reconciler.
+// Facts and plan -> the status of an app. Pure. Invariant: the status is bounded in size, whatever the number of namespaces; each condition carries
+// the generation that it describes; equal facts give an equal status, except for ages, which change in coarse steps (ages.ts). Called by
+// controllers/app/reconciler.ts.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
@@ -44,6 +44,11 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ...present("restart", facts.restart),
     conditions: conditionsOf(facts, verdicts),
   };
+}
+
+/** The previous status with InjectionReady replaced, for a reconcile that learns nothing else. */
+export function injectionStatus(facts: Omit<RejectedFacts, "reason" | "message">): AppStatus {
+  return { ...facts.previous, conditions: conditionsOf(facts, { InjectionReady: facts.injection }) };
 }
 
 type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "injection"> & {

@@ -135,6 +135,18 @@ it("serves apps while the list of webhook configurations is refused, and writes 
   await world.stop();
 });
 
+it("writes InjectionReady alone while the pods are not listed", async () => {
+  const refuse = ({ verb, resource }: FakeCall) => {
+    if (verb === "list" && resource === "pods") throw new Error("forbidden");
+    return false;
+  };
+  const world = await setUp(["a"], refuse, "ctrlmesh-system");
+  await world.clock.advance(1_000);
+  expect(world.condition("a", "InjectionReady")).toMatchObject({ status: "False", reason: "WebhookPending" });
+  expect(world.condition("a", "Ready")).toBeUndefined();
+  await world.stop();
+});
+
 it("tells in Ready that the pods of the manager's namespace are never injected", async () => {
   const world = await setUp(["a"], () => false, "ops");
   await world.clock.advance(1_000);

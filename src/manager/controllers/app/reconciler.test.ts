@@ -31,13 +31,13 @@ const never = (error: unknown) => {
   throw error;
 };
 
-async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
+function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
   const [clock, client] = [createFakeClock(), createFakeKubeClient()];
   const apps = createStore<VirtualApp>(never);
   const namespaces = createStore<KubeObject>(never);
   namespaces.replace([{ metadata: { name: "canary-1", uid: "n1", resourceVersion: "1" } }]);
   const sample = sampleVirtualApp() as unknown as VirtualApp;
-  apps.replace([client.put(VIRTUAL_APPS, { ...sample, metadata: { ...ref, uid: "uid-new", generation: 1 } })]);
+  apps.replace([client.put(VIRTUAL_APPS, { ...sample, status, metadata: { ...ref, uid: "uid-new", generation: 1 } })]);
   const reconciler = createAppReconciler({
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
@@ -46,9 +46,18 @@ async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },
     log: silentLogger(),
+    injection: { look: () => ({ verdict: INJECTED, againMs: undefined }), hasChanged: () => false, forget: () => false },
   });
+  const read = () => client.read<VirtualApp>(VIRTUAL_APPS, ref)?.status;
+  return { client, reconciler, read };
+}
+
+const INJECTED = { status: "True", reason: "InForce", message: "m" } as const;
+
+async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
+  const { reconciler, read } = setUp(wasListed);
   await reconciler.reconcile(ref, signal);
-  return client.read<VirtualApp>(VIRTUAL_APPS, ref)?.status;
+  return read();
 }
 
 it("an app that is made anew under its name grants nothing beside a proxy of before that may start with what it was told", async () => {
@@ -59,4 +68,23 @@ it("an app that is made anew under its name grants nothing beside a proxy of bef
 
 it("a first apply waits for no pod that came after this manager led and whose proxy was told nothing", async () => {
   expect((await firstApply(false))?.handover).toBeUndefined();
+});
+
+it("replaces InjectionReady alone in the status when the reconcile fails, and reports the first error", async () => {
+  const row = { status: "False", reason: "R", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" } as const;
+  const before = { routeVersion: 3, conditions: ["Ready", "InjectionReady"].map((type) => ({ type, ...row })) };
+  const { client, reconciler, read } = setUp(true, before);
+  const failures = [new Error("the finalizer is refused")];
+  client.before = ({ verb }) => {
+    const failure = verb === "patch" && failures.pop();
+    if (failure) throw failure;
+  };
+  await expect(reconciler.reconcile(ref, signal)).rejects.toThrow("the finalizer is refused");
+  expect(read()).toMatchObject({
+    routeVersion: 3,
+    conditions: [
+      { type: "Ready", ...row },
+      { type: "InjectionReady", ...INJECTED },
+    ],
+  });
 });

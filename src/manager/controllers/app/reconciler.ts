@@ -30,7 +30,7 @@ import { type App, isLive, type PodSelection, type Source, type SourceObject } f
 import type { Apps } from "../../sources/apps.ts";
 import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
 import { createRoutes } from "../../sources/routes.ts";
-import { appStatus, rejectedStatus } from "../../status/app-status.ts";
+import { appStatus, injectionStatus, rejectedStatus } from "../../status/app-status.ts";
 import { readStatus } from "../../status/display-names.ts";
 import { conditionOf, type StatusFacts } from "../../status/facts.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
@@ -151,11 +151,12 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     for (const each of [statuses, routes, restarter, injection]) each?.forget(request);
   };
 
-  const serve = async (object: O, said: Said, signal: AbortSignal): Promise<Result> => {
+  /** Undefined: the pods are not known yet, and no status is written. */
+  const serve = async (object: O, said: Said, signal: AbortSignal): Promise<Result | undefined> => {
     const accepted = await accept(object, said, signal);
     if ("instead" in accepted) return accepted.instead;
     const planned = planNow(accepted);
-    if (planned === undefined) return {};
+    if (planned === undefined) return undefined;
     const { app } = accepted;
     const { plan, version } = planned;
     const known = { pods: planned.pods, factsOf: registry.facts, plan };
@@ -186,8 +187,16 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
       }
       const object = routes.newest(seen);
       const look = injection?.look(source.appOf(object), conditionOf(statuses.previous(object), "InjectionReady"));
-      const result = await serve(object, { injection: look?.verdict }, signal);
-      return soonest(result.requeueAfterMs, look?.againMs);
+      const said = { injection: look?.verdict };
+      const { generation = 0 } = object.metadata;
+      const writeInjectionAlone = () =>
+        statuses.write(object, (previous, now) => injectionStatus({ ...said, generation, previous, now }), signal);
+      const result = await serve(object, said, signal).catch(async (error: unknown) => {
+        await writeInjectionAlone().catch(() => undefined); // the first error is the one to report
+        throw error;
+      });
+      if (result === undefined) await writeInjectionAlone();
+      return soonest(result?.requeueAfterMs, look?.againMs);
     },
   };
 }

@@ -29,7 +29,7 @@ export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
     inDoubt: [],
     unresolved: false,
     version: 1,
-    problems: [],
+    problems: {},
     leader: false,
     held: 0,
     drainingWrites: 0,

@@ -16,8 +16,8 @@ export interface ProxyFacts {
   readonly unresolved: boolean;
   /** The highest version that the proxy has spoken of. */
   readonly version: number;
-  /** Why the proxy cannot have what it is to enforce, for any resource type: it refused, or does not support the type. */
-  readonly problems: readonly string[];
+  /** By resource type: why the proxy does not enforce the newest resource. It refused the resource, or it does not support the type. */
+  readonly problems: Readonly<Record<string, readonly string[]>>;
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
   /** Namespaces whose requests wait there for their owner. */

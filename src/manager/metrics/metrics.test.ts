@@ -12,7 +12,7 @@ const proxies: Record<string, ProxyFacts> = {
   "shop/a": facts({}),
   "shop/b": facts({ connected: false }),
   "shop/c": facts({ outstanding: snapshot(table([], {})) }),
-  "shop/d": facts({ problems: ["no"] }),
+  "shop/d": facts({ problems: { route: ["no"] } }),
 };
 const status: AppStatus = {
   namespaces: { total: 3, moving: 0, held: 0, conflicting: 2 },

@@ -130,6 +130,6 @@ function addGauges(registers: Registry[], { registry, apps, isLeader }: MetricSo
 
 function stateOf({ connected, outstanding, problems }: ProxyFacts): string {
   if (!connected) return "disconnected";
-  if (problems.length > 0) return "rejected";
+  if (Object.keys(problems).length > 0) return "rejected";
   return outstanding === undefined ? "synced" : "pending";
 }

@@ -139,7 +139,7 @@ describe("what a proxy is sent", () => {
     publish(POD, version(2));
     expect(proxy.sent).toHaveLength(1);
     expect(registry.facts(POD)).toMatchObject({
-      problems: ["table: missing"],
+      problems: { route: ["table: missing"] },
       acknowledged: { version: 1 },
       outstanding: undefined,
     });
@@ -257,7 +257,7 @@ describe("resource types", () => {
     expect(registry.facts(POD)).toMatchObject({ acknowledged: undefined, outstanding: { version: 7 }, version: 0 });
     registry.nacked(POD, proxy, { type: "policy", nonce: 2, problems: ["rules: missing"], needsWhole: false });
     acked(POD, proxy, 1);
-    expect(registry.facts(POD)).toMatchObject({ acknowledged: { version: 7 }, problems: ["rules: missing"] });
+    expect(registry.facts(POD)).toMatchObject({ acknowledged: { version: 7 }, problems: { policy: ["rules: missing"] } });
     registry.acked(POD, proxy, { type: "unheard-of", nonce: 1 });
   });
 
@@ -266,10 +266,30 @@ describe("resource types", () => {
     registry.publish(POD, POLICY, policy(1));
     publish(POD, version(1));
     expect(proxy.sent).toEqual([[1, 1]]);
-    expect(registry.facts(POD)?.problems).toEqual(['the proxy does not support resource type "policy"']);
+    expect(registry.facts(POD)?.problems).toEqual({ policy: ['the proxy does not support resource type "policy"'] });
+    const again = stream();
+    registry.connected(POD, both(), again);
+    expect([again.sent, registry.facts(POD)?.problems]).toEqual([[[1, 1]], {}]);
+  });
+
+  it("stay desired over a reconnection, and are sent again at once; only the route is decided anew", () => {
     registry.connected(POD, both(), proxy);
+    publish(POD, version(7));
     registry.publish(POD, POLICY, policy(1));
-    expect([proxy.sent.at(-1), registry.facts(POD)?.problems]).toEqual([[1, 1], []]);
+    registry.acked(POD, proxy, { type: "policy", nonce: 1 });
+    const again = stream();
+    registry.connected(POD, both(), again);
+    expect(again.sent).toEqual([[1, 2]]);
+    registry.connected(POD, registered(undefined, { capabilities: ["type:route"] }), stream());
+    expect(registry.facts(POD)?.problems).toEqual({ policy: ['the proxy does not support resource type "policy"'] });
+  });
+
+  it("are a change when the proxy turns out not to support them, once", () => {
+    const changes: ProxyChange[] = [];
+    registry.connected(POD, registration(), proxy);
+    registry.onChange((_, change) => changes.push(change));
+    for (const number of [1, 1, 2]) registry.publish(POD, POLICY, policy(number));
+    expect(changes).toEqual(["answer"]);
   });
 });
 
@@ -320,10 +340,10 @@ describe("a proxy that takes deltas", () => {
     publish(POD, second);
     nacked(POD, proxy, 1, [], true);
     expect(proxy.deltas).toEqual(["digest-1", ""]);
-    expect(registry.facts(POD)).toMatchObject({ problems: [], outstanding: { version: 2 } });
+    expect(registry.facts(POD)).toMatchObject({ problems: {}, outstanding: { version: 2 } });
     nacked(POD, proxy, 2, ["no"], true);
     expect(proxy.sent).toHaveLength(2); // of the whole that is nonsense, and not asked for without end
-    expect(registry.facts(POD)).toMatchObject({ problems: ["no"] });
+    expect(registry.facts(POD)).toMatchObject({ problems: { route: ["no"] } });
   });
   it("is sent the whole if it is another app's or another subset's, or if it did not say that it takes deltas", () => {
     for (const [said, wanted] of [

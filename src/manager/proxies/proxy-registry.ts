@@ -1,6 +1,7 @@
 // What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the stream to it. Invariant: facts
 // leave only with the pod, so that a lost connection never looks like a lost claim. The streams report to it, the planner reads it, and the
 // controllers publish to it.
+import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../base/log.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
@@ -42,7 +43,8 @@ export interface ProxyRegistry {
   reported(pod: string, stream: ProxyStream, report: ReportMessage): void;
   /**
    * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to this manager. To a proxy
-   * that does not accept the type nothing is sent, and its facts say so as a problem.
+   * that does not accept the type nothing is sent, and its facts say so as a problem. After a registration the route has to be published
+   * anew, and after a change of the leader's epoch every type.
    */
   publish<R extends Versioned>(pod: string, type: ResourceType<R>, resource: R): void;
   /** The pod is gone: its stream is closed. Returns what was known of it. */
@@ -131,6 +133,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       state.stream?.end("the pod has opened a newer stream");
       state.stream = stream;
       applyRegistration(state, registration);
+      for (const type of types.values()) flush(pod, state, type);
       changed(pod, "connection"); // now that it is known what the proxy holds, it is decided anew what it is sent
     },
     disconnected(pod, stream) {
@@ -174,8 +177,11 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       types.set(type.name, type);
       const state = states.get(pod);
       if (state === undefined) return; // only a registration makes a state
-      setDesired(deliveryOf(state, type), resource);
+      const delivery = deliveryOf(state, type);
+      const { problems } = delivery;
+      setDesired(delivery, resource);
       flush(pod, state, type);
+      if (!isDeepStrictEqual(delivery.problems, problems)) changed(pod, "answer");
     },
     forget(pod) {
       const state = states.get(pod);

@@ -73,7 +73,8 @@ export function applyRegistration(state: ProxyState, { stream, capabilities, rou
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
-  state.others = new Map();
+  // The planner decides anew about the route, by what the proxy may hold. Other types have no claims: what was desired still is.
+  for (const [name, { desired, lastNonce }] of state.others) state.others.set(name, createDelivery({ desired, lastNonce }));
 }
 
 /** The delivery of a type, made if there is none yet. */
@@ -100,10 +101,14 @@ export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFa
     inDoubt,
     unresolved,
     version,
-    problems: [route, ...others.values()].flatMap(({ problems }) => problems),
+    problems: problemsByType(new Map<string, Delivery>([[ROUTE.name, route], ...others])),
     leader: reports.leader,
     lock: reports.lock,
     held: reports.backlog.heldNamespaces,
     drainingWrites: reports.backlog.drainingWrites,
   };
+}
+
+function problemsByType(deliveries: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
+  return Object.fromEntries([...deliveries].flatMap(([name, { problems }]) => (problems.length > 0 ? [[name, problems]] : [])));
 }

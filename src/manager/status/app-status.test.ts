@@ -213,10 +213,20 @@ describe("appStatus", () => {
     });
   });
   it("passes on why a proxy refused its snapshot", () => {
-    expect(ofType(status({}, { "shop/c": proxy("d-canary", { problems: ["table: missing"] }) }), "Ready")).toMatchObject({
+    expect(
+      ofType(status({}, { "shop/c": proxy("d-canary", { problems: { route: ["table: missing"] } }) }), "Ready"),
+    ).toMatchObject({
       status: "False",
       reason: "SnapshotRefused",
       message: "pod c refused its snapshot: table: missing",
+    });
+  });
+  it("names the resource type that a proxy does not enforce, and the handover does not wait for that", () => {
+    const told = status({}, { "shop/c": proxy("d-canary", { problems: { policy: ["rules: missing"] } }) });
+    expect(ofType(told, "Ready")).toMatchObject({
+      status: "False",
+      reason: "SnapshotRefused",
+      message: 'pod c does not enforce its resource of type "policy": rules: missing',
     });
   });
   it("is not ready while a subset is denied its lock, and says which Role is to be mended", () => {

@@ -3,6 +3,7 @@
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
@@ -34,6 +35,11 @@ export interface Verdict<T extends ConditionType> {
   readonly status: Condition["status"];
   readonly reason: ReasonOf<T>;
   readonly message: string;
+}
+
+/** Why the proxy does not enforce its route: a handover waits for nothing else. */
+export function routeProblems({ problems }: ProxyFacts): readonly string[] {
+  return problems[ROUTE.name] ?? [];
 }
 
 export function proxyOf({ factsOf }: Pick<StatusFacts, "factsOf">, pod: AppPod): ProxyFacts | undefined {

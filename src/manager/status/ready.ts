@@ -2,6 +2,7 @@
 // handover keeps it True, with the handover's phase as its reason; so does a new manager, for as long as it may take to hear
 // of the proxies.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { ROUTE } from "../../wire/route-type.ts";
 import { ageMs, LOST_AFTER_MS } from "./ages.ts";
 import { syncText } from "./converged.ts";
 import type { Counts } from "./counts.ts";
@@ -54,10 +55,13 @@ function neverInjectedText({ injection: next, previous }: StatusFacts): string {
 }
 
 function refused(facts: StatusFacts): Ready | undefined {
-  const pod = facts.pods.find((each) => (proxyOf(facts, each)?.problems.length ?? 0) > 0);
-  if (pod === undefined) return undefined;
-  const problems = proxyOf(facts, pod)?.problems.join("; ");
-  return { status: "False", reason: "SnapshotRefused", message: `pod ${pod.name} refused its snapshot: ${problems}` };
+  for (const pod of facts.pods) {
+    const [[type, problems] = []] = Object.entries(proxyOf(facts, pod)?.problems ?? {});
+    if (problems === undefined) continue;
+    const what = type === ROUTE.name ? "refused its snapshot" : `does not enforce its resource of type "${type}"`;
+    return { status: "False", reason: "SnapshotRefused", message: `pod ${pod.name} ${what}: ${problems.join("; ")}` };
+  }
+  return undefined;
 }
 
 function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Counts): Ready | undefined {

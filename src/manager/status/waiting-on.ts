@@ -3,7 +3,7 @@
 import { type AppStatus, MAX_WAITING_ON, type WaitingOn } from "../../api/app-status.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
-import { proxyOf, type StatusFacts, wholeSeconds } from "./facts.ts";
+import { proxyOf, routeProblems, type StatusFacts, wholeSeconds } from "./facts.ts";
 import type { Phase, WaitReason } from "./reasons.ts";
 
 /** A pod that is waited for. */
@@ -57,7 +57,7 @@ function reasonOf(facts: StatusFacts, { cause }: Wait, pod: AppPod | undefined):
 function proxyReason(facts: StatusFacts, pod: AppPod): WaitReason {
   const known = proxyOf(facts, pod);
   if (known === undefined) return pod.running ? "NotReported" : "NotStarted";
-  if (known.problems.length > 0) return "SnapshotRefused";
+  if (routeProblems(known).length > 0) return "SnapshotRefused";
   if (!known.connected) return "NotConnected";
   return known.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
 }

@@ -78,7 +78,7 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
     proxy.send({ ack: routeAck(updates().at(-1)?.nonce ?? 0, version) });
     await eventually(() => registry.facts("shop/old")?.acknowledged?.version === version);
   }
-  expect(registry.facts("shop/old")?.problems).toEqual(['the proxy does not support resource type "policy"']);
+  expect(registry.facts("shop/old")?.problems).toEqual({ policy: ['the proxy does not support resource type "policy"'] });
 });
 
 it("a proxy that supports no resource type gets no update, and its facts have the problem", async () => {
@@ -90,7 +90,7 @@ it("a proxy that supports no resource type gets no update, and its facts have th
   publishRoute(registry, "shop/other", routes(1, { blue: ["a"] }));
   expect(registry.facts("shop/other")).toMatchObject({
     outstanding: undefined,
-    problems: ['the proxy does not support resource type "route"'],
+    problems: { route: ['the proxy does not support resource type "route"'] },
   });
 });
 

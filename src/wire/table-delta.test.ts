@@ -105,10 +105,13 @@ describe("the difference between two snapshots", () => {
   });
 
   it("takes equal parts that are other objects for equal", () => {
-    const shown = () => [{ namespaces: new Set(["y", "x"]), rules: [{ resources: [group("")], visible: true }] }];
+    const retained = () => [{ namespaces: new Set(["y", "x"]), rules: [{ resources: [group("")], visible: true }] }];
     const copy = () => {
       const { table: routes, ...rest } = of(1, many);
-      return { ...rest, table: { ...routes, rules: [limit(), subset("canary"), subset("blue", group("apps"))], shown: shown() } };
+      return {
+        ...rest,
+        table: { ...routes, rules: [limit(), subset("canary"), subset("blue", group("apps"))], retained: retained() },
+      };
     };
     expect(diffSnapshots(copy(), copy())).toEqual(Buffer.alloc(0));
   });

@@ -42,7 +42,7 @@ export interface StreamTables {
 
 /** Of one registration: as many as it can name. */
 const MAX_ASKED = 16;
-/** For each table, so many streams are asked at a time, each for so long, in milliseconds. Then the next ones are asked besides. */
+/** For each table, so many streams are asked at first. After so long without the table, in milliseconds, all that name it are. */
 const ASKED_AT_ONCE = 2;
 const ANSWER_MS = 500;
 /**
@@ -58,12 +58,12 @@ export function createRegistrationTables({
   readonly clock: Clock;
   readonly tables: SharedTables;
 }): RegistrationTables {
-  /** By hash: the streams that were asked, with the time. */
-  const pending = new Map<string, Map<StreamTables, number>>();
+  /** By hash: the streams that were asked, and when the first was. */
+  const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
 
   const mayBeAsked = (hash: string): boolean => {
-    const sinceMs = clock.monotonicMs() - ANSWER_MS;
-    return [...(pending.get(hash)?.values() ?? [])].filter((askedMs) => askedMs > sinceMs).length < ASKED_AT_ONCE;
+    const asked = pending.get(hash);
+    return asked === undefined || asked.streams.size < ASKED_AT_ONCE || clock.monotonicMs() - asked.sinceMs >= ANSWER_MS;
   };
 
   return {
@@ -103,7 +103,9 @@ export function createRegistrationTables({
           if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
           for (const hash of missing.keys()) {
             asked.add(hash);
-            pending.set(hash, (pending.get(hash) ?? new Map()).set(self, clock.monotonicMs()));
+            const request = pending.get(hash) ?? { sinceMs: clock.monotonicMs(), streams: new Set() };
+            pending.set(hash, request);
+            request.streams.add(self);
           }
           return [...missing.values()];
         },
@@ -133,7 +135,7 @@ export function createRegistrationTables({
           held.clear();
           decoded.clear();
           for (const hash of asked) {
-            const streams = pending.get(hash);
+            const streams = pending.get(hash)?.streams;
             if (streams?.delete(self) && streams.size === 0) pending.delete(hash);
           }
           asked.clear();

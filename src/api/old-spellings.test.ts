@@ -14,7 +14,7 @@ describe("oldSpellings", () => {
     ]);
   });
 
-  it("is empty for new spellings, and for values that are not objects", () => {
+  it("is empty for new spellings, and for what is not an object", () => {
     expect(oldSpellings(onLoss("InPlace"))).toEqual([]);
     expect(oldSpellings(null)).toEqual([]);
   });

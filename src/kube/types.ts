@@ -38,11 +38,15 @@ export interface KubeList<T> {
   readonly items: readonly T[];
 }
 
-/** The resource type that a request addresses. The core group is "". */
-export interface GroupVersionResource {
+/** A resource type. The core group is "". */
+export interface GroupResource {
   readonly group: string;
-  readonly version: string;
   readonly resource: string;
+}
+
+/** The resource type that a request addresses. */
+export interface GroupVersionResource extends GroupResource {
+  readonly version: string;
 }
 
 /** metav1.LabelSelector. All terms must match; an empty selector matches everything. */

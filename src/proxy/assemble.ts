@@ -7,11 +7,12 @@ import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import type { Registry } from "../base/metrics.ts";
 import { formatAddress } from "../base/settings.ts";
+import { parseRequestInfo } from "../kube/request-info.ts";
+import { mayUpgrade } from "../kube/request-kind.ts";
 import { type ApiServerOptions, createApiServer } from "./api-server/api-server.ts";
 import { type Call, createRecord, type RawHandler } from "./call/call.ts";
-import { mayUpgrade } from "./call/may-upgrade.ts";
 import type { ProxyConfig } from "./config.ts";
-import { debugPages } from "./debug/debug-pages.ts";
+import { debugPages } from "./debug-pages.ts";
 import { createStreamMetrics } from "./filter/stream-metrics.ts";
 import type { Reply } from "./http/handler.ts";
 import { type NamedLayer, stack } from "./http/stack.ts";
@@ -74,7 +75,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps): Proxy {
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
     stack: stack(layers, clock) as RawHandler,
     createRecord,
-    mayUpgrade,
+    mayUpgrade: mayBecomeTunnel,
     tunnel: apiServer.tunnel,
     clock,
     log,
@@ -115,4 +116,13 @@ function noSnapshot({ trouble }: Partial<ManagerContact>): string {
 // A wildcard address is none to connect to.
 function hostPort(host: string, port: number): string {
   return formatAddress({ host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port });
+}
+
+/** True for a request that may become a tunnel. */
+function mayBecomeTunnel(method: string, target: string): boolean {
+  try {
+    return mayUpgrade(parseRequestInfo(method, target));
+  } catch {
+    return false; // the stack answers 400
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limit, snapshot, subset, table } from "../../test/support/route-table.ts";
-import { createPlanner, excludedBy, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
+import { createPlanner, excludedNamespaces, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
 import { type ResourceView, viewOf } from "./snapshot.ts";
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
@@ -30,7 +30,7 @@ describe("the plan for a list over all namespaces", () => {
   it("is ranges of hashes where the foreign ones are many", () => {
     const plan = planQuery(view(many("a", 40), many("b", 40)), "namespaced");
     expect(plan).toMatchObject({ namespacePlan: "shards", fieldSelector: "", namespaces: { own: 40, foreign: 40 } });
-    const hiding = { only: undefined, excluded: [], ranges: plan.shards?.ranges ?? [] };
+    const hiding = { only: undefined, excluded: [], shards: plan.shards };
     expect(many("a", 40).some((name) => isHiddenBy(hiding, name))).toBe(false);
     expect(many("b", 40).every((name) => isHiddenBy(hiding, name))).toBe(true);
   });
@@ -46,7 +46,7 @@ describe("the plan for a list over all namespaces", () => {
       fieldSelector: "metadata.namespace=default,metadata.namespace!=default",
       only: "",
     });
-    expect(isHiddenBy({ only: plan.only, excluded: excludedBy(plan) }, "born-later")).toBe(true);
+    expect(isHiddenBy({ only: plan.only, excluded: excludedNamespaces(plan) }, "born-later")).toBe(true);
   });
 
   it("never hides namespaces that nobody has heard of where they are ours", () => {

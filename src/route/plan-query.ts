@@ -37,6 +37,7 @@ type NamespacesPlan = Omit<QueryPlan, "scope" | "labelSelector">;
 export interface ShardPlan {
   readonly selector: string;
   readonly ranges: readonly ShardRange[];
+  /** The ranges may hide unknown namespaces. */
   readonly hidesUnknown: boolean;
 }
 
@@ -48,7 +49,7 @@ export interface Capabilities {
   readonly shardBytes?: number;
 }
 
-/** Makes a plan; the session's own is remembered, see `createPlanner`. */
+/** Makes a plan. The isolate layer's planner remembers its plans (`createPlanner`). */
 export type Planner = (view: ResourceView, scope: ResourceScope) => QueryPlan;
 
 /** At most this many namespaces of other subsets are excluded by name. More make the URL long and the selector slow. */
@@ -100,7 +101,7 @@ export function joinSelectors(own: string | null, added: string): string {
 }
 
 /** The namespaces that the plan excludes by name. */
-export function excludedBy({ fieldSelector }: QueryPlan): string[] {
+export function excludedNamespaces({ fieldSelector }: QueryPlan): string[] {
   if (!fieldSelector.includes("!=")) return [];
   return parseFieldSelector(fieldSelector).flatMap(({ operator, value }) => (operator === "!=" ? [value] : []));
 }
@@ -111,7 +112,8 @@ export function ownsUnknown(view: ResourceView): boolean {
 }
 
 // Owns no namespace: the terms contradict each other, and the first one makes the API server look into one namespace only. It
-// says that nothing but NO_NAMESPACE is shown: the first one that is granted is not shown, and listed anew.
+// says that nothing but NO_NAMESPACE is shown. When the subset is granted its first namespace, clients must list again: this watch cannot
+// show it.
 const NOWHERE: NamespacesPlan = {
   namespacePlan: "nothing",
   fieldSelector: `${term("default", "=")},${term("default", "!=")}`,
@@ -154,14 +156,14 @@ function term(namespace: string, operator: "=" | "!="): string {
 }
 
 /** True if the API server leaves the namespace's objects out when it is asked so. */
-export function isHiddenBy({ only, excluded, ranges }: HidingQuery, namespace: string): boolean {
+export function isHiddenBy({ only, excluded, shards }: HidingQuery, namespace: string): boolean {
   if (only !== undefined && namespace !== only) return true;
-  return excluded.includes(namespace) || (ranges !== undefined && !isInRanges(ranges, namespace));
+  return excluded.includes(namespace) || (shards !== undefined && !isInRanges(shards.ranges, namespace));
 }
 
 /** The part of a query that leaves namespaces out. */
 export interface HidingQuery {
   readonly only: string | undefined;
   readonly excluded: readonly string[];
-  readonly ranges?: readonly ShardRange[];
+  readonly shards?: Pick<ShardPlan, "ranges" | "hidesUnknown"> | undefined;
 }

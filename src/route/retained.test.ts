@@ -43,8 +43,10 @@ describe("what a pod goes on showing", () => {
       { resources: [group("", "configmaps", "pods")], visible: true },
     ];
     const of = { ...lost, retained: [{ namespaces: new Set(["pilot"]), rules }] };
-    const standings = ["pods", "configmaps", "secrets"].map((resource) => readViewOf(viewFor(of, resource)).ownershipOf("pilot"));
-    expect(standings).toEqual(["own", "other-subset", "other-subset"]);
+    const ownerships = ["pods", "configmaps", "secrets"].map((resource) =>
+      readViewOf(viewFor(of, resource)).ownershipOf("pilot"),
+    );
+    expect(ownerships).toEqual(["own", "other-subset", "other-subset"]);
   });
 
   it("is unknown as any other once it is not in the table", () => {

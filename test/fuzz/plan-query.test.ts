@@ -12,7 +12,7 @@ import { createLeftOut } from "../../src/proxy/relist/left-out.ts";
 import { changeBetween } from "../../src/proxy/relist/view-change.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
-import { excludedBy, joinSelectors, planQuery, type QueryPlan } from "../../src/route/plan-query.ts";
+import { excludedNamespaces, joinSelectors, planQuery, type QueryPlan } from "../../src/route/plan-query.ts";
 import { isOwned, type ResourceView, viewOf } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";
@@ -137,7 +137,7 @@ describe("a plan", () => {
       fc.property(world, world, fc.nat({ max: 3_000 }), (old, next, shardBytes) => {
         const [before, now] = [enforcedIn(old), enforcedIn({ ...next, own: old.own })];
         const plan = planQuery(before.view("", "pods"), "namespaced", { shardBytes });
-        const pushed = { only: plan.only, excluded: excludedBy(plan), ...plan.shards };
+        const pushed = { only: plan.only, excluded: excludedNamespaces(plan), shards: plan.shards };
         const view = now.view("", "pods");
         const objects = objectsIn(next);
         const shown = new Set(select({ objects }, queryWith({}, plan)));

@@ -2,8 +2,8 @@
 
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Call, Handler, Layer } from "../../src/proxy/call/call.ts";
+import { readBody } from "../../src/proxy/http/byte-stream.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
-import { readBody } from "../../src/proxy/http/read-body.ts";
 
 export interface CallOptions {
   readonly headers?: Record<string, string>;

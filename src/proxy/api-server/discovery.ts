@@ -9,8 +9,8 @@ import { readJson } from "../../base/json.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import type { ResourceScope } from "../../route/plan-query.ts";
-import type { Call, Handler } from "../call/call.ts";
-import { readBody } from "../http/read-body.ts";
+import { addWait, type Call, createRecord, type Handler } from "../call/call.ts";
+import { readBody } from "../http/byte-stream.ts";
 import { identityHeaders } from "./headers.ts";
 
 export interface Discovery {
@@ -75,7 +75,7 @@ export function createDiscovery({ send, clock }: DiscoveryOptions): Discovery {
       }
       const started = clock.monotonicMs();
       const scopes = await running;
-      call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+      addWait(call.record, clock.monotonicMs() - started);
       return scopes.get(info.resource) ?? "unknown";
     },
   };
@@ -91,14 +91,15 @@ async function fetchScopes(
   const timeout = new AbortController();
   const timer = clock.after(ASK_TIMEOUT_MS, () => timeout.abort(new Error("discovery: no answer within two seconds")));
   try {
+    const info = parseRequestInfo("GET", path);
     const reply = await send({
       method: "GET",
       target: path,
-      info: parseRequestInfo("GET", path),
+      info,
       headers: { ...identityHeaders(call.headers), accept: JSON_TYPE },
       body: null,
       signal: timeout.signal, // not the caller's: others wait for the same answer
-      record: { decision: "forwarded", lock: false },
+      record: createRecord(info),
     });
     const body = await readBody(reply.body, MAX_BODY_BYTES);
     if (reply.status === 401 || reply.status === 403) return "refused";

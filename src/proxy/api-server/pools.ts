@@ -1,6 +1,6 @@
 // The connections to the API server, in pools that never wait for each other: no list delays the renewal of a lease, and none a get.
 // Watches share HTTP/2 connections (docs/decisions/0009); all others use HTTP/1.1, where a connection carries one request at a time and a
-// gate keeps the connections few. The client to the API server makes the pools.
+// queue keeps the connections few. The client to the API server makes the pools.
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import type { Clock } from "../../base/clock.ts";
@@ -8,8 +8,8 @@ import { isCollection, isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord } from "../call/call.ts";
 import type { Connections } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
-import { createGate, type Gate, type GateOptions } from "./gate.ts";
 import type { Liveness } from "./liveness.ts";
+import { createRequestQueue, type QueueOptions, type RequestQueue } from "./request-queue.ts";
 import { connectFailureOf, type LostBy, type PoolName, type UpstreamMetrics } from "./upstream-metrics.ts";
 import { createWatchConnections, type WatchConnections } from "./watch-connections.ts";
 
@@ -17,9 +17,9 @@ import { createWatchConnections, type WatchConnections } from "./watch-connectio
  * Single objects. A get takes a millisecond or two, so that one that waits for ten has slow neighbours: a webhook may delay a write
  * for ten seconds, and a get must not wait for it. Most operators have fewer than sixteen workers and never wait here.
  */
-const SHORT: GateOptions = { limit: 16, patienceMs: 10, max: 256 };
+const SHORT: QueueOptions = { limit: 16, patienceMs: 10, max: 256 };
 /** Lists and deletions of collections, which take up to many seconds: more of them at once rarely end sooner. */
-const LIST: GateOptions = { limit: 3, patienceMs: 1_000, max: 16 };
+const LIST: QueueOptions = { limit: 3, patienceMs: 1_000, max: 16 };
 /** Below the API server's idle timeout of 90 s, so that no request meets a closing connection. */
 const IDLE_MS = 60_000;
 /** Response heads of aggregated APIs may carry large warnings. */
@@ -44,7 +44,7 @@ export interface Pool1 {
   readonly name: PoolName;
   readonly dispatcher: Dispatcher;
   /** Undefined: no request waits. */
-  readonly gate: Gate | undefined;
+  readonly queue: RequestQueue | undefined;
 }
 
 export interface Pools {
@@ -80,12 +80,12 @@ export function createPools(options: PoolsOptions): Pools {
       },
       onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
     });
-  const createPool = (name: PoolName, gate?: GateOptions): Pool1 => ({
+  const createPool = (name: PoolName, queue?: QueueOptions): Pool1 => ({
     name,
-    gate: gate === undefined ? undefined : createGate(gate, clock),
+    queue: queue && createRequestQueue(queue, clock),
     dispatcher: new Pool(origin.origin, {
       connect: connectFor(name),
-      connections: null, // the gate is the bound; undici takes the first free connection, so that the others become idle and close
+      connections: null, // the queue is the bound; undici takes the first free connection, so that the others become idle and close
       allowH2: false,
       pipelining: 1,
       keepAliveTimeout: IDLE_MS,
@@ -114,7 +114,7 @@ export function createPools(options: PoolsOptions): Pools {
       if (record.lock) return pools.lock;
       return info !== undefined && isCollection(info) ? pools.list : pools.short;
     },
-    waitingIn: (pool) => (pool === "short" || pool === "list" ? (pools[pool].gate?.waiting ?? 0) : 0),
+    waitingIn: (pool) => (pool === "short" || pool === "list" ? (pools[pool].queue?.waiting ?? 0) : 0),
     async destroy() {
       watches.destroy();
       await Promise.all(Object.values(pools).map(({ dispatcher }) => dispatcher.destroy()));

@@ -3,7 +3,7 @@
 // filtering checks every object. Plans of lists and watches ask it.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { GroupResource } from "../session/session.ts";
+import type { GroupResource } from "../../kube/types.ts";
 
 /** A kind of server-side filtering. */
 export type Feature = "labels" | "fields" | "shards";

@@ -9,7 +9,8 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { isLongRunning, isWatch } from "../../kube/request-kind.ts";
-import type { Call } from "../call/call.ts";
+import { addWait, type Call } from "../call/call.ts";
+import { readableOf } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createConnections } from "./connections.ts";
 import { createTrustStore, type TrustStore } from "./connector.ts";
@@ -17,7 +18,6 @@ import { exchange } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { DEFAULT_LIVENESS, type Liveness } from "./liveness.ts";
 import { createPools, DEFAULT_TIMEOUTS, type Pool1, type Timeouts } from "./pools.ts";
-import { readableOf } from "./request-body.ts";
 import { createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
@@ -90,10 +90,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const reply = await sendWatch(call);
       if (reply !== undefined) return reply;
     }
-    const { gate } = pool;
-    const turn = gate?.enter(signal);
+    const { queue } = pool;
+    const turn = queue?.enter(signal);
     if (turn !== undefined) await turn;
-    return exchange(pool.dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: gate?.leave });
+    return exchange(pool.dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
   };
 
   const noteReachable = (now: boolean, error?: MeshError) => {
@@ -134,13 +134,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             if (error.code === "UPSTREAM_UNREACHABLE") {
               noteReachable(false, error);
               // The waiting requests would fail one after the other.
-              if (connections.openIn(pool.name) === 0) pool.gate?.refuseWaiting(error);
+              if (connections.openIn(pool.name) === 0) pool.queue?.refuseWaiting(error);
             }
             throw error;
           }
         }
       } finally {
-        call.record.waitedMs = (call.record.waitedMs ?? 0) + clock.monotonicMs() - started;
+        addWait(call.record, clock.monotonicMs() - started);
       }
     },
   };

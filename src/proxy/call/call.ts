@@ -1,6 +1,6 @@
 // A call of the outbound stack: a request from the operator to the Kubernetes API, with what the layers learn about it. Layers
-// pass on changed copies; only `record` is shared and written. Used by the layers and by what they call.
-import type { RequestInfo } from "../../kube/request-info.ts";
+// pass on changed copies; only `record` is shared and written. Invariant: `info` always belongs to `target`. Used by the layers.
+import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import type * as http from "../http/handler.ts";
 
@@ -63,4 +63,46 @@ export function createRecord(info?: RequestInfo): CallRecord {
 /** Adds to the time that the call has waited for others. */
 export function addWait(record: CallRecord, ms: number): void {
   record.waitedMs = (record.waitedMs ?? 0) + ms;
+}
+
+/** A call for objects of a resource. */
+export type ResourceCall = Call & { readonly info: ResourceInfo };
+
+/** True for a call for objects, false for discovery, health and the like. */
+export function isResourceCall(call: Call): call is ResourceCall {
+  return call.info.kind === "resource";
+}
+
+/** The call with a query parameter set; all values that it had before are replaced, other parameters stay. */
+export function withParameter(call: Call, name: string, value: string): Call {
+  const query = new URLSearchParams(call.info.query);
+  query.set(name, value);
+  return withQuery(call, query);
+}
+
+/** The call with another query. */
+export function withQuery(call: Call, query: URLSearchParams): Call {
+  return withTarget(call, `${call.info.path}?${query}`);
+}
+
+/** The call for the same resource in one namespace, with another query. */
+export function inNamespace(call: Call, namespace: string, query: URLSearchParams): Call {
+  const { info } = call;
+  if (info.kind !== "resource") return call;
+  const root = info.group === "" ? "/api" : `/apis/${info.group}`;
+  return withTarget(call, `${root}/${info.version}/namespaces/${encodeURIComponent(namespace)}/${info.resource}?${query}`);
+}
+
+/** The call with another request line. */
+export function withTarget(call: Call, target: string): Call {
+  return { ...call, target, info: parseRequestInfo(call.method, target) };
+}
+
+/** The path without the subresource, which other permissions guard and which may do something. */
+export function objectPath({ path, segments, subresource }: ResourceInfo): string {
+  const behind = subresource === "" ? 0 : subresource.split("/").length;
+  return path
+    .split("/")
+    .slice(0, segments.length - behind + 1)
+    .join("/");
 }

@@ -3,12 +3,9 @@
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { StatusError } from "../../kube/status.ts";
-import { asSource } from "../http/byte-source.ts";
-import type { ByteSource } from "../http/byte-stream.ts";
-import { discardBody } from "../http/discard-body.ts";
+import { asSource, type ByteSource, discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import type { Call } from "./call.ts";
-import { withParameter } from "./query.ts";
+import { type Call, withParameter } from "./call.ts";
 
 /** The call with a reply that the proxy can read: uncompressed, as JSON or protobuf. */
 export function askUncompressed(call: Call): Call {

@@ -2,8 +2,7 @@
 // Invariant: the routes are asked at every change and once at the beginning, since they may have changed after the decision. Called by
 // the layers.
 import { MeshError } from "../../base/errors.ts";
-import { asSource } from "../http/byte-source.ts";
-import type { ByteSource } from "../http/byte-stream.ts";
+import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Enforced, Session } from "../session/session.ts";

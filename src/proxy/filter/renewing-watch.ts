@@ -14,7 +14,7 @@ import type { MovedNamespaces } from "../relist/view-change.ts";
 import { expiredFrame } from "./expired.ts";
 import { MovesMeanwhile } from "./moves-meanwhile.ts";
 import type { SentRequest } from "./sent-request.ts";
-import { type WatchDeps, watchStream } from "./watch-stream.ts";
+import { RESYNC_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
 
 /** What replaces a list by the client. */
 export interface Renewed {
@@ -125,8 +125,8 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   // renewing => watching   the API server has answered, and no route change came between
   #watch(source: ByteSource, request: SentRequest): void {
-    const { only, ranges: asked } = request.serverFilter;
-    const ranges = only === undefined ? asked : [];
+    const { only, shards } = request.serverFilter;
+    const ranges = only === undefined ? shards?.ranges : [];
     if (ranges !== undefined) this.#shown = this.#shown === undefined ? ranges : intersectRanges(this.#shown, ranges);
     const takeOver = (version: bigint, moved: MovedNamespaces) => void this.#goOn(version, moved);
     this.#state = {
@@ -179,9 +179,9 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   // renewing => expiring   something went wrong
   #expire(): void {
-    const { metrics, clock, random, resyncJitterMs = 1_000 } = this.#deps;
+    const { metrics, clock, random } = this.#deps;
     metrics.renewals.inc({ result: "expired" });
-    const timer = clock.after(random() * resyncJitterMs, () => {
+    const timer = clock.after(random() * RESYNC_JITTER_MS, () => {
       this.#sink.write(expiredFrame(this.#encoding));
       this.end();
     });

@@ -24,17 +24,15 @@ export interface SentRequest extends CollectionRequest {
 
 /** What the API server was asked to leave out. */
 export interface ServerFilter extends HidingQuery {
-  /** The ranges may hide unknown namespaces. */
-  readonly hidesUnknown?: boolean;
   /** Of the subset's objects; absent if the query has none. */
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
 }
 
 export const NO_SERVER_FILTER: ServerFilter = { only: undefined, excluded: [] };
 
 /** True if namespaces are left out. */
-export function hidesNamespaces({ only, excluded, ranges }: ServerFilter): boolean {
-  return only !== undefined || excluded.length > 0 || ranges !== undefined;
+export function hidesNamespaces({ only, excluded, shards }: ServerFilter): boolean {
+  return only !== undefined || excluded.length > 0 || shards !== undefined;
 }
 
 /**
@@ -42,11 +40,11 @@ export function hidesNamespaces({ only, excluded, ranges }: ServerFilter): boole
  * @param born the namespaces that may be the subset's since the request was sent. The watch hears of all other gains by itself
  */
 export function isServerFilterStale(view: ResourceView, filter: ServerFilter, born: readonly string[]): boolean {
-  const { only, excluded, ranges, labelSelector } = filter;
+  const { only, excluded, shards, labelSelector } = filter;
   if (labelSelector !== undefined && labelSelector !== view.labelFilter?.labelSelector) return true;
   if (excluded.some((namespace) => view.ownershipOf(namespace) === "own")) return true;
-  if (only === undefined && ranges === undefined) return false;
-  if (ownsUnknown(view) && (only !== undefined || filter.hidesUnknown === true)) return true;
+  if (only === undefined && shards === undefined) return false;
+  if (ownsUnknown(view) && (only !== undefined || shards?.hidesUnknown === true)) return true;
   return born.some((namespace) => isHiddenBy(filter, namespace) && view.ownershipOf(namespace) === "own");
 }
 

@@ -1,8 +1,8 @@
 // The metrics of the filters, in one place so that their names can be read off.
 import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import type { PlanName } from "../../route/plan-query.ts";
-import type { GroupResource } from "../session/session.ts";
 
 export interface StreamMetrics {
   /** The watch events of a resource, by what was done with them. */

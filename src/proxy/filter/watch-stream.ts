@@ -24,14 +24,14 @@ export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
   /** Bound of what all stalled watches hold together. */
   readonly heldBudget: HeldBudget;
-  /** How long an event of an unknown namespace may stall a watch; default 5,000. */
-  readonly watchHoldMs?: number;
-  /** Watches that must end are spread over this time; default 1,000. */
-  readonly resyncJitterMs?: number;
   /** Bound of what one stalled watch holds; default 4 MiB. */
   readonly maxHeldBytes?: number;
 }
 
+/** How long an event of an unknown namespace may stall a watch. */
+const HOLD_MS = 5_000;
+/** Watches that must end are spread over this time. */
+export const RESYNC_JITTER_MS = 1_000;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -84,7 +84,7 @@ class WatchStream implements ByteSink, SourceControl {
     deps: WatchDeps,
     takeOver: TakeOver | undefined,
   ) {
-    const { clock, resync, watchHoldMs = 5_000, maxHeldBytes = 4 * 1024 * 1024 } = deps;
+    const { clock, resync, maxHeldBytes = 4 * 1024 * 1024 } = deps;
     this.#encoding = encoding;
     this.#takeOver = takeOver;
     this.#collection = request.collection;
@@ -96,7 +96,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#end = new WatchEnd(clock, () => this.#expire());
     this.#held = new HoldQueue({
       clock,
-      holdMs: watchHoldMs,
+      holdMs: HOLD_MS,
       maxBytes: maxHeldBytes,
       budget: deps.heldBudget,
       pass: (frame) => this.#pass(frame),
@@ -220,8 +220,7 @@ class WatchStream implements ByteSink, SourceControl {
   }
 
   #jitterMs(): number {
-    const { random, resyncJitterMs = 1_000 } = this.#deps;
-    return random() * resyncJitterMs;
+    return this.#deps.random() * RESYNC_JITTER_MS;
   }
 
   #expire(): void {

@@ -4,8 +4,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
-import { waitIdle } from "./wait-idle.ts";
-import { waitReady } from "./wait-ready.ts";
+import { waitIdle, waitReady } from "./wait.ts";
 
 /** sysexits.h; not from settings.ts, whose validation would cost a hook more than all of its work. */
 const EXIT_USAGE = 64;

@@ -1,6 +1,9 @@
 // A minimal push stream with back-pressure: the source writes into a sink, the sink answers whether it wants more, and
 // asks again through `resume`. Synchronous and without queues of its own, so a filter in the middle costs one call a chunk.
 
+import { Readable } from "node:stream";
+import { MeshError } from "../../base/errors.ts";
+
 /** Takes the bytes of one body. After `end` or `abort` nothing more is called. */
 export interface ByteSink {
   /** Returns false when the sink is full: stop until `SourceControl.resume` is called. A full sink still accepts writes. */
@@ -25,4 +28,98 @@ export interface ByteSource {
   open(sink: ByteSink): SourceControl;
   /** Gives the body up unread. */
   cancel(error: Error): void;
+}
+
+/** Cancels the body unread, if there is one and it is not here already. */
+export function discardBody(body: Uint8Array | ByteSource | null, why = new Error("the body is not needed")): void {
+  if (body !== null && !(body instanceof Uint8Array)) body.cancel(why);
+}
+
+/** The body as a source; bytes are written in one piece, in a later microtask, as the contract of `open` says. */
+export function asSource(body: Uint8Array | ByteSource): ByteSource {
+  if (!(body instanceof Uint8Array)) return body;
+  return {
+    cancel: () => undefined,
+    open(sink) {
+      let over = false;
+      queueMicrotask(() => {
+        if (over) return;
+        if (body.length > 0) sink.write(body);
+        if (!over) sink.end();
+        over = true;
+      });
+      return {
+        resume: () => undefined,
+        cancel() {
+          over = true;
+        },
+      };
+    },
+  };
+}
+
+/**
+ * The bytes of a small body that a layer must see whole; empty if there is none. A larger body is cancelled.
+ * @throws MeshError `BODY_TOO_LARGE`, or the error that the body broke off with
+ */
+export function readBody(body: Uint8Array | ByteSource | null, maxBytes: number): Promise<Uint8Array> {
+  if (body === null) return Promise.resolve(new Uint8Array());
+  if (body instanceof Uint8Array) return body.length > maxBytes ? Promise.reject(tooLarge(maxBytes)) : Promise.resolve(body);
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    const control = body.open({
+      write(chunk) {
+        bytes += chunk.length;
+        if (bytes <= maxBytes) {
+          chunks.push(chunk);
+          return true;
+        }
+        chunks.length = 0;
+        control.cancel(tooLarge(maxBytes));
+        reject(tooLarge(maxBytes));
+        return false;
+      },
+      end: () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+      abort: reject,
+    });
+  });
+}
+
+function tooLarge(maxBytes: number): MeshError {
+  return new MeshError("BODY_TOO_LARGE", `reading a body: more than ${maxBytes} bytes`);
+}
+
+/**
+ * The source as the Readable that undici sends. At most one stream buffer (16 KB and a chunk) is held, so that a slow server slows the
+ * client down. Destroying the stream cancels the source.
+ */
+export function readableOf(source: ByteSource): Readable {
+  let control: SourceControl | undefined;
+  let complete = false;
+  const stream = new Readable({
+    read() {
+      if (control === undefined) control = open();
+      else control.resume();
+    },
+    destroy(error, done) {
+      const gone = error ?? new Error("sending a request body: given up");
+      if (control === undefined) source.cancel(gone);
+      else if (!complete) control.cancel(gone);
+      done(error);
+    },
+  });
+  const open = () =>
+    source.open({
+      write: (chunk) => stream.push(chunk),
+      end() {
+        complete = true;
+        stream.push(null);
+      },
+      abort(error) {
+        complete = true;
+        stream.destroy(error);
+      },
+    });
+  return stream;
 }

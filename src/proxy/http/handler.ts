@@ -1,14 +1,14 @@
 // The parts of any stack: a handler answers a call, a layer wraps the next handler. A body is bytes, a push source or nothing, so
 // that a body of any size passes without being held. Invariant: nothing here knows Kubernetes. Used by the server and all stacks.
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { ByteSource } from "./byte-stream.ts";
 import type { CallSignal } from "./call-signal.ts";
 import type { LayerTiming } from "./layer-timing.ts";
 
 export type Handler<C, R> = (call: C) => Promise<R>;
 
-/** `N` is the call that the layer hands on; default: the type of call that it takes. */
-export type Layer<C, R, N = C> = (next: Handler<N, R>) => Handler<C, R>;
+export type Layer<C, R> = (next: Handler<C, R>) => Handler<C, R>;
 
 /** What the layers note about a call for the server. */
 export interface CallNotes {
@@ -46,3 +46,6 @@ export interface Reply {
   /** With status 101: every layer agreed to the upgrade, and the server connects the two sockets for this call. */
   readonly tunnel?: HttpCall;
 }
+
+/** Connects the client's socket with another server's after an upgrade. When that fails, it closes the client's socket. */
+export type Tunnel = (call: HttpCall, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;

@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf } from "../../../test/support/layer-call.ts";
 import type { HttpCall, Reply } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";
-import { timed } from "./timed-layer.ts";
+import { timed } from "./stack.ts";
 
 it("counts each instant for the layer that holds the call, also when it fails", async () => {
   const clock = createFakeClock();

@@ -3,7 +3,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { CallNotes, Handler, Layer } from "./handler.ts";
 import { LayerTiming } from "./layer-timing.ts";
-import { timed } from "./timed-layer.ts";
 
 export interface NamedLayer<C, R> {
   /** Also the value of the label `layer` in metrics. */
@@ -27,4 +26,21 @@ export function stack<C extends { readonly record: CallNotes }, R>(
     if (calls++ % MEASURED_ONE_IN === 0) call.record.timing = new LayerTiming(clock, names);
     return handler(call);
   };
+}
+
+/** The handler, with its time counted for the layer at this index. A call without a timing costs one comparison. */
+export function timed<C extends { readonly record: CallNotes }, R>(layer: number, handler: Handler<C, R>): Handler<C, R> {
+  return (call) => {
+    const { timing } = call.record;
+    return timing === undefined ? handler(call) : measured(layer, handler, call, timing);
+  };
+}
+
+async function measured<C, R>(layer: number, handler: Handler<C, R>, call: C, timing: LayerTiming): Promise<R> {
+  const before = timing.enter(layer);
+  try {
+    return await handler(call);
+  } finally {
+    timing.enter(before);
+  }
 }

@@ -1,13 +1,18 @@
 // How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves by TLS 1.3 and a CA of the
 // mesh that it has the manager's configured name, also after a redirect to an address, since other pods have certificates of the same
 // CA. The session's stream and certify.ts use it.
+
+import type { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { type ChannelCredentials, type ChannelOptions, credentials as grpcCredentials, Metadata } from "@grpc/grpc-js";
-import { MeshError } from "../../base/errors.ts";
+import { isMissing } from "../../base/durable-file.ts";
+import { errorMessage, MeshError } from "../../base/errors.ts";
+import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
+import type { Logger } from "../../base/log.ts";
+import { readCertificates } from "../../base/pem.ts";
 import { parseAddress } from "../../base/settings.ts";
-import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
-import { readToken } from "./token-file.ts";
 
 /** The credentials of one connection, and the metadata of the first call on it. */
 export interface ManagerPass {
@@ -67,4 +72,45 @@ function trustOnly({ pem }: MeshTrust, name: string): ChannelCredentials {
   return grpcCredentials.createFromSecureContext(context, {
     checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
   });
+}
+
+/** Tokens of the API server have about 1 KB; gRPC's servers take 8 KB of headers or more. */
+const MAX_TOKEN_CHARS = 16 * 1024;
+
+/**
+ * The pod's service account token. It is read for each call, since the kubelet rotates it; no error, log or variable keeps it.
+ * @throws MeshError `TOKEN_UNREADABLE` that names the file
+ */
+export async function readToken(file: string): Promise<string> {
+  const token = (await readText(file)).trim();
+  if (token === "") throw unreadable(file, "it is empty");
+  // gRPC would refuse such a header with the token in its error.
+  if (token.length > MAX_TOKEN_CHARS || !/^[\x21-\x7e]+$/.test(token)) throw unreadable(file, "there is no token in it");
+  return token;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw unreadable(file, isMissing(error) ? "there is no such file" : errorMessage(error));
+  }
+}
+
+function unreadable(file: string, why: string): MeshError {
+  return new MeshError("TOKEN_UNREADABLE", `reading this pod's token from ${file}: ${why}`);
+}
+
+/** The CAs of the mesh, from the ConfigMap `ctrlmesh-ca`. The same object for as long as the file does not change. */
+export interface MeshTrust {
+  readonly pem: string;
+  readonly certificates: readonly X509Certificate[];
+}
+
+/** Reads the file each time, so that a rotated CA needs no restart. @throws MeshError `MANAGER_CA_UNREADABLE` if there has never been a good one */
+export type MeshTrustStore = LastGoodFile<MeshTrust>;
+
+export function createMeshTrustStore(file: string, log: Logger): MeshTrustStore {
+  const parse = (pem: string): MeshTrust => ({ pem, certificates: readCertificates(pem, "the bundle") });
+  return createLastGoodFile({ file, name: "the mesh's CA", code: "MANAGER_CA_UNREADABLE", parse, log });
 }

@@ -3,7 +3,8 @@
 // open connections never look at it again. The start waits for the first one.
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { join } from "node:path";
-import { backoffMs } from "../../base/backoff.ts";
+import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
+import { CLOCK_SKEW_MS } from "../../base/certificates.ts";
 import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
@@ -11,9 +12,8 @@ import { readCertificates } from "../../base/pem.ts";
 import { createCertificateTrouble } from "./certificate-trouble.ts";
 import { type Certify, newKey } from "./certify.ts";
 import { checkCertificate } from "./check-certificate.ts";
+import type { MeshTrust, MeshTrustStore } from "./manager-access.ts";
 import { isRefusal, reasonOf } from "./manager-error.ts";
-import type { MeshTrust, MeshTrustStore } from "./mesh-trust.ts";
-import { CHECK_MS, renewalTime, retryBackoff } from "./renewal.ts";
 import type { CertificateHolder, ServingCertificate } from "./serving-certificate.ts";
 import { CERTIFICATE_FILE_NAME, loadCertificate, type StoredCertificate, storeCertificate } from "./stored-certificate.ts";
 
@@ -157,4 +157,27 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
 /** The same for the same set of certificates, in whatever order. */
 function setOf(certificates: readonly X509Certificate[]): string {
   return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
+}
+
+/** The longest time between two checks of the certificate and of the CAs' file. */
+export const CHECK_MS = 10_000;
+
+/** Short, so that pods that start together with their manager get a certificate soon after it is up. */
+const FIRST: BackoffOptions = { baseMs: 200, maxMs: 5_000 };
+const FIRST_REFUSED: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
+/** Longer, since the old certificate is valid for hours. */
+const RENEWAL: BackoffOptions = { baseMs: 5_000, maxMs: 300_000 };
+
+export function retryBackoff(hasOne: boolean, isRefused: boolean): BackoffOptions {
+  if (hasOne) return RENEWAL;
+  return isRefused ? FIRST_REFUSED : FIRST;
+}
+
+/**
+ * Wall time in milliseconds: shortly before half of the life is over, at random, so that pods that started together ask one by one.
+ * The life begins when the certificate was issued. The certificate itself is dated back, for late clocks.
+ */
+export function renewalTime({ validFromDate, validToDate }: X509Certificate, random: Random): number {
+  const from = validFromDate.getTime() + CLOCK_SKEW_MS;
+  return from + (validToDate.getTime() - from) * (0.5 - 0.1 * random());
 }

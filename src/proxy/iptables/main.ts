@@ -5,8 +5,7 @@ import { parseArgs } from "node:util";
 import { processEnv } from "../../base/env.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { parseAddress } from "../../base/settings.ts";
-import { applyRules } from "./apply-rules.ts";
-import { familyRules } from "./rules.ts";
+import { applyRules, familyRules } from "./rules.ts";
 
 const USAGE = "ctrlmesh-iptables: --redirect=IP:PORT [--redirect=...] --to=PORT --except-uid=UID";
 const EXIT_USAGE = 64;

@@ -4,7 +4,7 @@
 import { MeshError } from "../../base/errors.ts";
 import { isWatch } from "../../kube/request-kind.ts";
 import type { Layer } from "../call/call.ts";
-import { discardBody } from "../http/discard-body.ts";
+import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 
 /** The layer. */

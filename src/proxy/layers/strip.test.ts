@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { type CallOptions, callOf, fakeUpstream, jsonReply, textOf } from "../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
+import { codecError } from "../../kube/codec/types.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { Call } from "../call/call.ts";
-import { ObjectStripper } from "../filter/object-stripper.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { strip } from "./strip.ts";
+import { LenientFilter, ObjectStripper, strip } from "./strip.ts";
 
 const POD = "/api/v1/namespaces/a/pods/x";
 const managed = (name: string) => ({
@@ -139,4 +139,42 @@ describe("ObjectStripper", () => {
     stripper.end((slice) => out.push(Buffer.from(slice)));
     expect(Buffer.concat(out).toString()).toBe(whole);
   });
+});
+
+const bytes = (text: string) => Buffer.from(text);
+
+function through(fail: "never" | "at once" | "after a part" | "at the end", error: Error = codecError("CODEC_NOT_A_LIST", "no")) {
+  const out: string[] = [];
+  const filter = new LenientFilter({
+    dropped: 0,
+    kept: 0,
+    push(_chunk, emit) {
+      if (fail === "at once") throw error;
+      if (fail === "never" || fail === "after a part") emit(bytes("<part>"));
+      if (fail === "after a part") throw error;
+    },
+    end(emit) {
+      if (fail === "at the end") throw error;
+      emit(bytes("<end>"));
+    },
+  });
+  const emit = (slice: Uint8Array) => void out.push(Buffer.from(slice).toString());
+  const run = () => {
+    for (const chunk of ["a", "b", "c"]) filter.push(bytes(chunk), emit);
+    filter.end(emit);
+    return out.join("");
+  };
+  return run;
+}
+
+it("writes what the filter writes", () => expect(through("never")()).toBe("<part><part><part><end>"));
+
+it("passes a body of which the filter has written nothing when it fails", () => {
+  expect(through("at once")()).toBe("abc");
+  expect(through("at the end")()).toBe("abc");
+});
+
+it("breaks a body of which a part has gone, and by a fault that is not the body's", () => {
+  expect(through("after a part")).toThrow("no");
+  expect(through("at once", new TypeError("a fault"))).toThrow("a fault");
 });

@@ -5,18 +5,13 @@
 // An operator that gets, changes and updates an object sends no managedFields back: the API server then keeps those that it has.
 import type { CounterCell } from "../../base/metric-cells.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { elementStripper, stripFrame } from "../../kube/codec/strip-managed-fields.ts";
-import type { Encoding } from "../../kube/codec/types.ts";
+import { elementStripper, stripFrame, stripObject } from "../../kube/codec/strip-managed-fields.ts";
+import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding, isCodecError } from "../../kube/codec/types.ts";
 import { answersObjects } from "../../kube/request-kind.ts";
-import type { Handler, Layer } from "../call/call.ts";
+import { type Handler, isResourceCall, type Layer, type ResourceCall } from "../call/call.ts";
 import { askUncompressed, readableEncoding } from "../call/readable.ts";
-import { isResourceCall, type ResourceCall } from "../call/resource-call.ts";
-import { frameStream } from "../filter/frame-stream.ts";
-import { LenientFilter } from "../filter/lenient-filter.ts";
-import { listStream } from "../filter/list-stream.ts";
-import { ObjectStripper } from "../filter/object-stripper.ts";
-import { asSource } from "../http/byte-source.ts";
-import type { ByteSource } from "../http/byte-stream.ts";
+import { frameStream, listStream } from "../filter/filtered-body.ts";
+import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Session } from "../session/session.ts";
 
@@ -60,4 +55,91 @@ function strippedBody(verb: string, body: ByteSource, encoding: Encoding, stripp
   if (verb !== "list") return listStream(body, new ObjectStripper(encoding), onDone);
   const filter = createListFilter(encoding, () => true, { rewrite: elementStripper(encoding), keepsAll: true });
   return listStream(body, new LenientFilter(filter), onDone);
+}
+
+/** One object's body. A body that is larger than any object of Kubernetes passes as it is, so that memory is bounded. */
+export class ObjectStripper implements ByteFilter {
+  readonly dropped = 0;
+  readonly kept = 1;
+  readonly #encoding: Encoding;
+  readonly #maxBytes: number;
+  /** Undefined once the body has turned out to be too large. */
+  #held: Uint8Array[] | undefined = [];
+  #bytes = 0;
+
+  /** @param maxBytes default 16 MiB */
+  constructor(encoding: Encoding, maxBytes = DEFAULT_MAX_BYTES) {
+    this.#encoding = encoding;
+    this.#maxBytes = maxBytes;
+  }
+
+  push(chunk: Uint8Array, emit: Emit): void {
+    if (this.#held === undefined) {
+      emit(chunk);
+      return;
+    }
+    this.#held.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#maxBytes) return;
+    for (const held of this.#held) emit(held);
+    this.#held = undefined;
+  }
+
+  end(emit: Emit): void {
+    if (this.#held === undefined || this.#bytes === 0) return;
+    const [first = new Uint8Array()] = this.#held;
+    emit(stripObject(this.#encoding, this.#held.length === 1 ? first : Buffer.concat(this.#held)));
+  }
+}
+
+/**
+ * Lets a list pass as it is if a filter that hides nothing cannot read it. No byte is lost or written twice. After the first part has left,
+ * an unreadable rest breaks the body, which would otherwise end as a shorter list.
+ */
+export class LenientFilter implements ByteFilter {
+  /** Undefined once the body passes as it is. */
+  #filter: ByteFilter | undefined;
+  /** The beginning; undefined once bytes have left. */
+  #held: Uint8Array[] | undefined = [];
+
+  constructor(filter: ByteFilter) {
+    this.#filter = filter;
+  }
+
+  get dropped(): number {
+    return this.#filter?.dropped ?? 0;
+  }
+
+  get kept(): number {
+    return this.#filter?.kept ?? 0;
+  }
+
+  push(chunk: Uint8Array, emit: Emit): void {
+    const filter = this.#filter;
+    if (filter === undefined) {
+      emit(chunk);
+      return;
+    }
+    this.#held?.push(chunk);
+    this.#attempt((write) => filter.push(chunk, write), emit);
+  }
+
+  end(emit: Emit): void {
+    const filter = this.#filter;
+    if (filter !== undefined) this.#attempt((write) => filter.end(write), emit);
+  }
+
+  #attempt(run: (emit: Emit) => void, emit: Emit): void {
+    try {
+      run((slice) => {
+        if (slice.length > 0) this.#held = undefined;
+        emit(slice);
+      });
+    } catch (error) {
+      if (this.#held === undefined || !isCodecError(error)) throw error;
+      this.#filter = undefined;
+      for (const slice of this.#held) emit(slice);
+      this.#held = undefined;
+    }
+  }
 }

@@ -2,9 +2,10 @@
 // note stays until the owner is known, or the manager has had enough time to name it; beyond the bound of notes every namespace
 // counts. Called by the filters; resync.ts makes the client list again once the subset owns the namespace.
 import type { Clock } from "../../base/clock.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { intersectRanges, isInRanges, type ShardRange } from "../../route/shard-ranges.ts";
 import { type ResourceView, readViewOf } from "../../route/snapshot.ts";
-import type { Enforced, GroupResource } from "../session/session.ts";
+import type { Enforced } from "../session/session.ts";
 
 export interface LeftOut {
   note(target: GroupResource, namespace: string): void;
@@ -86,11 +87,11 @@ export function createLeftOut(clock: Clock, maxNotes = MAX_NOTES): LeftOut {
   const takeSettled = ({ since }: Notes, view: ResourceView): Set<string> => {
     const mine = new Set<string>();
     for (const [namespace, atMs] of since) {
-      const standing = view.ownershipOf(namespace);
-      if (standing === "moving" || (standing === "unknown" && clock.monotonicMs() - atMs < UNNAMED_MS)) continue;
+      const ownership = view.ownershipOf(namespace);
+      if (ownership === "moving" || (ownership === "unknown" && clock.monotonicMs() - atMs < UNNAMED_MS)) continue;
       since.delete(namespace);
       count--;
-      if (standing === "own") mine.add(namespace);
+      if (ownership === "own") mine.add(namespace);
     }
     return mine;
   };

@@ -11,7 +11,7 @@ import { cutShards } from "../../route/shard-ranges.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import { createEnforcer, enforced } from "../session/enforcer.ts";
 import { createLeftOut } from "./left-out.ts";
-import { createResync } from "./resync.ts";
+import { createRelistPace, createResync } from "./resync.ts";
 import { changeBetween } from "./view-change.ts";
 
 const pods = { group: "", resource: "pods", namespace: "", shape: "pods" };
@@ -270,4 +270,24 @@ it("live watches receive changes until they stop", () => {
   stop();
   enforce({});
   expect(seen).toEqual(["true false ", "false false b"]);
+});
+
+it("lets a client list again at once, then less often each time, and starts again after a rest", async () => {
+  const clock = createFakeClock();
+  const pace = createRelistPace(clock);
+  const waited: number[] = [];
+  for (let index = 0; index < 9; index++) {
+    waited.push(pace("pods"));
+    await clock.advance(waited.at(-1) ?? 0);
+  }
+  expect(waited).toEqual([0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  expect(pace("another informer")).toBe(0);
+  await clock.advance(120_000);
+  expect(pace("pods")).toBe(0);
+});
+
+it("remembers at most a thousand shapes", () => {
+  const pace = createRelistPace(createFakeClock());
+  for (let index = 0; index <= 1_000; index++) pace(`${index}`);
+  expect([pace("1000"), pace("0")]).toEqual([1_000, 0]);
 });

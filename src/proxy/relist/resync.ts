@@ -16,7 +16,7 @@
 // or had (renewing-watch.ts). That is no list. After that watch its client must list, since nobody knows how much of it the
 // client has read.
 //
-// All of this follows what the pod may read (`readingOf`): "own" below includes what the pod retains read-only.
+// All of this follows what the pod may read (`readViewOf`): "own" below includes what the pod retains read-only.
 //
 // Two informers of the same shape in one operator look the same: the list of one counts for both.
 //
@@ -26,7 +26,7 @@
 //
 // | before, after  | own                            | other subset, moving   | gone, new                                      |
 // | -------------- | ------------------------------ | ---------------------- | ---------------------------------------------- |
-// | own            | -                              | lost: view-change      | gone: its last events are shown (watch-judge), |
+// | own            | -                              | lost: view-change      | gone: its last events are shown (watch-filter), |
 // |                |                                |                        | a client without a watch then lists again;     |
 // |                |                                |                        | gone-namespaces remembers; new: lost, as it    |
 // |                |                                |                        | was shown like all unknown ones: view-change   |
@@ -39,13 +39,14 @@
 // namespace or to hash ranges, which may be any; and namespaces excluded by name, which matter only if they go and return. A list
 // on its way counts as touched by a change (`listing`), earlier lists are forgotten (listed-shapes), and a live watch receives
 // the change.
+import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { readViewOf } from "../../route/snapshot.ts";
-import type { Enforced, GroupResource, Session } from "../session/session.ts";
+import type { Enforced, Session } from "../session/session.ts";
 import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
 import { createListedShapes } from "./listed-shapes.ts";
-import { createRelistPace } from "./relist-pace.ts";
 import { changeBetween, MAX_MOVED, type MovedNamespaces, type ViewChange } from "./view-change.ts";
 
 /** A collection as one client requests it. */
@@ -71,7 +72,7 @@ export interface Resync {
   watching(collection: Collection, listener: WatchListener): () => void;
   /** A watch has ended that may not have shown everything to its client. To continue from it a client must list again. */
   endedEarly(collection: Collection): void;
-  /** Milliseconds after which a doubtful event may end a watch: longer each time. */
+  /** Milliseconds after which one doubtful event may end a watch of the collection. Each call counts as one such end. */
   relistDelayMs(collection: Collection): number;
   close(): void;
 }
@@ -131,7 +132,7 @@ export function createResync(session: Session, clock: Clock): Resync {
       };
     },
     endedEarly: ({ shape }) => shapes.forget((other) => other.shape === shape),
-    relistDelayMs: ({ shape }) => pace.next(shape),
+    relistDelayMs: ({ shape }) => pace(shape),
     close,
   };
 }
@@ -147,4 +148,27 @@ function movedOf(moved: MovedNamespaces | undefined, noted: ReadonlySet<string> 
   if (moved === undefined || noted === undefined) return {};
   const gained = new Set([...moved.gained, ...noted]);
   return gained.size + moved.lost.length > MAX_MOVED ? {} : { moved: { gained: [...gained], lost: moved.lost } };
+}
+
+const FIRST_MS = 1_000;
+/** The longest time that a client keeps an object that has left the subset. */
+const LONGEST_MS = 60_000;
+/** Clients can invent any number of shapes. */
+const MAX_SHAPES = 1_000;
+
+/**
+ * The delay before a watch ends because of an object that may have left the subset by its labels. If the API server does not filter by
+ * labels, every such event would cost a list. The client always lists again, but less often each time.
+ */
+export function createRelistPace(clock: Clock): (shape: string) => number {
+  const known = new BoundedMap<string, { readonly dueMs: number; readonly intervalMs: number }>(MAX_SHAPES);
+  return (shape) => {
+    const now = clock.monotonicMs();
+    const last = known.get(shape);
+    // After an equally long rest the delay starts again.
+    const isRested = last === undefined || now - last.dueMs >= 2 * last.intervalMs;
+    const dueMs = isRested ? now : Math.max(now, last.dueMs + last.intervalMs);
+    known.set(shape, { dueMs, intervalMs: isRested ? FIRST_MS : Math.min(LONGEST_MS, 2 * last.intervalMs) });
+    return dueMs - now;
+  };
 }

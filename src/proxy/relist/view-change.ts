@@ -54,7 +54,7 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
     return pairs;
   };
 
-  const judge = (group: string, resource: string, namespace: string): ViewChange => {
+  const compare = (group: string, resource: string, namespace: string): ViewChange => {
     if (!sameCallers) return { gained: true, lost: true };
     const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
     // The moved objects depend on their labels, which are unknown here.
@@ -82,7 +82,7 @@ export function changeBetween(before: Enforced, now: Enforced): RouteChange {
       const key = `${group}/${resource}/${namespace}`;
       let change = known.get(key);
       if (change === undefined) {
-        change = judge(group, resource, namespace);
+        change = compare(group, resource, namespace);
         known.set(key, change);
       }
       return change;
@@ -146,7 +146,7 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
 /** Namespaces with equal keys have the same state for every resource. */
 export function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
   // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are shared.
-  const standing = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
-  if (table.retained === undefined) return standing;
-  return `${standing}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
+  const byTable = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
+  if (table.retained === undefined) return byTable;
+  return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
 }

@@ -1,6 +1,9 @@
-// What the server reads of a request before the layers do: its headers without Node's losses, and whether it must become a tunnel. Called
-// by the traffic server.
+// What the server makes of a request before the layers see it: its headers without Node's losses, whether it must become a tunnel, and its
+// body as a ByteSource. Invariant: nothing of a body is read before a layer opens it, so that a refused upload costs no memory, and a client
+// that waits for `100 Continue` gets it only then. Called by the traffic server.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { MeshError } from "../../base/errors.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
 
 /** True for a request that may become a tunnel. */
 export type MayUpgrade = (method: string, target: string) => boolean;
@@ -21,4 +24,47 @@ export function headersOf(req: IncomingMessage): IncomingHttpHeaders {
     if (name.startsWith("impersonate-") && values !== undefined) out[name] = values;
   }
   return out;
+}
+
+/** True if the request announces a body. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  if (headers["transfer-encoding"] !== undefined) return true;
+  const length = headers["content-length"];
+  return length !== undefined && length !== "0";
+}
+
+/**
+ * The body.
+ * @param sendContinue called once, when a layer opens the body
+ */
+export function requestSource(req: IncomingMessage, sendContinue: () => void): ByteSource {
+  return {
+    open(sink) {
+      let over = false;
+      const broken = () => {
+        if (over) return;
+        over = true;
+        sink.abort(new MeshError("REQUEST_BODY_BROKEN", "reading the request's body: the client broke it off"));
+      };
+      sendContinue();
+      req.on("data", (chunk: Buffer) => {
+        if (!over && !sink.write(chunk)) req.pause();
+      });
+      req.on("end", () => {
+        if (over) return;
+        over = true;
+        sink.end();
+      });
+      req.on("error", broken);
+      req.on("close", broken);
+      return {
+        resume: () => void (over || req.resume()),
+        cancel() {
+          over = true;
+          req.resume(); // the rest is read and dropped, so that the client sees the answer
+        },
+      };
+    },
+    cancel: () => void req.resume(),
+  };
 }

@@ -3,8 +3,7 @@
 // loses data at `end`. Called by the traffic server for requests and refused upgrades.
 import type { ServerResponse } from "node:http";
 import { MeshError } from "../../base/errors.ts";
-import type { ByteSink, ByteSource } from "../http/byte-stream.ts";
-import { discardBody } from "../http/discard-body.ts";
+import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 
 /** Starts sending; the response's own events tell when it is done. */
@@ -66,4 +65,24 @@ function pump(res: ServerResponse, body: ByteSource): void {
 
 function clientGone(): MeshError {
   return new MeshError("ABORTED", "sending a response: the client is gone");
+}
+
+/** A client that takes nothing for so long although something waits for it. */
+export const STALLED_MS = 60_000;
+
+/**
+ * Breaks the connection of a client that has stopped reading. Until then it holds a chunk and the sockets' buffers: the
+ * stream behind it is paused. Every chunk that the kernel takes is progress, so a slow client keeps its connection.
+ */
+export function dropStalledReader(res: ServerResponse, stalledMs: number, onDropped: () => void): void {
+  res.setTimeout(stalledMs, () => {
+    const { socket } = res;
+    if (socket === null) return;
+    if (socket.writableLength === 0) {
+      socket.setTimeout(stalledMs); // nothing waits for the client: look again
+      return;
+    }
+    onDropped();
+    res.destroy();
+  });
 }

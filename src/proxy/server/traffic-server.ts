@@ -9,16 +9,13 @@ import type { Clock } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import type { CallNotes, Handler, HttpCall, Reply } from "../http/handler.ts";
-import type { Tunnel } from "../http/tunnel.ts";
+import type { CallNotes, Handler, HttpCall, Reply, Tunnel } from "../http/handler.ts";
 import type { ServingCertificate, TlsPair } from "../identity/serving-certificate.ts";
 import { createClientCount } from "./client-count.ts";
 import { createFurtherListeners } from "./further-listeners.ts";
 import { createInFlight, type InFlight } from "./in-flight.ts";
-import { headersOf, type MayUpgrade, upgradeOf } from "./incoming.ts";
-import { hasBody, requestSource } from "./request-source.ts";
-import { sendReply } from "./send-reply.ts";
-import { dropStalledReader, STALLED_MS } from "./stalled-reader.ts";
+import { hasBody, headersOf, type MayUpgrade, requestSource, upgradeOf } from "./incoming.ts";
+import { dropStalledReader, STALLED_MS, sendReply } from "./send-reply.ts";
 
 export interface TrafficServerOptions<Notes extends CallNotes> {
   readonly listen: ListenAddress;

@@ -1,14 +1,16 @@
 // Holds the enforced snapshot, its compiled views, its listeners and the writes in flight. Invariant: `whenDrained` runs its callback only
 // when no write is in flight that the enforced snapshot refuses; writes to retained namespaces count as refused. Called by the session.
+
+import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type Reach } from "../../route/decide.ts";
 import { indexRetained } from "../../route/retained.ts";
 import { type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
-import type { Backlog, ChangeListener, Enforced, GroupResource, Session } from "./session.ts";
+import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
 
 export interface Enforcer extends Session, Backlog {
-  /** Puts a snapshot in force and tells the listeners, in the order of their subscription. */
+  /** Puts a snapshot in force and calls the listeners, in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
-  /** Takes over version and digest of a snapshot whose rules equal those in force. Nobody is told. */
+  /** Takes over version and digest of a snapshot with the same rules as those in force. Calls no listener. */
   relabel(snapshot: Snapshot): void;
   /**
    * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A later call
@@ -23,11 +25,11 @@ interface Write {
   readonly namespace: string;
   readonly target: GroupResource | undefined;
   readonly reach: Reach;
-  /** The labels by which the object was judged; undefined if they did not matter. */
+  /** The labels by which the write was admitted; undefined if they did not matter. */
   readonly labelSelector: string | undefined;
 }
 
-/** @param onListenerError told of what a listener threw; the snapshot is in force all the same, and the others are told */
+/** @param onListenerError called with what a listener throws. The snapshot is in force all the same, and the other listeners are called. */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
@@ -86,7 +88,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       if (current !== undefined) current = { snapshot, view: current.view };
     },
     onChange(listener) {
-      // A listener of its own a call, so that the same function may be subscribed twice.
+      // One entry for each call, so that the same function may be subscribed twice.
       const entry: ChangeListener = (now, before) => listener(now, before);
       listeners.add(entry);
       return () => listeners.delete(entry);
@@ -135,14 +137,14 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
 /** A snapshot with views that are compiled once. */
 export function enforced(snapshot: Snapshot): Enforced {
   const views = new Map<string, ResourceView>();
-  const shown = indexRetained(snapshot.table);
+  const retained = indexRetained(snapshot.table);
   return {
     snapshot,
     view(group, resource) {
       const key = `${group}/${resource}`;
       let view = views.get(key);
       if (view === undefined) {
-        view = viewOf(snapshot, group, resource, shown);
+        view = viewOf(snapshot, group, resource, retained);
         // Names come from request paths: a client that invents resources must not fill the memory.
         if (views.size >= MAX_VIEWS) views.clear();
         views.set(key, view);

@@ -1,6 +1,8 @@
 // What the pipeline needs of the session: the snapshot in force, its changes, and the accounting of writes in flight.
 // Invariant: a snapshot is enforced from the moment `current` changes; it is acknowledged only after every write that it
 // no longer allows has finished.
+import { StatusError } from "../../kube/status.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
@@ -13,12 +15,6 @@ export interface Enforced {
 }
 
 export type ChangeListener = (now: Enforced, before: Enforced | undefined) => void;
-
-/** A resource type by group and name; the core group is "". */
-export interface GroupResource {
-  readonly group: string;
-  readonly resource: string;
-}
 
 export interface Session {
   /** Undefined before the first snapshot: then no traffic is served. */
@@ -37,6 +33,13 @@ export interface Session {
    * (calling it again does nothing).
    */
   beginHold(namespace: string): () => void;
+}
+
+/** The snapshot in force. @throws StatusError ServiceUnavailable if there is none */
+export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
+  if (current === undefined)
+    throw new StatusError("ServiceUnavailable", "ctrlmesh: this proxy has no routes yet", { retryAfterSeconds: 1 });
+  return current;
 }
 
 /** What waits in this proxy, for its reports. Costs grow with the writes under way: to be asked now and then. */

@@ -6,8 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KeyCertificate } from "../../../src/base/certificates.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
-import { createMeshAccess } from "../../../src/proxy/identity/manager-access.ts";
-import { createMeshTrustStore } from "../../../src/proxy/identity/mesh-trust.ts";
+import { createMeshAccess, createMeshTrustStore } from "../../../src/proxy/identity/manager-access.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import {

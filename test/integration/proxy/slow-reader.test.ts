@@ -4,7 +4,7 @@ import { createServer, get } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
-import { dropStalledReader } from "../../../src/proxy/server/stalled-reader.ts";
+import { dropStalledReader } from "../../../src/proxy/server/send-reply.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFakeApi } from "../../support/fake-api.ts";
 import { type FakeHttp2Api, startFakeHttp2Api } from "../../support/fake-http2-api.ts";

@@ -9,19 +9,20 @@
 //                                                  spares the names in the routes
 //
 // The calls of an app without subsets (isOnlySubset) pass untouched, except for the deletecollection of leases. Its watches end when it
-// gets subsets.
-import type { Rename } from "../../../kube/codec/rename.ts";
-import type { ItemMeta, Keep } from "../../../kube/codec/types.ts";
+// gets subsets. Invariant: only objects in the lock's namespace are renamed, and an unreadable object is not shown.
+
+import { createListFilter } from "../../../kube/codec/list-filter.ts";
+import { elementRenamer, type Rename, renameFrame } from "../../../kube/codec/rename.ts";
+import type { Encoding, ItemMeta, Keep } from "../../../kube/codec/types.ts";
+import { filterTableFrame, readFrame } from "../../../kube/codec/watch-frames.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Call } from "../../call/call.ts";
-import { withParameter } from "../../call/query.ts";
+import { type Call, type ResourceCall, withParameter } from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
-import { type LockView, renameList, renameWatch } from "../../filter/rename-stream.ts";
-import { asSource } from "../../http/byte-source.ts";
+import { frameStream, listStream } from "../../filter/filtered-body.ts";
+import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import { backwards, translatedObject, unreadableReply } from "./lock-body.ts";
 import { renameSelector, type WholeSelector, wholeSelector, withoutForeignLocks } from "./lock-names.ts";
@@ -94,4 +95,43 @@ function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot):
   }
   const terms = withoutForeignLocks(snapshot);
   return terms === "" ? call : withParameter(call, "fieldSelector", joinSelectors(selector, terms));
+}
+
+export interface LockView {
+  /** False for another subset's lock; asked with names upstream. */
+  readonly keep: Keep;
+  /** How the subset's own lock is shown; undefined if it has its own name. */
+  readonly rename: Rename | undefined;
+  /** The lock's namespace: elsewhere an object may have its name by right. */
+  readonly namespace: string;
+}
+
+/** A watch with the locks renamed and hidden. */
+export function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+  const show = (frame: Uint8Array, isOwn: boolean) =>
+    rename !== undefined && isOwn ? renameFrame(encoding, frame, rename) : frame;
+  let isFirst = true;
+  return frameStream(source, encoding, (frame) => {
+    // Of a Table only the first event says what the columns are.
+    const carriesColumns = isFirst;
+    isFirst = false;
+    const { type, objects, unreadable, isTable } = readFrame(encoding, frame);
+    if (type === "ERROR") return show(frame, true);
+    if (type === "BOOKMARK") return frame;
+    const kept = objects.filter(keep);
+    // An event is of one object, also as a Table.
+    const isOwn = kept.every((meta) => meta.namespace === namespace);
+    if (kept.length === objects.length && unreadable === 0) return show(frame, isOwn);
+    return isTable && (kept.length > 0 || carriesColumns) ? show(filterTableFrame(frame, keep), isOwn) : undefined;
+  });
+}
+
+/** A list with the locks renamed and hidden, whatever its size. */
+export function renameList(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+  if (rename === undefined) return listStream(source, createListFilter(encoding, keep), () => undefined);
+  const renamed = elementRenamer(encoding, rename);
+  const filter = createListFilter(encoding, keep, {
+    rewrite: (element, meta, part) => (meta.namespace === namespace ? renamed(element, meta, part) : element),
+  });
+  return listStream(source, filter, () => undefined);
 }

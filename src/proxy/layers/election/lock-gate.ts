@@ -6,8 +6,7 @@ import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";
 import { lockNameFor } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Call, Layer } from "../../call/call.ts";
-import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
+import { type Call, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import type { GateKeeper } from "../../session/session.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 

@@ -4,15 +4,13 @@
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type Decision, decide, isAct, reachOf } from "../../../route/decide.ts";
-import type { Planner, QueryPlan, ResourceScope } from "../../../route/plan-query.ts";
-import { planNothing } from "../../../route/plan-query.ts";
+import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf } from "../../../route/decide.ts";
+import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, type ResourceView } from "../../../route/snapshot.ts";
-import type { Call } from "../../call/call.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
-import { discardBody } from "../../http/discard-body.ts";
+import type { Call, ResourceCall } from "../../call/call.ts";
+import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Enforced, Session } from "../../session/session.ts";
+import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { continuesFromList } from "./collection.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
 
@@ -81,22 +79,19 @@ export async function admit<T>(
   }
 }
 
-/** The snapshot in force. Throws ServiceUnavailable if there is none. */
-export function enforcedNow(session: Session): Enforced {
-  if (session.current === undefined) {
-    throw new StatusError("ServiceUnavailable", "ctrlmesh: this proxy has no routes yet", { retryAfterSeconds: RETRY_SECONDS });
-  }
-  return session.current;
-}
-
 function countWrite(session: Session, info: ResourceInfo, scope: ResourceScope): (() => void) | undefined {
   if (!isAct(info)) return undefined;
   const namespace = governingNamespace(info.group, info.resource, info);
   return session.beginWrite(namespace, governingResource(info), reachOf(info, scope));
 }
 
+/** The refusal of a list or watch of a resource that moves as a whole. */
+export function resourceMoves(): StatusError {
+  return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
+}
+
 /** The answer to everything that a handover turns away for now. */
-export function handoverRunning(message: string): StatusError {
+function handoverRunning(message: string): StatusError {
   const causes = [{ reason: "HandoverRunning", message }];
   return new StatusError("ServiceUnavailable", `${message}; ${AGAIN}`, { causes, retryAfterSeconds: RETRY_SECONDS });
 }

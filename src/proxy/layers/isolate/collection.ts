@@ -1,7 +1,7 @@
 // What a list or watch asks for, as the bookkeeping of lists knows it. Pure. Called by the isolate and excluded-callers layers.
 import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { isNamespaces } from "../../../route/snapshot.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
+import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 import type { Collection } from "../../relist/resync.ts";
 

@@ -2,28 +2,23 @@
 // grammar has no AND, it keeps the caller's alone; a target with a shard selector has a bounded length. Called by server-side-filter.ts.
 import {
   type Capabilities,
-  excludedBy,
+  excludedNamespaces,
   joinSelectors,
   type NamespacePlan,
   type QueryPlan,
   type ShardPlan,
 } from "../../../route/plan-query.ts";
 import type { Feature, Lack } from "../../api-server/server-features.ts";
-import type { Call } from "../../call/call.ts";
-import { withTarget } from "../../call/query.ts";
-import { NO_SERVER_FILTER, type ServerFilter } from "../../filter/sent-request.ts";
+import { type Call, withTarget } from "../../call/call.ts";
+import type { ServerFilter } from "../../filter/sent-request.ts";
 
 /** The part of a plan that is sent. */
-export interface FilterQuery {
+export interface FilterQuery extends ServerFilter {
   /** What the query really says about namespaces. */
   readonly namespacePlan: NamespacePlan;
-  readonly labelSelector: string | undefined;
   readonly fieldSelector: string | undefined;
   readonly shards: ShardPlan | undefined;
-  /** As in the plan. */
-  readonly only: string | undefined;
   readonly isByPath: boolean;
-  readonly excluded: readonly string[];
   /** The rarest last: if the server refuses the query, the last one is the first suspect. */
   readonly features: readonly Feature[];
   readonly notSent: readonly NotSent[];
@@ -69,7 +64,7 @@ export function filterQueryFor(call: Call, plan: QueryPlan, lackOf: (feature: Fe
     shards,
     only: isByPath || fieldSelector !== undefined ? plan.only : undefined,
     isByPath,
-    excluded: fieldSelector === undefined ? [] : excludedBy(plan),
+    excluded: fieldSelector === undefined ? [] : excludedNamespaces(plan),
     features,
     notSent,
   };
@@ -116,17 +111,6 @@ export function withFilterQuery(call: Call, { labelSelector, fieldSelector, shar
   if (fieldSelector !== undefined) query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), fieldSelector));
   const parts = [query.toString(), shards === undefined ? "" : `shardSelector=${encodeShards(shards.selector)}`];
   return withTarget(call, `${call.info.path}?${parts.filter((part) => part !== "").join("&")}`);
-}
-
-/** What the query leaves out. */
-export function serverFilterOf({ only, excluded, shards, labelSelector }: FilterQuery): ServerFilter {
-  if (only === undefined && excluded.length === 0 && shards === undefined && labelSelector === undefined) return NO_SERVER_FILTER;
-  return {
-    only,
-    excluded,
-    ...(shards === undefined ? {} : { ranges: shards.ranges, hidesUnknown: shards.hidesUnknown }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-  };
 }
 
 // RFC 3986 allows all of its characters but one in a query. Escaped, the selector would be a quarter longer.

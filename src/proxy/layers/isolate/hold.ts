@@ -1,24 +1,26 @@
-// The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the namespace exists.
-// Invariant: a new decision follows the first of both answers, and a wait has its bounds in time and number. Called by admission.ts.
+// The wait of one call for the owner of an unknown namespace. Beside it, the API server is asked whether the namespace exists:
+// an unknown namespace is either newer than the snapshot or not there. Invariant: a new decision follows the first of both answers, and a
+// wait has its bounds in time and number. Called by admission.ts.
 import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
-import { addWait, type Handler } from "../../call/call.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
+import { parseRequestInfo } from "../../../kube/request-info.ts";
+import { identityHeaders } from "../../api-server/headers.ts";
+import { addWait, createRecord, type Handler, objectPath, type ResourceCall } from "../../call/call.ts";
+import { discardBody } from "../../http/byte-stream.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
-import { discardBody } from "../../http/discard-body.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { Session } from "../../session/session.ts";
-import { askMissing } from "./missing.ts";
 
 export interface HoldDeps {
   /** Asks the API server. */
   readonly ask: Handler;
   readonly session: Session;
   readonly clock: Clock;
-  /** How long a call waits. */
-  readonly holdMs: number;
   readonly places: HoldPlaces;
 }
+
+/** How long a call waits. */
+const HOLD_MS = 2_000;
 
 /** Bounds how many calls wait at a time. */
 export interface HoldPlaces {
@@ -51,12 +53,12 @@ export interface Hold {
  * @returns undefined if too many calls wait already
  */
 export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
-  const { session, clock, holdMs, ask } = deps;
+  const { session, clock, ask } = deps;
   const leave = deps.places.take();
   if (leave === undefined) return undefined;
   const release = session.beginHold(namespace);
   const asking = new AbortController();
-  const deadlineMs = clock.monotonicMs() + holdMs;
+  const deadlineMs = clock.monotonicMs() + HOLD_MS;
   let over = false; // nobody takes the API server's answer
   let missing: Reply | undefined;
   let wake: () => void = () => undefined;
@@ -117,4 +119,29 @@ function nextChange(
     if (signal.aborted) gone();
     else signal.addEventListener("abort", gone, { once: true });
   });
+}
+
+/**
+ * Asks as the caller. Only a 404 comes out of here, never an object: for the object, or for the namespace if the call may create the object.
+ * Undefined if there is an object or no answer.
+ */
+async function askMissing(call: ResourceCall, namespace: string, signal: CallSignal, ask: Handler): Promise<Reply | undefined> {
+  const target = namesObject(call) ? objectPath(call.info) : `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+  const info = parseRequestInfo("GET", target);
+  // The 404 goes to the caller as it is, so the question names the caller's encodings.
+  const headers = identityHeaders(call.headers, "accept", "accept-encoding");
+  try {
+    const reply = await ask({ method: "GET", target, info, headers, body: null, signal, record: createRecord(info) });
+    if (reply.status === 404) return reply;
+    discardBody(reply.body);
+    return undefined;
+  } catch {
+    return undefined; // the call itself will meet the same failure
+  }
+}
+
+// An object that is missing is no answer to a request that would create it.
+function namesObject({ info, headers }: ResourceCall): boolean {
+  if (!info.nameInPath || info.verb === "watch") return false;
+  return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
 }

@@ -3,23 +3,22 @@
 // decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that excluded-callers has let through.
 import type { Clock, Random } from "../../../base/clock.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
-import { isEndless, isListOrWatch } from "../../../kube/request-kind.ts";
+import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
 import { createPlanner, NO_PLAN } from "../../../route/plan-query.ts";
 import { isNamespaces, type LabelFilter } from "../../../route/snapshot.ts";
 import type { Discovery } from "../../api-server/discovery.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
-import type { Call, Handler, Layer } from "../../call/call.ts";
-import { whenReplyDone } from "../../call/reply-done.ts";
-import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
+import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
+import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
 import { type Collection, createResync } from "../../relist/resync.ts";
-import type { Enforced, Session } from "../../session/session.ts";
-import { admit, enforcedNow, type Narrowed } from "./admission.ts";
+import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
+import { admit, type Narrowed } from "./admission.ts";
 import { collectionOf, continuesFromList, requestOf, showsAll } from "./collection.ts";
 import { createHoldPlaces } from "./hold.ts";
 import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
@@ -37,28 +36,21 @@ export interface IsolateDeps {
   readonly plans: PlanLog;
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a request waits for the owner of an unknown namespace; default 2,000. */
-  readonly holdMs?: number;
   /** Requests that may wait so at a time; further ones get the answer for a wait that is over. Default 256. */
   readonly maxHeld?: number;
-  /** How long an event of an unknown namespace may stall a watch; default 5,000. */
-  readonly watchHoldMs?: number;
-  /** Bound of what all stalled watches together hold; default 32 MiB. */
-  readonly maxAllHeldBytes?: number;
-  /** Watches that a route change ends are spread over this time; default 1,000. */
-  readonly resyncJitterMs?: number;
 }
 
 /** The body of a held request waits in its socket: some 64 KiB each, 16 MiB together. */
 const MAX_HELD = 256;
+/** Bound of what all stalled watches together hold. */
 const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
-  const { session, clock, holdMs = 2_000 } = deps;
+  const { session, clock } = deps;
   const resync = createResync(session, clock);
   const pages = createPages(clock);
-  const heldBudget = { maxBytes: deps.maxAllHeldBytes ?? MAX_ALL_HELD_BYTES, bytes: 0 };
+  const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };
   const planner = createPlanner();
   const streams: NarrowDeps = { ...deps, resync, pages, heldBudget, planner };
   const narrow = createNarrow(streams);
@@ -95,7 +87,7 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
-    return admit(call, scope, { session, clock, ask: next, holdMs, places, planner }, async (admitted) => {
+    return admit(call, scope, { session, clock, ask: next, places, planner }, async (admitted) => {
       switch (admitted.kind) {
         case "missing":
           return admitted.reply;
@@ -147,7 +139,7 @@ async function countedWrite(call: Call, send: () => Promise<Reply>, done: () => 
   }
 }
 
-// Nobody can filter the frames of a tunnel. The server makes no tunnel of a list or watch; this is the second lock on that door.
+// The frames of a tunnel cannot be filtered. The server makes no tunnel of a list or watch either.
 function refuseUpgrade({ info, upgrade, record }: ResourceCall): void {
   if (upgrade === undefined || !isListOrWatch(info)) return;
   record.decision = "refused";
@@ -159,4 +151,16 @@ function needsScope(info: ResourceInfo, session: Session): boolean {
   if (info.namespace !== "" || isNamespaces(info)) return false;
   if (!isListOrWatch(info) && info.verb !== "deletecollection") return false;
   return !enforcedNow(session).view(info.group, info.resource).ownsAll;
+}
+
+/**
+ * Calls `done` exactly once: when the write of the reply is over. The API server answers after its commit, so a write is over with the head of
+ * its answer. Only a write that another server answers (the subresource `proxy`) may go on until the body is read or cancelled.
+ */
+export function whenReplyDone({ info }: Call, reply: Reply, done: () => void): Reply {
+  if (!isProxied(info) || reply.body === null || reply.body instanceof Uint8Array) {
+    done();
+    return reply;
+  }
+  return { ...reply, body: countedSource(reply.body, done) };
 }

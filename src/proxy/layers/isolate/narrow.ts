@@ -9,15 +9,15 @@ import { type End, endWhen } from "../../filter/end-when.ts";
 import { renewingWatch } from "../../filter/renewing-watch.ts";
 import { type CollectionRequest, isTakenAway, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
 import { type WatchDeps, watchStream } from "../../filter/watch-stream.ts";
-import { asSource } from "../../http/byte-source.ts";
+import { asSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { enforcedNow } from "./admission.ts";
-import { filterList, resourceMoves } from "./filter-list.ts";
+import { enforcedNow } from "../../session/session.ts";
+import { resourceMoves } from "./admission.ts";
+import { createRenewal, createTurns } from "./ask-renewal.ts";
+import { ownedList } from "./owned-list.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
-import { createRenew } from "./renew-watch.ts";
 import { createServerSideFilter } from "./server-side-filter.ts";
-import { createTurns } from "./turns.ts";
 
 export interface NarrowDeps extends WatchDeps {
   readonly features: ServerFeatures;
@@ -41,7 +41,7 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
     // A server that ignores labels is asked by labels again: without them, each watch of a server that heeds them would cost a list.
     const onIgnored = () =>
-      features.lacks(request.collection, serverFilter.ranges === undefined ? "fields" : "shards", "ignored");
+      features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...request, serverFilter, plan, onIgnored } };
   };
   return async (asked, request, queryPlan, next) => {
@@ -63,8 +63,8 @@ export function createNarrow(deps: NarrowDeps): Narrow {
         body.cancel(resourceMoves());
         throw resourceMoves();
       }
-      if (call.info.verb !== "watch") return filterList(body, encoding, sent, deps);
-      return renewingWatch(body, encoding, sent, deps, createRenew(call, request, queryPlan, encoding, renewing));
+      if (call.info.verb !== "watch") return ownedList(body, encoding, sent, deps);
+      return renewingWatch(body, encoding, sent, deps, createRenewal(call, request, queryPlan, encoding, renewing));
     });
   };
 }

@@ -13,15 +13,11 @@ import { refusedByLabels } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
 import { governingNamespace, governingResource, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
-import { type Call, createRecord, type Handler } from "../../call/call.ts";
-import { withParameter } from "../../call/query.ts";
+import { type Call, createRecord, type Handler, objectPath, type ResourceCall, withParameter } from "../../call/call.ts";
 import { askReadable } from "../../call/readable.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
-import { discardBody } from "../../http/discard-body.ts";
+import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { objectPath } from "./missing.ts";
-import { labelsInRequest, objectsInReply, requestBytes } from "./object-labels.ts";
-import { mayChangeLabels } from "./patch-labels.ts";
+import { labelsInRequest, mayChangeLabels, objectsInReply, requestBytes } from "./object-labels.ts";
 
 interface GuardedCall {
   readonly call: ResourceCall;

@@ -1,18 +1,18 @@
 // The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error. Called by object-guard.ts, only
 // for resources that are partitioned by label.
 import { isMeshError } from "../../../base/errors.ts";
+import { parseJson } from "../../../base/json.ts";
 import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readObjectMeta } from "../../../kube/codec/object-meta.ts";
 import { codecError, type Encoding, type ItemMeta, isCodecError } from "../../../kube/codec/types.ts";
 import { readFrame } from "../../../kube/codec/watch-frames.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
-import { mediaTypeOf } from "../../../kube/media-types.ts";
+import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
+import type { ResourceCall } from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
-import type { ResourceCall } from "../../call/resource-call.ts";
-import { discardBody } from "../../http/discard-body.ts";
+import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { readBody } from "../../http/read-body.ts";
 
 /** The API server's own limit for the body of a request; no object is larger. */
 const MAX_OBJECT_BYTES = 3 * 1024 * 1024;
@@ -76,4 +76,63 @@ function objectsIn(encoding: Encoding, body: Uint8Array): readonly ItemMeta[] {
   if (unreadable > 0 || objects.length === 0)
     throw codecError("CODEC_AMBIGUOUS", "reading an object: its metadata cannot be read with certainty");
   return objects;
+}
+
+/**
+ * True unless the patch certainly leaves metadata.labels as they are, by its text alone. So most patches (of spec, status, finalizers) need
+ * no dry run.
+ */
+export function mayChangeLabels(mediaType: string, body: Uint8Array): boolean {
+  switch (mediaType) {
+    case JSON_PATCH_TYPE: {
+      const operations = parse(body);
+      return !Array.isArray(operations) || operations.some((operation) => !isElsewhere(operation));
+    }
+    case MERGE_PATCH_TYPE:
+    case STRATEGIC_MERGE_PATCH_TYPE:
+      return mergesLabels(parse(body));
+    default:
+      // An apply also takes away what it does not name, if its manager had set it before.
+      return true;
+  }
+}
+
+// Of equal keys the last one counts, here as in Go.
+function parse(body: Uint8Array): unknown {
+  try {
+    return parseJson(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function mergesLabels(patch: unknown): boolean {
+  if (!isObject(patch) || hasDirective(patch)) return true;
+  const metadata = patch.metadata;
+  if (metadata === undefined) return false;
+  return !isObject(metadata) || hasDirective(metadata) || Object.hasOwn(metadata, "labels");
+}
+
+// Strategic merge patches have keys such as $patch, which may replace all that is beside them.
+function hasDirective(patch: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(patch).some((key) => key.startsWith("$"));
+}
+
+// The path of an operation is a JSON pointer; "" is the whole object. What is moved is taken away from where it was.
+function isElsewhere(operation: unknown): boolean {
+  if (!isObject(operation)) return false;
+  const { op, path, from } = operation;
+  if (op === "test") return true;
+  const isMove = op === "move";
+  if (!isMove && op !== "add" && op !== "remove" && op !== "replace" && op !== "copy") return false;
+  return isOutside(path) && (!isMove || isOutside(from));
+}
+
+function isOutside(pointer: unknown): boolean {
+  if (typeof pointer !== "string" || !pointer.startsWith("/") || pointer === "/metadata") return false;
+  return pointer !== "/metadata/labels" && !pointer.startsWith("/metadata/labels/");
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -10,11 +10,10 @@ import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
+import type { GroupResource } from "../../../kube/types.ts";
 import type { QueryPlan } from "../../../route/plan-query.ts";
-import type { Call } from "../../call/call.ts";
-import { inNamespace } from "../../call/query.ts";
+import { type Call, inNamespace } from "../../call/call.ts";
 import type { Collection } from "../../relist/resync.ts";
-import type { GroupResource } from "../../session/session.ts";
 
 export interface Page {
   readonly call: Call;

@@ -2,8 +2,8 @@
 // it holds only lengths. Written by server-side-filter.ts, read by the health server.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { GroupResource } from "../../../kube/types.ts";
 import type { PlanName } from "../../../route/plan-query.ts";
-import type { GroupResource } from "../../session/session.ts";
 import type { NotSent } from "./filter-query.ts";
 
 /** The last plan of one resource. */

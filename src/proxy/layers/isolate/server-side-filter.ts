@@ -15,13 +15,11 @@ import type { Feature, ServerFeatures } from "../../api-server/server-features.t
 import type { Call, Handler } from "../../call/call.ts";
 import type { ServerFilter } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
-import { discardBody } from "../../http/discard-body.ts";
+import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { readBody } from "../../http/read-body.ts";
 import type { Collection, Resync } from "../../relist/resync.ts";
-import type { Session } from "../../session/session.ts";
-import { enforcedNow } from "./admission.ts";
-import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, serverFilterOf, withFilterQuery } from "./filter-query.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
+import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, withFilterQuery } from "./filter-query.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanEntry, PlanLog } from "./plan-log.ts";
 
@@ -54,25 +52,25 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
     if (shards !== undefined) resync.leftOut.noteRanges(collection, shards.ranges);
   };
 
-  return async (asked, collection, desired, next) => {
+  return async (asked, collection, queryPlan, next) => {
     const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
-    const replan = (capabilities: Capabilities) => planQuery(view, desired.scope, capabilities);
-    const without = () => (desired.only === undefined ? desired : replan({ oneNamespace: false }));
+    const replan = (capabilities: Capabilities) => planQuery(view, queryPlan.scope, capabilities);
+    const without = () => (queryPlan.only === undefined ? queryPlan : replan({ oneNamespace: false }));
     const { call, plan } = asked.info.query.get("continue")
-      ? pages.resume(asked, collection, desired, without)
-      : { call: asked, plan: desired };
-    const planned = filterQueryFor(call, plan, (feature) => features.lackOf(collection, feature));
-    const query = fitQuery(call, planned, replan);
+      ? pages.resume(asked, collection, queryPlan, without)
+      : { call: asked, plan: queryPlan };
+    const lackOf = (feature: Feature) => features.lackOf(collection, feature);
+    const query = fitQuery(call, filterQueryFor(call, plan, lackOf), replan);
     noteHidden(collection, query);
     const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
     if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 
-    const served = (reply: Reply, by: FilterQuery): Sent => {
-      const name = planName(by.namespacePlan, by.labelSelector !== undefined);
+    const served = (reply: Reply, serverFilter: FilterQuery): Sent => {
+      const name = planName(serverFilter.namespacePlan, serverFilter.labelSelector !== undefined);
       call.record.plan = name;
       metrics.narrowed.inc({ plan: name });
-      plans.record({ ...entryOf(call, collection, plan, by), plan: name, status: reply.status });
-      return { reply, plan: name, serverFilter: serverFilterOf(by) };
+      plans.record({ ...entryOf(call, collection, plan, serverFilter), plan: name, status: reply.status });
+      return { reply, plan: name, serverFilter };
     };
     const first = await next(withFilterQuery(call, query));
     const suspect = query.features.at(-1);
@@ -106,7 +104,7 @@ function entryOf(
   { info }: Call,
   { group, resource }: Collection,
   plan: QueryPlan,
-  by: FilterQuery,
+  query: FilterQuery,
 ): Omit<PlanEntry, "plan" | "status"> {
   const chars = (name: string, added: string | undefined) => {
     const own = info.query.get(name);
@@ -117,11 +115,11 @@ function entryOf(
     resource,
     verb: info.verb,
     selectorChars: {
-      label: chars("labelSelector", by.labelSelector),
-      field: chars("fieldSelector", by.fieldSelector),
-      shard: chars("shardSelector", by.shards?.selector),
+      label: chars("labelSelector", query.labelSelector),
+      field: chars("fieldSelector", query.fieldSelector),
+      shard: chars("shardSelector", query.shards?.selector),
     },
     namespaces: plan.namespaces ?? { own: 0, foreign: 0 },
-    notSent: by.notSent,
+    notSent: query.notSent,
   };
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { CallSignal } from "../http/call-signal.ts";
 
-export interface Gate {
+export interface RequestQueue {
   /** Undefined: go ahead. Otherwise wait; rejects with `ABORTED`, or with the error given to `refuseWaiting`. */
   enter(signal: CallSignal): Promise<void> | undefined;
   /** Call this once for each request that went ahead. */
@@ -14,7 +14,7 @@ export interface Gate {
   readonly waiting: number;
 }
 
-export interface GateOptions {
+export interface QueueOptions {
   /** How many requests run at once, so that an operator with fifty informers costs the API server a few connections. */
   readonly limit: number;
   /** A request that has waited for so long goes ahead beyond the limit, so that slow requests do not starve quick ones. */
@@ -30,10 +30,10 @@ interface Waiter {
 }
 
 /**
- * Makes an open gate.
+ * Makes an empty queue.
  * @param whenFree calls back when the connection of a request that has just ended can be used again
  */
-export function createGate({ limit, patienceMs, max }: GateOptions, clock: Clock, whenFree = afterUndici): Gate {
+export function createRequestQueue({ limit, patienceMs, max }: QueueOptions, clock: Clock, whenFree = afterUndici): RequestQueue {
   // In the order in which they came, so that a late one is always the first.
   const queue = new Set<Waiter>();
   let running = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { callOf } from "../../../test/support/layer-call.ts";
-import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
-import { whenReplyDone } from "./reply-done.ts";
+import { callOf } from "../../../../test/support/layer-call.ts";
+import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
+import { whenReplyDone } from "./isolate.ts";
 
 function reply(method: string, target: string) {
   const source = scriptedSource();

@@ -2,26 +2,24 @@
 // subset; a list that cannot be filtered to its end breaks off and never ends as a shorter list. Called by narrow.ts.
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
-import type { StatusError } from "../../../kube/status.ts";
-import { RESOURCE_MOVES } from "../../../route/decide.ts";
 import { isHiddenBy } from "../../../route/plan-query.ts";
 import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
-import { listStream } from "../../filter/list-stream.ts";
+import { listStream } from "../../filter/filtered-body.ts";
 import { hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
 import type { Resync } from "../../relist/resync.ts";
-import type { Session } from "../../session/session.ts";
-import { enforcedNow, handoverRunning } from "./admission.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
+import { resourceMoves } from "./admission.ts";
 
-export interface FilterListDeps {
+export interface OwnedListDeps {
   readonly session: Session;
   readonly resync: Resync;
   readonly metrics: StreamMetrics;
 }
 
 /** The filtered body. */
-export function filterList(body: ByteSource, encoding: Encoding, request: SentRequest, deps: FilterListDeps): ByteSource {
+export function ownedList(body: ByteSource, encoding: Encoding, request: SentRequest, deps: OwnedListDeps): ByteSource {
   const { collection, serverFilter, plan = "none" } = request;
   const { group, resource } = collection;
   let enforced = enforcedNow(deps.session);
@@ -53,9 +51,4 @@ export function filterList(body: ByteSource, encoding: Encoding, request: SentRe
     served.sent(readBytes - filteredBytes);
     served.dropped(filter.dropped);
   });
-}
-
-/** The refusal of a list or watch of a resource that moves as a whole. */
-export function resourceMoves(): StatusError {
-  return handoverRunning(`ctrlmesh: ${RESOURCE_MOVES}`);
 }

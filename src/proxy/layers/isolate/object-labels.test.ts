@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mayChangeLabels } from "./patch-labels.ts";
+import { mayChangeLabels } from "./object-labels.ts";
 
 const may = (type: string, patch: unknown) =>
   mayChangeLabels(`application/${type}`, Buffer.from(typeof patch === "string" ? patch : JSON.stringify(patch)));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
-import { listStream } from "./list-stream.ts";
+import { listStream } from "./filtered-body.ts";
 
 function setup() {
   const source = scriptedSource();

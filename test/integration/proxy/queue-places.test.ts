@@ -1,4 +1,4 @@
-// The gate of a pool has a limited number of places. A write without its client and an answer that is not read give their place back.
+// The request queue of a pool has a limited number of places. A write without its client and an answer that is not read give their place back.
 // Slow writes do not delay gets.
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
@@ -68,7 +68,7 @@ it("writes behind a slow webhook delay no get", async () => {
   for (const write of writes) write.destroy();
 }, 20_000);
 
-it("writes without their clients keep their connections, but not their places at the gate", async () => {
+it("writes without their clients keep their connections, but not their places in the queue", async () => {
   const of = await start({ upstream: { timeouts: { ...DEFAULT_TIMEOUTS, abandonedMs: 10_000 } } });
   const waiting = async () => {
     const metric = await of.registry.getSingleMetric("ctrlmesh_proxy_upstream_waiting_requests")?.get();

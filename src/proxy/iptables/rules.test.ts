@@ -1,7 +1,6 @@
 // The rules as text, and the variant of iptables that writes them. test/integration/proxy/iptables.test.ts tests them in the kernel.
 import { describe, expect, it } from "vitest";
-import { applyRules, type Run, type RunResult } from "./apply-rules.ts";
-import { familyRules } from "./rules.ts";
+import { applyRules, familyRules, type Run, type RunResult } from "./rules.ts";
 
 const BOTH = {
   from: [

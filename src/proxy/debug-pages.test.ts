@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { snapshot, subset, table } from "../../../test/support/route-table.ts";
-import { silentLogger } from "../../base/log.ts";
-import { createAccessLog } from "../observe/access-log.ts";
-import { requestsPage } from "./requests-page.ts";
-import { snapshotPage } from "./snapshot-page.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { snapshot, subset, table } from "../../test/support/route-table.ts";
+import { silentLogger } from "../base/log.ts";
+import { requestsPage, snapshotPage } from "./debug-pages.ts";
+import { createAccessLog } from "./observe/access-log.ts";
 
 describe("/debug/snapshot", () => {
   it("shows what is enforced", () => {

@@ -7,21 +7,24 @@ import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
 import { decide } from "../../../route/decide.ts";
 import { joinSelectors, type Planner, type QueryPlan } from "../../../route/plan-query.ts";
 import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
-import type { Call, Handler } from "../../call/call.ts";
-import { inNamespace, withQuery } from "../../call/query.ts";
+import {
+  type Call,
+  createRecord,
+  type Handler,
+  inNamespace,
+  isResourceCall,
+  type ResourceCall,
+  withQuery,
+} from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
-import { isResourceCall, type ResourceCall } from "../../call/resource-call.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
-import { asSource } from "../../http/byte-source.ts";
-import { discardBody } from "../../http/discard-body.ts";
+import { asSource, discardBody, readBody } from "../../http/byte-stream.ts";
+import type { CallSignal } from "../../http/call-signal.ts";
 import type { Reply } from "../../http/handler.ts";
-import { readBody } from "../../http/read-body.ts";
-import type { Session } from "../../session/session.ts";
-import { enforcedNow } from "./admission.ts";
-import type { Turns } from "./turns.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
 
-export interface RenewDeps {
+export interface RenewalDeps {
   readonly session: Session;
   readonly planner: Planner;
   readonly monotonicMs: () => number;
@@ -40,19 +43,19 @@ export interface RenewDeps {
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 
 /** @param queryPlan by which the watch was begun */
-export function createRenew(
+export function createRenewal(
   asked: Call,
   { collection }: CollectionRequest,
   queryPlan: QueryPlan,
   encoding: Encoding,
-  deps: RenewDeps,
+  deps: RenewalDeps,
 ): Renew {
   const startedMs = deps.monotonicMs();
   const { group, resource } = collection;
   return (version, { gained, lost }, signal) =>
     deps.turns.run(signal, async () => {
       // The caller's own record belongs to a request that was answered long ago.
-      const call: Call = { ...asked, signal, record: { info: asked.info, decision: "narrowed", lock: false } };
+      const call: Call = { ...asked, signal, record: { ...createRecord(asked.info), decision: "narrowed" } };
       if (!isResourceCall(call)) throw refused("it is no watch");
       if (asked.record.tellsListsApart && gained.length > 0) throw refused("its client has to list new objects");
       if (queryPlan.scope !== "namespaced" && !isNamespaces(call.info))
@@ -104,7 +107,7 @@ function watchFrom(version: bigint, call: ResourceCall, passedMs: number): Call 
   return withQuery(call, query);
 }
 
-function planNow(call: ResourceCall, { session, planner }: RenewDeps): QueryPlan {
+function planNow(call: ResourceCall, { session, planner }: RenewalDeps): QueryPlan {
   const { group, resource } = call.info;
   const scope = isNamespaces(call.info) ? "unknown" : "namespaced";
   const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
@@ -120,4 +123,46 @@ function checked(reply: Reply, encoding: Encoding): NonNullable<Reply["body"]> {
 
 function refused(why: string): MeshError {
   return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
+}
+
+/** Limits how many tasks run at a time, first come, first served: each task holds much memory. */
+export interface Turns {
+  /** Runs the work when it is its turn. @throws MeshError `ABORTED` if the signal fires before that, or what the work throws */
+  run<T>(signal: CallSignal, work: () => Promise<T>): Promise<T>;
+}
+
+export function createTurns(atATime: number): Turns {
+  const waiting = new Set<() => void>();
+  let running = 0;
+  const turn = (signal: CallSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const gone = () => {
+        waiting.delete(go);
+        reject(new MeshError("ABORTED", "waiting for a turn: aborted", { cause: signal.reason }));
+      };
+      const go = () => {
+        waiting.delete(go);
+        signal.removeEventListener("abort", gone);
+        running++;
+        resolve();
+      };
+      if (signal.aborted) gone();
+      else if (running < atATime) go();
+      else {
+        signal.addEventListener("abort", gone, { once: true });
+        waiting.add(go);
+      }
+    });
+  return {
+    async run(signal, work) {
+      await turn(signal);
+      try {
+        return await work();
+      } finally {
+        running--;
+        const [next] = waiting;
+        next?.();
+      }
+    },
+  };
 }

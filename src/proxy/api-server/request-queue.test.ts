@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createGate } from "./gate.ts";
+import { createRequestQueue } from "./request-queue.ts";
 
 const NEVER = new AbortController().signal;
 
 function setup() {
   const clock = createFakeClock();
-  const gate = createGate({ limit: 2, patienceMs: 100, max: 4 }, clock, (run) => run());
+  const queue = createRequestQueue({ limit: 2, patienceMs: 100, max: 4 }, clock, (run) => run());
   const entered: string[] = [];
   const enter = (name: string, signal = NEVER) => {
-    const turn = gate.enter(signal);
+    const turn = queue.enter(signal);
     if (turn === undefined) entered.push(name);
     else
       turn.then(
@@ -17,26 +17,26 @@ function setup() {
         (error: Error) => entered.push(`${name} refused: ${error.message}`),
       );
   };
-  return { clock, gate, entered, enter };
+  return { clock, queue, entered, enter };
 }
 
 it("lets the first requests in at once, and one more when one leaves, in their order", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
-  expect([entered, gate.waiting]).toEqual([["a", "b"], 2]);
-  gate.leave();
+  expect([entered, queue.waiting]).toEqual([["a", "b"], 2]);
+  queue.leave();
   enter("e");
   await clock.flush();
   expect(entered).toEqual(["a", "b", "c"]);
-  gate.leave();
-  gate.leave();
+  queue.leave();
+  queue.leave();
   await clock.flush();
-  expect([entered, gate.waiting]).toEqual([["a", "b", "c", "d", "e"], 0]);
+  expect([entered, queue.waiting]).toEqual([["a", "b", "c", "d", "e"], 0]);
   expect(clock.pending).toBe(0);
 });
 
 it("lets a request in that has waited for long, up to the maximum", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   for (const name of ["a", "b", "c"]) enter(name);
   await clock.advance(50);
   for (const name of ["d", "e"]) enter(name);
@@ -48,34 +48,34 @@ it("lets a request in that has waited for long, up to the maximum", async () => 
   expect(entered).toEqual(["a", "b", "c", "d"]);
   await clock.advance(60_000);
   expect([entered.length, clock.pending]).toEqual([4, 0]);
-  gate.leave();
+  queue.leave();
   await clock.flush();
   expect(entered.at(-1)).toBe("e");
 });
 
 it("lets no further request in while the queue moves quickly", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d", "e", "f"]) enter(name);
   for (let index = 0; index < 4; index++) {
     await clock.advance(24);
-    gate.leave();
+    queue.leave();
   }
   await clock.advance(1_000);
-  expect([entered.length, gate.waiting]).toEqual([6, 0]);
+  expect([entered.length, queue.waiting]).toEqual([6, 0]);
 });
 
 it("has the same limit again once the late requests have left", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
   await clock.advance(100);
   expect(entered).toHaveLength(4);
-  for (let index = 0; index < 4; index++) gate.leave();
+  for (let index = 0; index < 4; index++) queue.leave();
   for (const name of ["e", "f", "g"]) enter(name);
-  expect([entered.length, gate.waiting]).toEqual([6, 1]);
+  expect([entered.length, queue.waiting]).toEqual([6, 1]);
 });
 
 it("forgets a request whose client goes, before or while it waits", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   enter("a");
   enter("b");
   const client = new AbortController();
@@ -84,17 +84,17 @@ it("forgets a request whose client goes, before or while it waits", async () => 
   enter("d", client.signal);
   await clock.flush();
   expect(entered.filter((name) => name.includes("aborted"))).toHaveLength(2);
-  expect([gate.waiting, clock.pending]).toEqual([0, 0]);
-  gate.leave();
+  expect([queue.waiting, clock.pending]).toEqual([0, 0]);
+  queue.leave();
   enter("e");
   expect(entered.at(-1)).toBe("e");
 });
 
 it("fails all waiting requests when there is no server", async () => {
-  const { clock, gate, entered, enter } = setup();
+  const { clock, queue, entered, enter } = setup();
   for (const name of ["a", "b", "c", "d"]) enter(name);
-  gate.refuseWaiting(new Error("unreachable"));
+  queue.refuseWaiting(new Error("unreachable"));
   await clock.flush();
   expect(entered).toEqual(["a", "b", "c refused: unreachable", "d refused: unreachable"]);
-  expect([gate.waiting, clock.pending]).toEqual([0, 0]);
+  expect([queue.waiting, clock.pending]).toEqual([0, 0]);
 });

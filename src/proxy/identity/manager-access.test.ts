@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { readToken } from "./token-file.ts";
+import { readToken } from "./manager-access.ts";
 
 let dir: string;
 beforeEach(async () => {

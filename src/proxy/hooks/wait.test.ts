@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { connections, waitIdle } from "./wait-idle.ts";
+import { connections, waitIdle } from "./wait.ts";
 
 const HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
 const LISTENING = "   0: 0100007F:1543 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1359        0 1";

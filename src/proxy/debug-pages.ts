@@ -1,0 +1,112 @@
+// The proxy's pages under /debug on the health listener, for people. Invariant: each page is bounded for any size of the cluster, and holds
+// no secrets. Put together in assemble.ts.
+
+import { type Clock, sleep } from "../base/clock.ts";
+import { MeshError } from "../base/errors.ts";
+import type { Page } from "../base/health-server.ts";
+import { lockNameFor } from "../route/lock.ts";
+import type { Snapshot } from "../route/snapshot.ts";
+import { subsetDisplayName } from "../route/subset-name.ts";
+import type { AccessFields, AccessLog } from "./observe/access-log.ts";
+import type { Session } from "./session/session.ts";
+
+/** The last query plans, newest first. */
+export interface PlanSource {
+  list(): readonly object[];
+}
+
+export interface DebugPagesDeps extends RequestsPageDeps {
+  readonly session: Pick<Session, "current">;
+  readonly plans: PlanSource;
+}
+
+const MAX_PLANS = 200;
+
+/** The pages by path. */
+export function debugPages({ session, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
+  return {
+    "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
+    "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
+    "/debug/requests": requestsPage(deps),
+  };
+}
+
+const MAX_COUNT = 1_000;
+const MAX_SECONDS = 60;
+const MAX_READERS = 4;
+
+export interface RequestsPageDeps {
+  readonly accessLog: Pick<AccessLog, "tap">;
+  readonly clock: Clock;
+}
+
+/**
+ * /debug/requests: the next few requests, as the access log without a setting or a restart. With `?count=20&seconds=10` the page answers
+ * once it has so many requests, when the time is over, or when its reader is gone.
+ */
+export function requestsPage({ accessLog, clock }: RequestsPageDeps): Page {
+  let readers = 0;
+  return async (query, signal) => {
+    const count = parameter(query, "count", 20, MAX_COUNT);
+    const seconds = parameter(query, "seconds", 10, MAX_SECONDS);
+    if (readers >= MAX_READERS) throw new MeshError("BAD_REQUEST", `${MAX_READERS} readers at once are enough`);
+    readers++;
+    const requests: AccessFields[] = [];
+    const full = new AbortController();
+    const untap = accessLog.tap((fields) => {
+      if (requests.length < count) requests.push(fields);
+      if (requests.length >= count) full.abort();
+    });
+    try {
+      await sleep(clock, seconds * 1_000, AbortSignal.any([signal, full.signal])).catch(() => undefined);
+      return { requests };
+    } finally {
+      untap();
+      readers--;
+    }
+  };
+}
+
+function parameter(query: URLSearchParams, name: string, fallback: number, max: number): number {
+  const text = query.get(name) ?? String(fallback);
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
+  throw new MeshError("BAD_REQUEST", `${name}: ${JSON.stringify(text)} is not a whole number from 1 to ${max}`);
+}
+
+const MAX_RULES = 200;
+const MAX_CLASSES = 100;
+const MAX_NAMES = 100;
+
+/** A list cut to its bound. */
+interface Bounded<T> {
+  readonly total: number;
+  readonly first: readonly T[];
+  readonly truncated: boolean;
+}
+
+/** /debug/snapshot: what the proxy enforces. A list that is cut says so. */
+export function snapshotPage(snapshot: Snapshot | undefined): object {
+  if (snapshot === undefined) return { snapshot: null };
+  const { version, digest, app, subset, podNamespace, lockName, table, callers } = snapshot;
+  const names: string[][] = table.classes.map(() => []);
+  for (const [namespace, index] of table.classOf) names[index]?.push(namespace);
+  const classes = table.classes.map((rules, index) => ({ rules, namespaces: bounded(names[index]?.sort() ?? [], MAX_NAMES) }));
+  return {
+    version,
+    digest,
+    app,
+    subset: subsetDisplayName(subset),
+    podNamespace,
+    lock: lockName === "" ? null : { name: lockName, upstream: lockNameFor(lockName, subset) },
+    rules: bounded(table.rules, MAX_RULES),
+    sharedResources: bounded(table.sharedResources, MAX_RULES),
+    namespaces: { total: table.classOf.size, classes: bounded(classes, MAX_CLASSES) },
+    fenced: bounded([...table.fenced].sort(), MAX_NAMES),
+    callers,
+  };
+}
+
+function bounded<T>(all: readonly T[], max: number): Bounded<T> {
+  return { total: all.length, first: all.slice(0, max), truncated: all.length > max };
+}

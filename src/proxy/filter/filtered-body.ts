@@ -1,0 +1,57 @@
+// The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks the connection and never ends
+// as a shorter list; of a watch only whole frames leave, and an upstream that breaks off leaves a clean end at the last frame. Called by the
+// isolate, excluded-callers, election and strip layers.
+import type { ByteFilter, Encoding } from "../../kube/codec/types.ts";
+import { createFrameSplitter } from "../../kube/codec/watch-frames.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
+import { tap } from "../http/tap.ts";
+
+/**
+ * The source seen through the filter.
+ * @param onDone called once when the body is over, however it ends, with the bytes taken out and the bytes read so far
+ */
+export function listStream(
+  source: ByteSource,
+  filter: ByteFilter,
+  onDone: (filteredBytes: number, readBytes: number) => void,
+): ByteSource {
+  let readBytes = 0;
+  let writtenBytes = 0;
+  return tap(
+    source,
+    (write) => {
+      const emit = (slice: Uint8Array) => {
+        writtenBytes += slice.length;
+        write(slice);
+      };
+      return {
+        chunk(chunk) {
+          readBytes += chunk.length;
+          filter.push(chunk, emit);
+        },
+        end: () => filter.end(emit),
+      };
+    },
+    { onDone: () => onDone(Math.max(0, readBytes - writtenBytes), readBytes) },
+  );
+}
+
+/** The source with each frame replaced by what `map` gives; undefined drops it, a throw breaks the connection. */
+export function frameStream(
+  source: ByteSource,
+  encoding: Encoding,
+  map: (frame: Uint8Array) => Uint8Array | undefined,
+): ByteSource {
+  return tap(
+    source,
+    (write) => {
+      const splitter = createFrameSplitter(encoding);
+      const onFrame = (frame: Uint8Array) => {
+        const mapped = map(frame);
+        if (mapped !== undefined) write(mapped);
+      };
+      return { chunk: (chunk) => splitter.push(chunk, onFrame) };
+    },
+    { brokenOff: "end" },
+  );
+}

@@ -1,5 +1,5 @@
-// The status of an app, for every source kind. Invariant: it has counts and conditions and no list of namespaces, so that its size does
-// not grow with the cluster; every field is optional and unknown fields are kept, since an older version may have written it.
+// The status of an app, for every source kind. Invariant: the status has counts and conditions and no list of namespaces, so that its
+// size does not grow with the cluster. Every field is optional and unknown fields are kept, since an older version may have written it.
 import { z } from "zod";
 import { conditionsSchema, timestampSchema } from "./conditions.ts";
 import { listMap } from "./extensions.ts";
@@ -29,28 +29,30 @@ const secondsSchema = z.number().min(0);
 
 const handoverSchema = z.object({
   from: subsetSchema.optional().describe("Subset that loses namespaces. Absent while paused."),
-  to: subsetSchema.optional().describe("Subset that gains them. Absent while paused or restarting."),
+  to: subsetSchema.optional().describe("Subset that gains the namespaces. Absent while paused or restarting."),
   phase: z.string().max(32).describe("Phase of the handover: Draining, Granting, Restarting, Paused or Dissolving."),
   since: timestampSchema.describe("When this phase began."),
   startedAt: timestampSchema.optional().describe("When the whole handover began."),
   namespaces: countSchema
     .optional()
-    .describe("Number of namespaces that move; while paused, of those that stay with another owner."),
+    .describe(
+      "Number of namespaces that move. While paused, number of namespaces that stay with another owner than the rules demand.",
+    ),
   resources: z
     .boolean()
     .optional()
-    .describe("True if resources change hands too: those that are partitioned by label, or shared."),
+    .describe("True if resources also change their owner: resources that are partitioned by label, or shared."),
   between: partiesSchema.describe(
-    `The subsets that take part, if namespaces move between more than two subsets or in both directions; at most ${MAX_PARTIES}.`,
+    `Subsets in the handover, if namespaces move between more than two subsets or in both directions. At most ${MAX_PARTIES} are listed.`,
   ),
   noWriterSeconds: secondsSchema
     .optional()
-    .describe("Longest time so far in which no pod could write to a namespace of this handover."),
+    .describe("Longest time, in seconds so far, for which no pod could write to a namespace of this handover."),
   routeBefore: z
     .string()
     .max(128)
     .optional()
-    .describe("Digest of the route before the handover. If the route has it again, the handover is undone."),
+    .describe("Digest of the route before the handover. If the route gets this digest again, the handover is undone."),
   done: countSchema.describe("Pods that have completed this phase."),
   total: countSchema.describe("Pods that must complete this phase."),
   waitingOn: z
@@ -58,28 +60,30 @@ const handoverSchema = z.object({
     .max(MAX_WAITING_ON)
     .optional()
     .meta({ "x-kubernetes-list-type": "atomic" })
-    .describe(`What the handover waits for, the longest waits first; at most ${MAX_WAITING_ON}.`),
+    .describe(`Pods and namespaces that the handover waits for, the longest wait first. At most ${MAX_WAITING_ON} are listed.`),
 });
 
 const lastHandoverSchema = z.object({
   from: subsetSchema.describe("Subset that lost namespaces."),
-  to: subsetSchema.describe("Subset that gained them."),
-  namespaces: countSchema.describe("Number of namespaces that moved; 0 if only resources changed hands."),
+  to: subsetSchema.describe("Subset that gained the namespaces."),
+  namespaces: countSchema.describe("Number of namespaces that moved; 0 if only resources changed their owner."),
   between: partiesSchema.describe(
-    `The subsets that took part, if namespaces moved between more than two subsets or in both directions; at most ${MAX_PARTIES}. \`from\` and \`to\` are two of them.`,
+    `Subsets in the handover, if namespaces moved between more than two subsets or in both directions. At most ${MAX_PARTIES} are listed. \`from\` and \`to\` are two of these.`,
   ),
   finishedAt: timestampSchema.describe("When every connected proxy enforced the new route."),
   noWriterSeconds: secondsSchema
     .optional()
-    .describe("Longest time in which no pod could write to one of the namespaces; absent if there was no pod to gain them."),
+    .describe(
+      "Longest time, in seconds, for which no pod could write to one of the namespaces; absent if the gaining subset had no pod.",
+    ),
   result: z.enum(["Moved", "Undone"]).describe("Moved, or Undone if the old rules were restored during the handover."),
 });
 
 const restartSchema = z.object({
   subset: subsetSchema.describe("Subset whose pods are restarted."),
   pod: nameSchema.describe("Pod in restart: it is evicted, or its replacement is not ready yet."),
-  uid: z.string().max(64).describe("Uid of the pod, so that no other pod of that name is evicted."),
-  since: timestampSchema.describe("When the wait for this reason began."),
+  uid: z.string().max(64).describe("UID of the pod. A later pod of the same name is not evicted."),
+  since: timestampSchema.describe("When the restart began to wait for this reason."),
   expected: countSchema
     .optional()
     .describe("Ready pods of the subset before the eviction was requested; absent before that request."),
@@ -88,7 +92,7 @@ const restartSchema = z.object({
     .string()
     .max(64)
     .describe(
-      "What the restart waits for, for example Evicting, PodDisruptionBudget, NotReady, LeaderUnknown, Paused or EvictionForbidden.",
+      "Reason of the wait, for example Evicting, PodDisruptionBudget, NotReady, LeaderUnknown, Paused or EvictionForbidden.",
     ),
   message: z.string().max(1024).optional().describe("The reason as a sentence."),
 });
@@ -96,9 +100,9 @@ const restartSchema = z.object({
 const subsetStatusSchema = z.object({
   name: subsetSchema.describe("Name of the subset; `default` for the pods that match no subset of the spec."),
   namespaces: countSchema.describe("Number of namespaces that the subset owns."),
-  readyPods: countSchema.describe("Number of its ready pods."),
-  pods: countSchema.optional().describe("Number of its pods."),
-  lock: nameSchema.optional().describe("Name of its leader-election lock; absent if the app has none."),
+  readyPods: countSchema.describe("Number of the subset's ready pods."),
+  pods: countSchema.optional().describe("Number of the subset's pods."),
+  lock: nameSchema.optional().describe("Name of the subset's leader-election lock; absent if the app has none."),
   leader: nameSchema.optional().describe("Pod that holds the lock; absent if no pod does."),
   waitingSince: timestampSchema
     .optional()
@@ -108,7 +112,11 @@ const subsetStatusSchema = z.object({
 export const appStatusSchema = z.object({
   observedGeneration: z.int().min(0).optional().describe("Generation of the object that this status is about."),
   routeVersion: z.int().min(0).optional().describe("Version of the route that the proxies must enforce."),
-  routeDigest: z.string().max(128).optional().describe("Digest of that route; equal digests mean equal rules."),
+  routeDigest: z
+    .string()
+    .max(128)
+    .optional()
+    .describe("Digest of the route that the proxies must enforce. Equal digests mean equal rules."),
   proxies: z
     .object({
       total: countSchema.describe("Pods of the app with a proxy."),

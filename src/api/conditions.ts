@@ -20,11 +20,14 @@ export const timestampSchema = z.iso.datetime({ offset: true });
 
 const conditionSchema = z.object({
   type: z.string().min(1).max(316).describe("Type of the condition, for example Ready."),
-  status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+  status: z.enum(["True", "False", "Unknown"]).describe("Whether the condition is true."),
   observedGeneration: z.int().min(0).optional().describe("Generation of the object that the condition is about."),
   lastTransitionTime: timestampSchema.describe("When the status last changed."),
   reason: z.string().min(1).max(1024).describe("The reason as one word in CamelCase, for programs."),
-  message: z.string().max(32_768).describe("The reason as a sentence: which pod is waited for, how long, why, and what to do."),
+  message: z
+    .string()
+    .max(32_768)
+    .describe("The reason as a sentence. For a problem, it includes the pod, the cause and the remedy."),
 });
 
 export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap("type"));

@@ -67,7 +67,7 @@ describe("crdOf", () => {
     expect(rootOf("ManagerState").properties?.metadata).toEqual({ type: "object" });
   });
 
-  it("makes the selector immutable, and subsets and rules maps by name", () => {
+  it("has an immutable selector, and subsets and rules as maps by name", () => {
     const spec = rootOf("VirtualApp").properties?.spec?.properties;
     expect(spec?.selector?.["x-kubernetes-validations"]).toContainEqual(expect.objectContaining({ rule: "self == oldSelf" }));
     for (const list of [spec?.subsets, spec?.route?.properties?.subRules]) {

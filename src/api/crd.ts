@@ -16,7 +16,7 @@ export type KindName = keyof typeof KINDS;
 /** The names of all kinds, in a stable order. */
 export const KIND_NAMES = ["VirtualApp", "ManagerState"] as const satisfies readonly KindName[];
 
-/** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that is in use. */
+/** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
 export interface CustomResourceDefinition {
   readonly apiVersion: "apiextensions.k8s.io/v1";
   readonly kind: "CustomResourceDefinition";

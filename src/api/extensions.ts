@@ -4,11 +4,11 @@
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
-  /** Path below the value that the message names, for example `.name`. */
+  /** The field that the error names, as a path below the value, for example `.name`. */
   readonly fieldPath?: string;
 }
 
-/** Metadata that adds CEL rules. All fields that they read need bounds (maxItems, maxLength), or the API server refuses their cost. */
+/** Metadata that adds CEL rules. All fields that the rules read need bounds (maxItems, maxLength), or the API server refuses their cost. */
 export function celRules(...rules: readonly CelRule[]): Record<string, unknown> {
   return { "x-kubernetes-validations": rules };
 }

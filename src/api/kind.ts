@@ -1,4 +1,4 @@
-// The definition of a custom resource: names, scope, columns and schema. crd.ts makes its CustomResourceDefinition.
+// The definition of a custom resource: names, scope, columns and schema. crd.ts derives its CustomResourceDefinition.
 import type { z } from "zod";
 
 /** A column of `kubectl get` (apiextensions/v1 CustomResourceColumnDefinition). */
@@ -7,7 +7,7 @@ export interface PrinterColumn {
   readonly type: "string" | "integer" | "date";
   readonly description: string;
   readonly jsonPath: string;
-  /** 0 is always shown, 1 only with `-o wide`. */
+  /** 0: always shown. 1: shown only with `-o wide`. */
   readonly priority?: 0 | 1;
 }
 
@@ -33,7 +33,7 @@ export function conditionPath(type: string, field: "status" | "reason" | "messag
   return `.status.conditions[?(@.type=="${type}")].${field}`;
 }
 
-/** The age of the object. It is the last column without `-o wide`. */
+/** The age of the object, the last column without `-o wide`. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",

@@ -41,7 +41,7 @@ describe("label selector", () => {
     ]);
   });
 
-  it("names the operators and the nearest one for a misspelt operator for a misspelt operator for a misspelt operator", () => {
+  it("names the operators and the nearest one for a misspelt operator", () => {
     expect(problems({ matchExpressions: [{ key: "a", operator: "notin", values: ["x"] }] })).toEqual([
       'matchExpressions[0].operator: "notin": must be one of "In", "NotIn", "Exists", "DoesNotExist"; did you mean "NotIn"?',
     ]);
@@ -68,7 +68,7 @@ describe("label selector", () => {
     expect(problems({ matchLabels })).toEqual(["matchLabels: must have at most 32 entries"]);
   });
 
-  it("can require a term", () => {
+  it("can require at least one term", () => {
     for (const empty of [{}, { matchLabels: {} }, { matchExpressions: [] }]) {
       expect(problems(empty, nonEmptySelector())).toEqual(["must have at least one term: an empty selector matches everything"]);
     }

@@ -22,27 +22,31 @@ const requirementSchema = withRules(
   z
     .strictObject({
       key: labelKeySchema.describe("Key of the label."),
-      operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("How the label must relate to the values."),
+      operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation of the label to the values."),
       values: z
         .array(labelValueSchema)
         .max(MAX_VALUES)
         .optional()
-        .describe("Values for In and NotIn: at least one. Exists and DoesNotExist take none."),
+        .describe("Values. In and NotIn need at least one value. Exists and DoesNotExist take no values."),
     })
     .meta(
       celRules({
         rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
-        message: "In and NotIn need at least one value, Exists and DoesNotExist take none",
+        message: "In and NotIn need at least one value, Exists and DoesNotExist take no values",
       }),
     ),
   valuesRule,
 );
 
-/** A label selector. All terms must hold. A selector without terms matches everything. */
+/** A label selector. An object must satisfy all terms. A selector without terms matches everything. */
 export const labelSelectorSchema = z
   .strictObject({
     matchLabels: labelsSchema.optional().describe("Labels that must have exactly these values."),
-    matchExpressions: z.array(requirementSchema).max(MAX_EXPRESSIONS).optional().describe("Further terms. All terms must hold."),
+    matchExpressions: z
+      .array(requirementSchema)
+      .max(MAX_EXPRESSIONS)
+      .optional()
+      .describe("Requirements on labels. An object must satisfy all of these and have all matchLabels."),
   })
   .meta(atomicMap());
 
@@ -75,7 +79,7 @@ function* labelCountRule(labels: unknown): Iterable<Finding> {
   if (Object.keys(fieldsOf(labels)).length > MAX_LABELS) yield { path: [], message: `must have at most ${MAX_LABELS} entries` };
 }
 
-/** zod drops the key `__proto__` silently, which would widen a selector; so the keys are checked here. */
+/** zod drops the key `__proto__` silently, which would widen a selector. So the keys are checked here. */
 function* labelKeysRule(labels: unknown): Iterable<Finding> {
   for (const key of Object.keys(fieldsOf(labels))) {
     for (const issue of labelKeySchema.safeParse(key).error?.issues ?? []) yield { path: [], value: key, message: issue.message };

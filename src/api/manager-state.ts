@@ -22,8 +22,8 @@ const statusSchema = z.object({
   endpoints: z.array(endpointSchema).max(64).optional().meta(listMap("name")).describe("The manager's replicas."),
   ports: z
     .object({
-      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port on which only the leader answers."),
-      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port on which every replica answers."),
+      grpcLeaderElectionPort: portSchema.optional().describe("gRPC port of the leader."),
+      grpcNonLeaderElectionPort: portSchema.optional().describe("gRPC port of every replica."),
     })
     .optional()
     .describe("Ports of the manager's services."),

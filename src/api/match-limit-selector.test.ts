@@ -16,25 +16,25 @@ describe("match limit selector", () => {
     expect(problems({ objectSelector: { matchLabels: { a: "b" } }, resources })).toEqual([]);
   });
 
-  it("refuses none and two selectors, and names them", () => {
+  it("refuses zero or two selectors, and names the selectors", () => {
     expect(problems({ resources })).toEqual([`${ONE_OF}; none is set`]);
     expect(problems({ namespaceSelector: {}, namespaceRegex: "a" })).toEqual([
       `${ONE_OF}; namespaceSelector and namespaceRegex are set`,
     ]);
   });
 
-  it("reports this even if a field is unknown or has the wrong type", () => {
+  it("reports two selectors even if a field is unknown or has the wrong type", () => {
     expect(problems({ namespaceRegexp: "a", namespaceSelector: 5, objectSelector: {} })).toEqual([
       "namespaceSelector: 5: must be an object, not a number",
       'namespaceRegexp: unknown field; did you mean "namespaceRegex"?',
       `${ONE_OF}; namespaceSelector and objectSelector are set`,
-      "resources: required: objectSelector needs resources, which name the kinds of the objects",
+      "resources: required: objectSelector needs resources, which list the kinds of the objects",
     ]);
   });
 
   it("requires resources with an objectSelector", () => {
     expect(problems({ objectSelector: {}, resources: [] })).toEqual([
-      "resources: required: objectSelector needs resources, which name the kinds of the objects",
+      "resources: required: objectSelector needs resources, which list the kinds of the objects",
     ]);
   });
 

@@ -10,7 +10,7 @@ import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
 const MAX_REGEX_LENGTH = 512;
-/** With repetitions expanded. The time to compile is proportional, and any user may send it. */
+/** In characters, with repetitions expanded. The time to compile an expression is proportional, and any user may send one. */
 const MAX_REGEX_SIZE = 10_000;
 
 /** A regular expression in RE2 syntax. It matches anywhere in the text unless it is anchored. */
@@ -33,7 +33,7 @@ export const matchLimitSelectorSchema = withRules(
       objectSelector: labelSelectorSchema
         .optional()
         .describe(
-          "Matches objects of the listed resources by their own labels, in every namespace. It becomes a part of the label selector of lists and watches. In a rule of a subset it must have one term, and no other rule of a subset may match these resources by namespace.",
+          "Matches objects of the listed resources by their own labels, in every namespace. The proxy adds it to the label selector of lists and watches. If a subset uses the rule, the selector must have exactly one term, and no rule of a subset may match these resources by namespace.",
         ),
       namespaceRegex: regexSchema
         .optional()
@@ -44,7 +44,7 @@ export const matchLimitSelectorSchema = withRules(
         .array(resourceMatchSchema)
         .max(32)
         .optional()
-        .describe("Resources that this term applies to; default all. Required with objectSelector."),
+        .describe("Resources that this term applies to. The default is all. Required with objectSelector."),
     })
     .meta(
       celRules(
@@ -54,7 +54,7 @@ export const matchLimitSelectorSchema = withRules(
         },
         {
           rule: "!has(self.objectSelector) || has(self.resources) && self.resources.size() > 0",
-          message: "objectSelector needs resources, which name the kinds of the objects",
+          message: "objectSelector needs resources, which list the kinds of the objects",
         },
       ),
     ),
@@ -79,7 +79,7 @@ function* oneSelectorRule(value: unknown): Iterable<Finding> {
 function* objectResourcesRule(value: unknown): Iterable<Finding> {
   const { objectSelector, resources } = fieldsOf(value);
   if (objectSelector !== undefined && itemsOf(resources).length === 0) {
-    yield { path: ["resources"], message: "required: objectSelector needs resources, which name the kinds of the objects" };
+    yield { path: ["resources"], message: "required: objectSelector needs resources, which list the kinds of the objects" };
   }
 }
 

@@ -14,11 +14,11 @@ export const dnsLabelSchema = z
 /** The separator between a lock's name and its subset. */
 export const SUBSET_SEPARATOR = "---";
 
-/** How status and metrics name the pods that match no subset; src/route/subset-name.ts writes it. */
+/** The name of the default subset in status and metrics; src/route/subset-name.ts writes it. */
 const DEFAULT_DISPLAY_NAME = "default";
 
 const RESERVED_NAME =
-  "is reserved for the pods that match no subset; use another name, or remove this subset: its namespaces then go to these pods";
+  "is reserved for the pods that match no subset; use another name, or remove this subset: these pods then own its namespaces";
 
 /** The name of a subset: a DNS label without `---`, since a lock's name NAME---SUBSET is split there; and not `default`. */
 export const subsetNameSchema = z

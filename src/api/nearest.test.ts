@@ -23,7 +23,7 @@ describe("nearest", () => {
     expect(nearest("rule-c", ["rule-a", "rule-b"])).toBe("rule-a");
   });
 
-  it("makes a question of the nearest word", () => {
+  it("writes the nearest word as a question", () => {
     expect(didYouMean("pilto", ["pilot"])).toBe('; did you mean "pilot"?');
     expect(didYouMean("other", ["pilot"])).toBe("");
   });

@@ -1,6 +1,6 @@
 // Finds the known word nearest to a misspelt one, by Levenshtein distance, for "did you mean" in messages. Pure.
 
-/** No known name is longer. The cost of a comparison is the product of the lengths, and any user may send the word. */
+/** Longer than any known name. The cost of a comparison is the product of the lengths, and any user may send a long word. */
 const MAX_LETTERS = 64;
 
 /** The nearest known word, if at most a third of the letters differ (at least one may); else undefined. */

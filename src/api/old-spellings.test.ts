@@ -14,7 +14,7 @@ describe("oldSpellings", () => {
     ]);
   });
 
-  it("is empty for new spellings, and for what is not an object", () => {
+  it("is empty for new spellings, and for values that are not objects", () => {
     expect(oldSpellings(onLoss("InPlace"))).toEqual([]);
     expect(oldSpellings(null)).toEqual([]);
   });

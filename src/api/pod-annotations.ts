@@ -1,5 +1,5 @@
 // The annotations of a pod, which control its injection. Pure. Invariant: every invalid value is reported, and so is a name that is
-// nearly a known one. Called by the manager's injection.
+// almost a known one. Called by the manager's injection.
 import { HOST_ALIASES, INTERCEPT, INTERCEPT_MODES, type InterceptMode, wrongBoolean, wrongChoice } from "./annotations.ts";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Problem } from "./problems.ts";
@@ -7,7 +7,7 @@ import { parseQuantity } from "./quantity.ts";
 
 const PREFIX = "ctrlmesh.kruise.io/";
 
-/** "false" asks for a pod without a sidecar. A pod of an app needs one, so it is refused. */
+/** "false" requests a pod without a sidecar. A pod of an app needs a sidecar, so "false" is refused. */
 export const INJECT = `${PREFIX}inject`;
 /** "false": an ordinary container instead of a native sidecar. "true": a native sidecar, for any version of the API server. */
 export const NATIVE_SIDECAR = `${PREFIX}native-sidecar`;
@@ -85,7 +85,7 @@ export function interceptMode(annotations: Annotations = {}): InterceptMode | un
   return INTERCEPT_MODES.find((mode) => mode === annotations[INTERCEPT]);
 }
 
-/** Every annotation with an invalid value. `isReserved` tells which variables of the proxy may not be set. */
+/** Every annotation with an invalid value. `isReserved` is true for the proxy's variables that may not be set. */
 export function podAnnotationProblems(
   annotations: Annotations = {},
   isReserved: (variable: string) => boolean = () => false,
@@ -107,7 +107,7 @@ function aboveLimit(annotations: Annotations, request: string, limit: string): P
   return [{ path: annotationPath(request), value, message: `must be at most the ${most} of ${limit}` }];
 }
 
-/** A warning for each name that is nearly a known one. */
+/** A warning for each name that is almost a known one. */
 export function podAnnotationSlips(annotations: Annotations = {}): string[] {
   const known = Object.keys(CHECKS);
   return Object.keys(annotations)

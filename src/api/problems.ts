@@ -1,6 +1,5 @@
-// Validates input with a zod schema: returns the value, or all problems with paths as Kubernetes writes them. Invariant: it never throws
-// and does not stop at the first problem, but after a hundred. Called by the validateX of each kind.
-
+// Validates input with a zod schema: returns the value, or the problems with paths as Kubernetes writes them. Invariant: it never throws,
+// and reports all problems up to a hundred. Called by the validateX of each kind.
 import { z } from "zod";
 import { jsonText } from "../base/json.ts";
 import { didYouMean } from "./nearest.ts";
@@ -20,9 +19,9 @@ export type ValidationResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** More problems help no user, and some take long to find. */
+/** More problems than this help no user, and some take long to find. */
 const MAX_PROBLEMS = 100;
-/** For unknown names: to compare words is the slowest part. */
+/** Suggestions for unknown names, in one validation. The comparison of words is its slowest part. */
 const MAX_SUGGESTIONS = 100;
 
 /** Checks `input` against the schema and reports every problem, at most a hundred. */
@@ -32,7 +31,7 @@ export function validate<T extends z.ZodType>(schema: T, input: unknown): Valida
   const result = schema.safeParse(input, { error: (issue) => messageOf(issue, suggest), reportInput: true });
   const issues = result.error?.issues ?? [];
   const rules = issues.some(isOverlong) ? [] : broken(schema, input, []);
-  // The rules run lazily: after the bound they are not run.
+  // `take` stops the rules at the bound, since they run lazily.
   const found = [...Iterator.from(issues).flatMap(problemsOf).take(MAX_PROBLEMS), ...Iterator.from(rules).take(MAX_PROBLEMS)];
   if (result.success && found.length === 0) return { ok: true, value: result.data };
   const problems = unique(found);
@@ -60,7 +59,7 @@ function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
 
-/** Rules compare the items of lists with each other: beyond the bounds of the schema that takes minutes, and any user may send such an object. */
+/** Rules compare the items of lists with each other: beyond the bounds of the schema the comparison takes minutes, and any user may send such an object. */
 function isOverlong(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && issue.origin === "array";
 }
@@ -76,7 +75,7 @@ function problem(path: readonly PropertyKey[], message: string, value?: unknown)
   return { path: formatPath(path), ...(scalar ? { value } : {}), message };
 }
 
-/** Runs the rules of the schema, then of every schema in it. Not below `.catch()`, where no value is refused. */
+/** Runs the rules of the schema, then of every schema in it. It skips schemas below `.catch()`, which refuses no value. */
 function* broken(schema: unknown, value: unknown, path: readonly PropertyKey[]): Iterable<Problem> {
   if (!(schema instanceof z.ZodType) || value === undefined) return;
   for (const rule of rulesOf(schema)) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { regexSize } from "./regex-size.ts";
 
 describe("the size of a regular expression", () => {
-  it("is about its length without repetitions", () => {
+  it("is about the length of an expression without repetitions", () => {
     for (const pattern of ["^canary-", "^(a|b|c)-[0-9]+$", String.raw`^\d+\.x$`, "a*b+c?"]) {
       expect(regexSize(pattern)).toBeLessThan(2 * pattern.length + 2);
     }

@@ -3,7 +3,7 @@
 
 /**
  * Quoted text, escapes with braces, other escapes, character classes, repetitions; then any other character. A part that is not closed
- * extends to the end (RE2 refuses it): otherwise the search would go to the end for each of many open brackets.
+ * extends to the end (RE2 refuses it): otherwise each of many open brackets would cause a search to the end.
  */
 const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*(?:\}|$)|\\[pP]?[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(?<least>\d+)(?:,(?<most>\d*))?\}|[\s\S]/gu;
@@ -12,7 +12,7 @@ const FOLDS_CASE = /\(\?[A-Za-z-]*i/;
 const TABLE_SIZE = 50;
 const FOLDED_SIZE = 1_000;
 
-/** About the number of plain characters that compile as slowly. */
+/** The approximate number of plain characters that take as long to compile. */
 export function regexSize(pattern: string): number {
   const perOdd = FOLDS_CASE.test(pattern) ? FOLDED_SIZE : TABLE_SIZE;
   const outer: { sum: number; last: number }[] = [];

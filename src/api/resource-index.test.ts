@@ -10,7 +10,7 @@ const meet = (a: readonly string[], b: readonly string[]) =>
 const overlap = (a: List, b: List) =>
   a.some((left) => b.some((right) => meet(left.apiGroups, right.apiGroups) && meet(left.resources, right.resources)));
 
-it("finds the first list with a common resource, as a comparison of every two lists would", () => {
+it("finds the same first list with a common resource as a comparison of every two lists", () => {
   fc.assert(
     fc.property(fc.array(list, { maxLength: 5 }), list, (lists, one) => {
       const index = createResourceIndex<number>();
@@ -22,7 +22,7 @@ it("finds the first list with a common resource, as a comparison of every two li
   );
 });
 
-it("counts pairs, and 0 for a value that is no list of resources", () => {
+it("counts pairs of groups and resources, and returns 0 for a value that is no list of resources", () => {
   expect(
     pairCount([
       { apiGroups: ["", "apps"], resources: ["a", "b", "c"] },

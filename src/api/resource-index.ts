@@ -1,5 +1,5 @@
 // Finds overlaps between many lists of resources without comparing every two of them. Pure. Invariant: the cost is linear in the pairs of
-// API groups and resources; any shape of value is read. Called by virtual-app-rules.ts.
+// API groups and resources, and a value of any shape is accepted. Called by virtual-app-rules.ts.
 import { WILDCARD } from "./resource-match.ts";
 import { fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
@@ -9,7 +9,7 @@ export interface ResourceIndex<T> {
   firstOverlap(resources: readonly unknown[]): T | undefined;
 }
 
-/** Stands for "some group" or "some resource". It is not a valid name. */
+/** The key for "some group" or "some resource". It is not a valid name. */
 const SOME = "?";
 
 export function createResourceIndex<T>(): ResourceIndex<T> {

@@ -22,12 +22,12 @@ const resourceSchema = z
 
 /** Resources by group and plural name; both must match. */
 export const resourceMatchSchema = z.strictObject({
-  apiGroups: z.array(apiGroupSchema).min(1).max(32).describe('API groups; "" is the core group, "*" matches all.'),
+  apiGroups: z.array(apiGroupSchema).min(1).max(32).describe('API groups. "" is the core group, "*" matches all groups.'),
   resources: z
     .array(resourceSchema)
     .min(1)
     .max(64)
-    .describe('Plural resource names, for example "pods"; "*" matches all. Subresources are included.'),
+    .describe('Plural resource names, for example "pods". "*" matches all resources. Subresources are included.'),
 });
 
 export type ResourceMatch = Immutable<z.output<typeof resourceMatchSchema>>;

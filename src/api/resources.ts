@@ -1,4 +1,4 @@
-// Descriptors of our own kinds, for the client and the controllers.
+// Descriptors of the kinds of this project, for the client and the controllers.
 
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";

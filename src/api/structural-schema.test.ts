@@ -62,7 +62,7 @@ describe("structural schema", () => {
     });
   });
 
-  it("makes fields with a default or a fallback optional", () => {
+  it("treats fields with a default or a fallback as optional", () => {
     const schema = z.object({ a: z.string().default("x"), b: z.string().optional().catch(undefined) });
     expect(toStructuralSchema(schema)).toEqual({
       type: "object",

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { MeshError } from "../base/errors.ts";
 
-/** The part of apiextensions/v1 JSONSchemaProps that is in use. */
+/** The part of apiextensions/v1 JSONSchemaProps that this project uses. */
 export interface StructuralSchema {
   readonly type: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly description?: string;
@@ -29,9 +29,9 @@ export function toStructuralSchema(schema: z.ZodType): StructuralSchema {
   return structural(json, "$");
 }
 
-/** Removes keywords that zod writes and a CRD must not have. */
+/** Removes keywords that zod writes and a CRD may not have. */
 function simplify(json: z.core.JSONSchema.BaseSchema): void {
-  // false for strict objects, {} for loose ones: the API server does the first by pruning, and the second has no effect.
+  // zod writes false for strict objects and {} for loose ones. The API server prunes unknown fields anyway, and {} has no effect.
   if (typeof json.additionalProperties !== "object" || Object.keys(json.additionalProperties).length === 0) {
     delete json.additionalProperties;
   }

@@ -1,10 +1,10 @@
-// Bounds of a whole VirtualApp, so that its validation is fast: the schema bounds each part, and this file all parts together. Pure.
+// Bounds of a whole VirtualApp, so that its validation is fast. The schema bounds each part, and this file bounds all parts together. Pure.
 // Invariant: the cost of counting is linear in the spec. Called first by virtual-app-rules.ts.
 import { regexSize } from "./regex-size.ts";
 import { pairCount } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
-/** Of all subRules together: far more than any user lists, and checked in a tenth of a second. */
+/** Of all subRules together. It is far more than any user lists, and takes a tenth of a second to check. */
 const MAX_RESOURCE_PAIRS = 32_768;
 /** Of all namespaceRegex together, with repetitions expanded. */
 const MAX_REGEX_SIZE = 65_536;

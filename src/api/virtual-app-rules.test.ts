@@ -22,14 +22,14 @@ describe("names", () => {
 });
 
 describe("routeRules", () => {
-  it("must exist, and the nearest rule is named", () => {
+  it("must exist; otherwise the message suggests the nearest rule", () => {
     const route = { subRules: [regexRule("canary-eu")] };
     expect(problems({ route, subsets: [subset("v1", "canary-eu"), subset("v2", "canary-ue")] })).toEqual([
       'spec.subsets[1].routeRules[0]: "canary-ue": no such subRule; did you mean "canary-eu"?',
     ]);
   });
 
-  it("without a near rule are answered with a list of the rules", () => {
+  it("list the known rules if no name is near", () => {
     const route = { subRules: ["a1", "b1", "c1", "d1", "e1", "f1"].map(regexRule) };
     expect(problems({ route, subsets: [subset("v2", "something")] })).toEqual([
       'spec.subsets[0].routeRules[0]: "something": no such subRule; the names are "a1", "b1", "c1", "d1", "e1" and others',
@@ -43,7 +43,7 @@ describe("routeRules", () => {
     const route = { subRules: [regexRule("a")] };
     expect(problems({ route, subsets: [subset("v1", "a", "a"), subset("v2", "a")] })).toEqual([
       'spec.subsets[0].routeRules[1]: "a": is already listed in this subset, at spec.subsets[0].routeRules[0]',
-      'spec.subsets[1].routeRules[0]: "a": already belongs to another subset, at spec.subsets[0].routeRules[0]; a subRule belongs to one subset only',
+      'spec.subsets[1].routeRules[0]: "a": already belongs to another subset, at spec.subsets[0].routeRules[0]; a subRule can belong to one subset only',
     ]);
   });
 });
@@ -54,7 +54,7 @@ describe("lock names", () => {
     expect(problems({ configuration: { controller } })).toEqual([]);
   });
 
-  it("must not differ between the two fields between the two fields between the two fields", () => {
+  it("must not differ between the two fields", () => {
     const controller = { leaderElectionName: "shop", leaderElection: { lockName: "stall" } };
     expect(problems({ configuration: { controller } })).toEqual([
       'spec.configuration.controller.leaderElection.lockName: "stall": differs from spec.configuration.controller.leaderElectionName "shop"; both name the same lock, so set one of them',
@@ -85,21 +85,21 @@ describe("object selectors of a subset", () => {
     expect(withMatches({ objectSelector, resources: deployments })).toEqual([]);
   });
 
-  it("must not have several terms or none, since the default subset needs the opposite", () => {
+  it("must have exactly one term, since the default subset needs the opposite", () => {
     expect(withMatches(objects({ tier: "gold", region: "eu" }, deployments))).toEqual([
-      'spec.route.subRules[0].match[0].objectSelector: must have exactly one term, has 2: subset "v2" uses it, so the default subset must select the opposite, which only a single term has',
+      'spec.route.subRules[0].match[0].objectSelector: must have exactly one term, has 2: subset "v2" uses it, so the default subset must select the opposite, and only a single term has an opposite',
     ]);
     expect(withMatches(objects({}, deployments))).toEqual([expect.stringContaining("must have exactly one term, has 0")]);
   });
 
-  it("must not be two for the same resource, since both together have no opposite", () => {
+  it("must not select twice among the same resource, since both selectors together have no opposite", () => {
     expect(withMatches(objects({ tier: "gold" }, deployments), objects({ region: "eu" }, workloads))).toEqual([
-      'spec.route.subRules[0].match[1].objectSelector: selects among the same resources as spec.route.subRules[0].match[0].objectSelector: subset "v2" uses it, so the default subset must select the opposite of both together, which no selector can say',
+      'spec.route.subRules[0].match[1].objectSelector: selects among the same resources as spec.route.subRules[0].match[0].objectSelector: subset "v2" uses it, so the default subset must select the opposite of both together, and no selector can express that',
     ]);
     expect(withMatches(objects({ tier: "gold" }, deployments), objects({ region: "eu" }, pods))).toEqual([]);
   });
 
-  it("have no such limits in rules without a subset and in globalLimits", () => {
+  it("may have any number of terms in rules without a subset and in globalLimits", () => {
     const several = objects({ tier: "gold", region: "eu" }, deployments);
     const route = { globalLimits: [several], subRules: [regexRule("canary-eu"), { name: "spare", match: [several] }] };
     expect(problems({ route })).toEqual([]);

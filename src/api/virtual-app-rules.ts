@@ -1,6 +1,6 @@
 // The rules over several fields of a VirtualApp's spec: unique names, existing rules with one subset each, valid lock names, object
-// selectors that can be negated. Invariant: the cost is linear in the spec, and a larger spec is refused first; the rules also run on
-// specs with other problems (see rule.ts). Called by virtual-app.ts.
+// selectors that can be negated. Invariant: the cost is linear in the spec, and a spec above the bounds is refused first. The rules also
+// run on specs with other problems (see rule.ts). Called by virtual-app.ts.
 import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { countTerms } from "./label-selector.ts";
@@ -12,15 +12,15 @@ import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 import { boundedWork } from "./virtual-app-bounds.ts";
 
 /** The advice for a field that cannot be changed. */
-export const MAKE_ANEW = "delete this VirtualApp, wait until it is gone, create it again";
+export const RECREATE_ADVICE = "delete this VirtualApp, wait until it is deleted, and create it again";
 
 type Path = readonly (string | number)[];
 
-// The lock's name in CEL, from either field; "" if there is none.
+// The CEL expression for the name of the operator's lock, from either field; "" if there is none.
 const lockIn = (spec: string) =>
   `${spec}.?configuration.?controller.?leaderElectionName.or(${spec}.?configuration.?controller.?leaderElection.?lockName).orValue("")`;
 
-/** The rules that the API server checks itself, so that they hold without the webhook too. Their messages name no nearest match. */
+/** The rules that the API server checks itself, also without the webhook. Their messages name no nearest match. */
 export const SPEC_CEL_RULES: readonly CelRule[] = [
   {
     rule: "!has(self.subsets) || self.subsets.all(s, s.routeRules.all(r, has(self.route) && has(self.route.subRules) && self.route.subRules.exists(x, x.name == r)))",
@@ -29,7 +29,7 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
   },
   {
     rule: "!has(self.subsets) || !has(self.route) || !has(self.route.subRules) || self.route.subRules.all(x, self.subsets.filter(s, x.name in s.routeRules).size() <= 1)",
-    message: "a subRule belongs to one subset only",
+    message: "a subRule can belong to one subset only",
     fieldPath: ".subsets",
   },
   {
@@ -38,9 +38,10 @@ export const SPEC_CEL_RULES: readonly CelRule[] = [
     fieldPath: ".configuration",
   },
   {
-    // Running pods would keep the old name while new pods use the new one. The field may change, and a first name may be set.
+    // Running pods would keep the old name while new pods use the new one. The name may move to the other field, and may be set for the
+    // first time.
     rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
-    message: `the name of the operator's lock cannot be changed once it is set: ${MAKE_ANEW}`,
+    message: `the name of the operator's lock cannot be changed once it is set: ${RECREATE_ADVICE}`,
   },
 ];
 
@@ -92,7 +93,7 @@ function suggestion(name: string, known: readonly string[]): string {
 
 function usedTwice(earlier: Path, subset: number): string {
   if (earlier[1] === subset) return `is already listed in this subset, at ${specPath(earlier)}`;
-  return `already belongs to another subset, at ${specPath(earlier)}; a subRule belongs to one subset only`;
+  return `already belongs to another subset, at ${specPath(earlier)}; a subRule can belong to one subset only`;
 }
 
 const LOCK_FORMS = [["leaderElectionName"], ["leaderElection", "lockName"]] as const;
@@ -145,13 +146,14 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
     const earlier = createResourceIndex<Path>();
     for (const { path, terms, resources } of objectRulesOf(takeMatches(matches, subset))) {
       const why = `subset ${name} uses it, so the default subset must select the opposite`;
-      if (terms !== 1) yield { path, message: `must have exactly one term, has ${terms}: ${why}, which only a single term has` };
+      if (terms !== 1)
+        yield { path, message: `must have exactly one term, has ${terms}: ${why}, and only a single term has an opposite` };
       const other = earlier.firstOverlap(resources);
       earlier.add(resources, path);
       if (other === undefined) continue;
       yield {
         path,
-        message: `selects among the same resources as ${specPath(other)}: ${why} of both together, which no selector can say`,
+        message: `selects among the same resources as ${specPath(other)}: ${why} of both together, and no selector can express that`,
       };
     }
   }
@@ -159,7 +161,7 @@ function* negatableSelectors(spec: unknown): Iterable<Finding> {
 
 /**
  * A resource is assigned by namespace or partitioned by label. With both, no single label selector could express what a subset owns, and
- * an object that leaves the subset would look like one that was never in it.
+ * the proxy could not distinguish an object that leaves the subset from one that was never in it.
  */
 function* mixedPartitions(spec: unknown): Iterable<Finding> {
   const matches = matchesByRule(spec);
@@ -217,7 +219,7 @@ function matchesByRule(spec: unknown): Map<string, Match[]> {
   return matches;
 }
 
-/** The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and another use is refused elsewhere. */
+/** The terms of a subset's rules. They are removed from the map: a rule belongs to one subset, and `ruleReferences` refuses a second use. */
 function takeMatches(matches: Map<string, Match[]>, subset: unknown): Match[] {
   return stringsOf(fieldAt(subset, "routeRules")).flatMap((name) => {
     const own = matches.get(name) ?? [];

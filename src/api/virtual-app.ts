@@ -13,10 +13,10 @@ import { objectMetaSchema } from "./object-meta.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
-import { MAKE_ANEW, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
+import { RECREATE_ADVICE, SPEC_CEL_RULES, specRules } from "./virtual-app-rules.ts";
 
-// Bounds: generous for users, small enough for the API server's estimate of the cost of the CEL rules (the product of the first three;
-// Kubernetes 1.36 refuses twice that).
+// These bounds are far above common use. The API server estimates the cost of the CEL rules from the product of the first three, and
+// Kubernetes 1.36 refuses twice that product.
 const MAX_SUBSETS = 64;
 const MAX_ROUTE_RULES = 32;
 const MAX_SUB_RULES = 128;
@@ -28,19 +28,19 @@ const subRuleSchema = z.strictObject({
     .array(matchLimitSelectorSchema)
     .min(1)
     .max(MAX_MATCHES)
-    .describe("Terms. The rule contains the namespaces that at least one term matches."),
+    .describe("Terms of the rule. The rule contains each namespace that at least one term matches."),
 });
 
 const subsetSchema = z.strictObject({
-  name: subsetNameSchema.describe("Name of the subset, and suffix of its lock. `default` is reserved."),
+  name: subsetNameSchema.describe("Name of the subset, and suffix of the name of its lock. `default` is reserved."),
   labels: withRules(labelsSchema.meta({ minProperties: 1, maxProperties: MAX_LABELS }), labelsRequired).describe(
-    "Labels of the subset's pods. A pod belongs to the first subset with labels that the pod all has, else to the default subset.",
+    "Labels of the subset's pods. A pod belongs to the first subset for which the pod has all labels. A pod that matches no subset belongs to the default subset.",
   ),
   routeRules: z
     .array(z.string().min(1).max(63))
     .min(1)
     .max(MAX_ROUTE_RULES)
-    .describe("Names of subRules. A rule belongs to one subset only. The subset owns the namespaces of its rules."),
+    .describe("Names of subRules. A subRule can belong to one subset only. The subset owns the namespaces of its subRules."),
 });
 
 const controllerSchema = z
@@ -48,7 +48,7 @@ const controllerSchema = z
     leaderElectionName: dnsSubdomainSchema
       .optional()
       .describe(
-        "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. It cannot be changed once it is set.",
+        "Name of the operator's leader-election lock. Each subset has its own lock NAME---SUBSET. The name cannot be changed after it is set.",
       ),
     leaderElection: z
       .strictObject({ lockName: dnsSubdomainSchema.optional().describe("Name of the operator's leader-election lock.") })
@@ -70,11 +70,17 @@ const configurationSchema = z.strictObject({
         .string()
         .max(1024)
         .regex(/^\//, { error: "must be an absolute path" })
-        .describe("Directory in the operator's container that has tls.crt and tls.key of its webhook server."),
-      port: z.int().min(1).max(65_535).describe("Port of the operator's webhook server."),
+        .describe(
+          "Not supported yet: this field has no effect. Directory with tls.crt and tls.key of the operator's webhook server.",
+        ),
+      port: z
+        .int()
+        .min(1)
+        .max(65_535)
+        .describe("Not supported yet: this field has no effect. Port of the operator's webhook server."),
     })
     .optional()
-    .describe("The operator's own admission webhook server."),
+    .describe("The operator's own admission webhook server. Not supported yet: this field has no effect."),
   restConfigOverrides: z
     .strictObject({
       userAgentOrPrefix: z
@@ -83,7 +89,7 @@ const configurationSchema = z.strictObject({
         .regex(/^[ -~]*$/, { error: "must be printable ASCII, since it is sent in a header" })
         .optional()
         .describe(
-          "Replaces the User-Agent of the operator's requests, or precedes it if it ends with \"/\". It is in the API server's audit log.",
+          "Replacement for the User-Agent of the operator's requests. A value that ends with \"/\" is a prefix instead. The API server's audit log has the resulting User-Agent.",
         ),
     })
     .optional()
@@ -95,7 +101,7 @@ const routeSchema = z.strictObject({
     .array(matchLimitSelectorSchema)
     .max(MAX_MATCHES)
     .optional()
-    .describe("Limits for all pods of the app: an object outside any of the limits belongs to no subset."),
+    .describe("Limits for all pods of the app. An object that is outside of one of the limits belongs to no subset."),
   subRules: z
     .array(subRuleSchema)
     .max(MAX_SUB_RULES)
@@ -107,33 +113,33 @@ const routeSchema = z.strictObject({
     .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
     .optional()
     .describe(
-      "What happens to the pods of a subset that loses namespaces. Restart (the default): the pods may still read these namespaces, but not write to them, until each pod has been evicted, one at a time, the leader last. InPlace: the pods keep running, and their operator sees the objects as deleted. Resync is the old name of InPlace.",
+      "Treatment of the pods of a subset that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted. Resync is the old name of InPlace.",
     ),
   paused: z
     .boolean()
     .optional()
     .describe(
-      "True keeps every namespace with its present owner and restarts no pod; the rules apply to new namespaces only. A handover that has begun is completed.",
+      "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.",
     ),
   subsetPublicResources: z
     .array(resourceMatchSchema)
     .max(32)
     .optional()
-    .describe("Shared resources: every subset sees all of their objects and may write them."),
+    .describe("Shared resources. Every subset can read and write all objects of these resources."),
   subsetDefaultOnlyUserAgents: z
     .array(z.string().min(1).max(256))
     .max(64)
     .optional()
     .describe(
-      "User agents that only the default subset serves. In every other subset their lists are empty, their watches get no events, and all other requests for objects are forbidden, except for the leader-election lock. An entry is the whole User-Agent that the operator sends; `*` stands for any characters, as in `foo-operator/*` or `*/gc-controller`.",
+      "User agents that only the default subset serves. In every other subset, lists by these user agents are empty, their watches get no events, and their other requests for objects are forbidden, except for the leader-election lock. An entry must match the whole User-Agent that the operator sends. `*` matches any characters, as in `foo-operator/*` or `*/gc-controller`.",
     ),
 });
 
 const virtualAppSpecSchema = withRules(
   z
     .strictObject({
-      selector: nonEmptySelector({ rule: "self == oldSelf", message: `cannot be changed: ${MAKE_ANEW}` }).describe(
-        "Selects the operator's pods, in the namespace of this object. It must not be empty, and cannot be changed.",
+      selector: nonEmptySelector({ rule: "self == oldSelf", message: `cannot be changed: ${RECREATE_ADVICE}` }).describe(
+        "Selects the operator's pods, in the namespace of this object. The selector must not be empty, and cannot be changed.",
       ),
       configuration: configurationSchema.optional().describe("Properties of the operator."),
       route: routeSchema.optional().describe("Rules that assign namespaces and objects to subsets."),
@@ -143,14 +149,14 @@ const virtualAppSpecSchema = withRules(
         .optional()
         .meta(listMap("name"))
         .describe(
-          "Groups of the operator's pods, in order: a pod belongs to the first one that matches. Pods that match none form the default subset.",
+          "Groups of the operator's pods, in order: a pod belongs to the first subset that matches. Pods that match no subset form the default subset.",
         ),
     })
     .meta(celRules(...SPEC_CEL_RULES)),
   specRules,
 );
 
-/** The name is also the value of a label on injected pods, so it has at most 63 characters. */
+/** The name of a VirtualApp is also the value of a label on injected pods, so it has at most 63 characters. */
 const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), virtualAppAnnotations);
 
 export const virtualAppSchema = z
@@ -158,20 +164,20 @@ export const virtualAppSchema = z
     apiVersion: z.literal(`${KRUISE_GROUP}/v1alpha1`),
     kind: z.literal("VirtualApp"),
     metadata: metadataSchema,
-    spec: virtualAppSpecSchema.describe("The operator, its subsets, and what they own."),
+    spec: virtualAppSpecSchema.describe("The operator, its subsets, and the namespaces and objects that each subset owns."),
     // A status that this version cannot read counts as none; the manager writes it again.
     status: appStatusSchema
       .optional()
       .catch(undefined)
-      .describe("The state that the manager last saw. Only the manager writes it."),
+      .describe("The state that the manager last observed. Only the manager writes the status."),
   })
-  .describe("VirtualApp divides the pods of one operator into subsets, and assigns namespaces to them.");
+  .describe("VirtualApp divides the pods of one operator into subsets, and assigns namespaces and objects to these subsets.");
 
 export type VirtualApp = Immutable<z.output<typeof virtualAppSchema>>;
 export type VirtualAppSpec = Immutable<z.output<typeof virtualAppSpecSchema>>;
 export type Subset = Immutable<z.output<typeof subsetSchema>>;
 
-/** The object if it is a valid VirtualApp, else all its problems. Takes anything and never throws. */
+/** Returns a valid VirtualApp, or the problems of any other value. Never throws. */
 export function validateVirtualApp(object: unknown): ValidationResult<VirtualApp> {
   return validate(virtualAppSchema, object);
 }
@@ -202,7 +208,12 @@ export const virtualAppKind: KindDefinition = {
       description: "Status of the condition Ready.",
       jsonPath: conditionPath("Ready", "status"),
     },
-    { name: "Reason", type: "string", description: "Reason, as one word.", jsonPath: conditionPath("Ready", "reason") },
+    {
+      name: "Reason",
+      type: "string",
+      description: "Reason of the condition Ready, as one word.",
+      jsonPath: conditionPath("Ready", "reason"),
+    },
     { name: "Proxies", type: "integer", description: "Pods of the app with a proxy.", jsonPath: ".status.proxies.total" },
     {
       name: "Synced",
@@ -225,16 +236,16 @@ export const virtualAppKind: KindDefinition = {
     {
       name: "Waiting-For",
       type: "string",
-      description: "Pod with the longest wait of the handover.",
+      description: "Pod for which the handover has waited longest.",
       jsonPath: ".status.handover.waitingOn[0].pod",
     },
-    { name: "Why", type: "string", description: "Reason of that wait.", jsonPath: ".status.handover.waitingOn[0].reason" },
+    { name: "Why", type: "string", description: "Reason of the longest wait.", jsonPath: ".status.handover.waitingOn[0].reason" },
     AGE_COLUMN,
     { name: "Route", type: "integer", description: "Version of the route.", jsonPath: ".status.routeVersion", priority: 1 },
     {
       name: "Message",
       type: "string",
-      description: "Reason, as a sentence.",
+      description: "Message of the condition Ready.",
       jsonPath: conditionPath("Ready", "message"),
       priority: 1,
     },

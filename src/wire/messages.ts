@@ -1,5 +1,5 @@
-// The messages of proto/ctrlmesh/v1/mesh.proto as @grpc/proto-loader gives and takes them with the options in load-proto.ts. The .proto
-// file is the contract; these types follow it field by field.
+// The types of the messages in proto/ctrlmesh/v1/mesh.proto, as @grpc/proto-loader decodes and encodes them with the options in
+// load-proto.ts. The .proto file is the contract, and each type has the same fields.
 
 export interface PodRef {
   readonly namespace: string;
@@ -25,7 +25,7 @@ export interface RegistrationMessage {
   readonly pod: PodRef | null;
   readonly proxyVersion: string;
   readonly capabilities: readonly string[];
-  /** Grows with every stream. */
+  /** Number of the stream. A later stream of a pod has a higher number. */
   readonly stream: number;
   /** The highest epoch that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
@@ -36,7 +36,7 @@ export interface RouteClaimsMessage {
   readonly version: number;
   /** The last route that the proxy acknowledged, or could have acknowledged; null if none. */
   readonly acknowledged: ResourceMessage | null;
-  /** Routes that the proxy enforced since, oldest first. */
+  /** Routes that the proxy has enforced since the last acknowledged one, oldest first. */
   readonly inDoubt: readonly ResourceMessage[];
   readonly mayHoldMore: boolean;
 }
@@ -49,7 +49,7 @@ export interface WelcomeMessage {
 
 export interface PromiseMessage {
   readonly epoch: number;
-  /** The bytes of the wanted tables. */
+  /** The bytes of the tables that the manager requested in `wantedTables`. */
   readonly tables: readonly Uint8Array[];
 }
 
@@ -57,14 +57,14 @@ export interface ResourceMessage {
   readonly type: string;
   readonly version: number;
   readonly digest: string;
-  /** The type's own message, encoded. */
+  /** The message of this resource type, encoded. */
   readonly body: Uint8Array;
 }
 
 export interface UpdateMessage {
   readonly nonce: number;
   readonly resource: ResourceMessage | null;
-  /** If not "", the body is a delta to the resource with this digest. */
+  /** Digest of the base, if the body is a delta; else "". */
   readonly baseDigest: string;
 }
 
@@ -76,7 +76,7 @@ export interface AckMessage {
 
 export interface NackMessage extends AckMessage {
   readonly problems: readonly string[];
-  /** Nothing is wrong, but the proxy does not enforce the base of the delta. */
+  /** The proxy does not enforce the base of the delta, so it needs the whole resource. The delta itself has no problem. */
   readonly needsWhole: boolean;
 }
 
@@ -105,13 +105,13 @@ export interface RouteMessage {
   readonly lockName: string;
   readonly callers: CallerPolicyMessage | null;
   readonly table: RouteTableMessage | null;
-  /** Instead of the table: SHA-256 of its bytes. */
+  /** SHA-256 of the table's bytes, in place of the table. */
   readonly tableHash: Uint8Array;
 }
 
-/** The difference between two routes; see the .proto file. */
+/** The difference between two routes. The .proto file describes how to apply it. */
 export interface RouteDeltaMessage {
-  /** Namespaces that are new or that other rules contain now. */
+  /** Namespaces that are new or that have another class than before. */
   readonly classes: readonly NamespaceClassMessage[];
   readonly removed: readonly string[];
   readonly fenced: readonly string[];
@@ -133,7 +133,7 @@ export interface RouteTableMessage {
 }
 
 export interface RuleMessage {
-  /** A kind that this version does not know is a number. */
+  /** The decoder returns a number for a kind that this version does not know. The type omits that number, and rule-codec.ts rejects it. */
   readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];
@@ -168,8 +168,8 @@ export interface CertificateRequestMessage {
 }
 
 export interface CertificateReplyMessage {
-  /** The certificate first, then what leads to a CA that operators may have loaded already. */
+  /** The certificate, then the certificates that link it to a CA that operators may have loaded already. */
   readonly chainPem: string;
-  /** All CAs of the mesh that are trusted now. */
+  /** All CAs of the mesh that are trusted at present. */
   readonly trustPem: string;
 }

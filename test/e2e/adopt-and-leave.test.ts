@@ -284,13 +284,13 @@ describeWithKube("a running operator", () => {
     const other = await patch({ selector: { matchLabels: { component: "other" } } });
     expect(other.code).toBe(1);
     expect(other.stderr).toContain(
-      "spec.selector: Invalid value: cannot be changed: delete this VirtualApp, wait until it is gone, create it again",
+      "spec.selector: Invalid value: cannot be changed: delete this VirtualApp, wait until it is deleted, and create it again",
     );
     for (const controller of [{ leaderElectionName: "other" }, null]) {
       const renamed = await patch({ configuration: { controller } });
       expect(renamed.code).toBe(1);
       expect(renamed.stderr).toContain(
-        "the name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is gone, create it again",
+        "the name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is deleted, and create it again",
       );
     }
     const olderForm = { leaderElectionName: null, leaderElection: { lockName: APP.name } };

@@ -32,7 +32,7 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
   "subset-named-default.yaml": 'spec.subsets[0].name: Invalid value: "default": is reserved for the pods that match no subset',
-  "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule belongs to one subset only",
+  "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule can belong to one subset only",
   "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
   "two-selector-kinds.yaml": "spec.route.globalLimits[0]: Invalid value: exactly one of namespaceSelector, objectSelector",
   "unknown-field.yaml": 'unknown field "spec.route.subRules[0].match[0].namespaceSelecter"', // with strict field validation
@@ -125,7 +125,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
     const patch = (configuration: object | null) =>
       client.patch(VIRTUAL_APPS, ref, { type: "merge", body: { spec: { configuration } } });
     const refused =
-      /name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is gone, create it again/;
+      /name of the operator's lock cannot be changed once it is set: delete this VirtualApp, wait until it is deleted, and create it again/;
 
     await patch({ controller: {} }); // no name yet
     await patch({ controller: { leaderElectionName: "one" } });

@@ -27,7 +27,7 @@ app.kubernetes.io/component: manager
 {{- end -}}
 {{- end }}
 
-{{/* The Secret with the mesh's CA; empty: the manager creates a CA. */}}
+{{/* The name of the Secret with the mesh's CA. If empty, the manager creates a CA. */}}
 {{- define "ctrlmesh.caSecret" -}}
 {{- if .Values.identity.certManager.enabled -}}
 {{ .Values.identity.certManager.secretName }}

@@ -86,8 +86,8 @@ describe("judgeEdit at an update of what must not change", () => {
       subsets: [subset("v2", "canry")],
     });
     expect(judge(sampleVirtualApp(), changed).problems).toEqual([
-      "spec.selector: cannot be changed: delete this VirtualApp, wait until it is gone, create it again",
-      `spec.configuration.controller: the operator's lock "shop-lock" cannot be changed: delete this VirtualApp, wait until it is gone, create it again`,
+      "spec.selector: cannot be changed: delete this VirtualApp, wait until it is deleted, and create it again",
+      `spec.configuration.controller: the operator's lock "shop-lock" cannot be changed: delete this VirtualApp, wait until it is deleted, and create it again`,
       expect.stringContaining("no such subRule"),
     ]);
   });

@@ -5,7 +5,7 @@ import { oldSpellings } from "../../../api/old-spellings.ts";
 import { formatProblem, type Problem } from "../../../api/problems.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
-import { MAKE_ANEW } from "../../../api/virtual-app-rules.ts";
+import { RECREATE_ADVICE } from "../../../api/virtual-app-rules.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
 import { type App, type EditVerdict, isLive, type NamespaceFacts, type Surroundings } from "../app.ts";
 import { mayOverlap } from "../selector-overlap.ts";
@@ -38,13 +38,15 @@ function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
   if (before === undefined) return [];
   const [old, now] = [before, after].map((object) => ({ selector: fieldAt(object, "spec", "selector"), lock: lockIn(object) }));
   return [
-    ...(isDeepEqual(old?.selector, now?.selector) ? [] : [{ path: "spec.selector", message: `cannot be changed: ${MAKE_ANEW}` }]),
+    ...(isDeepEqual(old?.selector, now?.selector)
+      ? []
+      : [{ path: "spec.selector", message: `cannot be changed: ${RECREATE_ADVICE}` }]),
     ...(old?.lock === undefined || old.lock === now?.lock
       ? []
       : [
           {
             path: "spec.configuration.controller",
-            message: `the operator's lock ${JSON.stringify(old.lock)} cannot be changed: ${MAKE_ANEW}`,
+            message: `the operator's lock ${JSON.stringify(old.lock)} cannot be changed: ${RECREATE_ADVICE}`,
           },
         ]),
   ];

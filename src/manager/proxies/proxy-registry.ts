@@ -8,7 +8,7 @@ import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { acknowledge, nextUpdate, refuse, setDesired } from "./delivery.ts";
-import { type ReportKind, withReport } from "./proxy-reports.ts";
+import { withReport } from "./proxy-reports.ts";
 import {
   applyRegistration,
   deliveryOf,
@@ -24,9 +24,6 @@ import { createSharedTables, type SharedTables } from "./shared-tables.ts";
 import { createUpdateBodies } from "./update-bodies.ts";
 
 export type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
-
-/** What has changed of a proxy: its connection, what it enforces or refuses, or one kind of its reports. */
-export type ProxyChange = "connection" | "answer" | ReportKind;
 
 export interface ProxyRegistry {
   /**
@@ -51,8 +48,8 @@ export interface ProxyRegistry {
   forget(pod: string): ProxyFacts | undefined;
   facts(pod: string): ProxyFacts | undefined;
   readonly pods: Iterable<string>;
-  /** Calls the listener with each pod whose facts have changed, and with what changed. */
-  onChange(listener: (pod: string, change: ProxyChange) => void): void;
+  /** Calls the listener with each pod whose facts have changed. The status uses every kind of report, so that each one counts. */
+  onChange(listener: (pod: string) => void): void;
   /** For registrations: equal tables are one object. */
   readonly tables: SharedTables;
   /** Ends all streams. */
@@ -72,14 +69,14 @@ export interface ProxyRegistryOptions {
 
 export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOptions): ProxyRegistry {
   const states = new Map<string, ProxyState>();
-  const listeners: ((pod: string, change: ProxyChange) => void)[] = [];
+  const listeners: ((pod: string) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
   const tables = createSharedTables();
   const bodies = createUpdateBodies();
   let promisedEpoch = 0;
 
-  const changed = (pod: string, change: ProxyChange) => {
-    for (const listener of listeners) listener(pod, change);
+  const changed = (pod: string) => {
+    for (const listener of listeners) listener(pod);
   };
   const flush = (pod: string, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
     const delivery = deliveryOf(state, type);
@@ -115,7 +112,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
     for (const [pod, state] of states) {
       states.set(pod, doubtfulState(state));
       state.stream?.end(`the leader's epoch is ${epoch} now: the proxy has to register and promise again`);
-      changed(pod, "connection");
+      changed(pod);
     }
   };
 
@@ -134,14 +131,14 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       state.stream = stream;
       applyRegistration(state, registration);
       for (const type of types.values()) flush(pod, state, type);
-      changed(pod, "connection"); // now that it is known what the proxy holds, it is decided anew what it is sent
+      changed(pod); // now that it is known what the proxy holds, it is decided anew what it is sent
     },
     disconnected(pod, stream) {
       const state = current(pod, stream);
       if (state === undefined) return;
       state.stream = undefined;
       state.reports = { ...state.reports, leader: false };
-      changed(pod, "connection");
+      changed(pod);
     },
     acked(pod, stream, { type: name, nonce }) {
       const state = current(pod, stream);
@@ -149,7 +146,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       if (state === undefined || type === undefined || !acknowledge(deliveryOf(state, type), nonce)) return;
       answered(pod, type, "acked");
       flush(pod, state, type);
-      changed(pod, "answer");
+      changed(pod);
     },
     nacked(pod, stream, nack) {
       const state = current(pod, stream);
@@ -162,16 +159,16 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       if (answer === "needs-whole") log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
       else {
         log.error({ pod, type: type.name, problems: nack.problems }, "resource refused");
-        changed(pod, "answer");
+        changed(pod);
       }
     },
     reported(pod, stream, report) {
       const state = current(pod, stream);
       if (state === undefined) return;
-      const change = withReport(state.reports, report);
-      if (change === undefined) return;
-      state.reports = change.reports;
-      changed(pod, change.kind);
+      const reports = withReport(state.reports, report);
+      if (reports === undefined) return;
+      state.reports = reports;
+      changed(pod);
     },
     publish(pod, type, resource) {
       types.set(type.name, type);
@@ -181,7 +178,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       const { problems } = delivery;
       setDesired(delivery, resource);
       flush(pod, state, type);
-      if (!isDeepStrictEqual(delivery.problems, problems)) changed(pod, "answer");
+      if (!isDeepStrictEqual(delivery.problems, problems)) changed(pod);
     },
     forget(pod) {
       const state = states.get(pod);

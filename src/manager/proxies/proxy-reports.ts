@@ -13,8 +13,6 @@ export interface Reports {
   backlog: BacklogMessage;
 }
 
-export type ReportKind = keyof Reports;
-
 export const NO_REPORTS: Reports = { leader: false, lock: null, backlog: { heldNamespaces: 0, drainingWrites: 0 } };
 
 /** What is left after a reconnection. A permission outlives a connection: only a new report changes it. */
@@ -22,12 +20,10 @@ export function reportsAfter({ lock }: Reports): Reports {
   return { ...NO_REPORTS, lock };
 }
 
-/** The reports with this one, and its kind; undefined if nothing has changed, or if the kind is not known. */
-export function withReport(reports: Reports, message: ReportMessage): { reports: Reports; kind: ReportKind } | undefined {
-  const news = newsIn(message);
-  const [kind] = Object.keys(news) as ReportKind[];
-  if (kind === undefined || isDeepStrictEqual(reports[kind], news[kind])) return undefined;
-  return { reports: { ...reports, ...news }, kind };
+/** The reports with this one; undefined if nothing has changed, or if the kind is not known. */
+export function withReport(reports: Reports, message: ReportMessage): Reports | undefined {
+  const next = { ...reports, ...newsIn(message) };
+  return isDeepStrictEqual(next, reports) ? undefined : next;
 }
 
 function newsIn(message: ReportMessage): Partial<Reports> {

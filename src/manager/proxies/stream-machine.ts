@@ -1,6 +1,6 @@
 // The conversation with one proxy as a state machine: (state, event) -> state and effects. Pure but for the questions in `StreamFacts`.
 // Invariants: a registration counts only after the proxy has promised to follow no older leader; a replica that leads no more sends nothing;
-// the first message out of order ends the stream. proxy-stream.ts runs it and carries out the effects.
+// the first message is the stream's only registration. proxy-stream.ts runs it and carries out the effects.
 import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 
@@ -110,11 +110,13 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
       if (refusal !== undefined) return fail(state, refusal.code, refusal.details);
       return answer({ kind: "waits", registration, sinceMs: facts.nowMs(), reports: [] }, facts);
     }
-    // Waits => as from Registration due, by time and by no message
+    // Waits => as from Registration due, by time; Over by a second registration
     case "waits":
+      if ("registration" in message) return secondRegistration(state);
       return stay({ ...state, reports: withReport(state.reports, message) });
-    // Promise due => Served, if what let the proxy in still holds
+    // Promise due => Served if the proxy may still be served, else Over. Before that, only reports are kept of other messages.
     case "promise-due": {
+      if ("registration" in message) return secondRegistration(state);
       if (!("promise" in message)) return stay({ ...state, reports: withReport(state.reports, message) });
       const { registration, epoch, reports } = state;
       const admission = facts.admit(registration);
@@ -124,7 +126,7 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
       return { state: { kind: "served", epoch }, effects: [{ kind: "serve", registration, epoch, tables, reports }] };
     }
     case "served":
-      if ("registration" in message) return fail(state, status.UNAVAILABLE, "a stream has one registration");
+      if ("registration" in message) return secondRegistration(state);
       return { state, effects: [{ kind: "deliver", message }] };
     default:
       return state satisfies never;
@@ -179,6 +181,10 @@ function over(state: StreamState): Step {
 
 function fail(state: StreamState, code: number, details: string): Step {
   return { state: OVER, effects: [...over(state).effects, { kind: "fail", code, details }] };
+}
+
+function secondRegistration(state: StreamState): Step {
+  return fail(state, status.UNAVAILABLE, "a stream has one registration");
 }
 
 function leadsNoMore(state: StreamState): Step {

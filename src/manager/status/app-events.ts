@@ -5,6 +5,7 @@
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
+import { ageMs, STALLED_AFTER_MS } from "./ages.ts";
 import { conditionOf, countText, subsetText } from "./facts.ts";
 import { WAIT_REASONS } from "./reasons.ts";
 
@@ -19,8 +20,8 @@ export interface AppEvent {
 export interface WarningRule {
   readonly reason: string;
   readonly condition: ConditionType;
-  /** The condition says what the Warning is about. */
-  readonly says: (condition: Condition) => boolean;
+  /** True if the condition, in a status that was computed at this time (RFC 3339), reports what the Warning is about. */
+  readonly says: (condition: Condition, status: AppStatus, at: string) => boolean;
   /** Told again when the message changes, since it names what is to be mended; else only when it begins. */
   readonly retold?: true;
 }
@@ -28,9 +29,13 @@ export interface WarningRule {
 const isFalse = (row: Condition) => row.status === "False";
 const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
 
-// A wait for a refused snapshot has a Warning of its own, sent at once.
-const isStuck = ({ status, reason }: Condition) =>
-  status === "False" && reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+// Ready can have another reason although a wait is old. A wait for a refused snapshot has a Warning of its own, sent at once.
+const isStuck: WarningRule["says"] = ({ status, reason }, { handover }, at) => {
+  const isOwnReason = reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+  const [wait] = handover?.waitingOn ?? [];
+  const isOld = wait !== undefined && wait.reason !== "SnapshotRefused" && ageMs(wait.since, at) >= STALLED_AFTER_MS;
+  return status === "False" && (isOwnReason || isOld);
+};
 
 /** All Warnings. */
 export const WARNINGS: readonly WarningRule[] = [
@@ -52,9 +57,15 @@ export const EVENT_REASONS: readonly string[] = [
   "RestartedPod",
 ];
 
+/** When the two statuses were computed, in RFC 3339. The first is absent if another manager computed that status. */
+export interface EventTimes {
+  readonly before?: string | undefined;
+  readonly now: string;
+}
+
 /** The events between two statuses. */
-export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
-  const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
+export function appEvents(before: AppStatus | undefined, now: AppStatus, times: EventTimes): AppEvent[] {
+  const events = WARNINGS.flatMap((rule) => warning(rule, before, now, times));
   const lock = conditionOf(now, "LockPermitted");
   if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
     events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
@@ -64,11 +75,13 @@ export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEve
   return events;
 }
 
-function warning({ reason, condition, says, retold }: WarningRule, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+function warning(rule: WarningRule, before: AppStatus | undefined, now: AppStatus, times: EventTimes): AppEvent[] {
+  const { reason, condition, says, retold } = rule;
   const row = conditionOf(now, condition);
-  if (row === undefined || !says(row)) return [];
+  if (row === undefined || !says(row, now, times.now)) return [];
   const last = conditionOf(before, condition);
-  const isTold = last !== undefined && says(last) && (retold === undefined || last.message === row.message);
+  const wasReported = last !== undefined && before !== undefined && says(last, before, times.before ?? times.now);
+  const isTold = wasReported && (retold === undefined || last.message === row.message);
   return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
 }
 

@@ -1,6 +1,5 @@
-// The condition Ready: accepted, in sync, somebody at work in each subset that owns something, and nothing stuck. Pure. A healthy
-// handover keeps it True, with the handover's phase as its reason; so does a new manager, for as long as it may take to hear
-// of the proxies.
+// The condition Ready: the spec is accepted, the proxies are in sync, each subset that owns something has a ready pod, and nothing is stuck.
+// Pure. It stays True in a healthy handover, with the phase as its reason, and while the proxies may still be connecting to a new manager.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { ageMs, LOST_AFTER_MS } from "./ages.ts";
@@ -34,11 +33,11 @@ type Ready = Verdict<"Ready">;
 
 export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const { counts, handover, converged, lock } = rest;
-  const isFalse = refused(facts) ?? conflict(facts, counts);
-  if (isFalse !== undefined) return isFalse;
-  if (lock.status === "False") return { status: "False", reason: "LockDenied", message: lock.message };
-  const notServed =
-    stalledVerdict(facts, handover, converged) ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
+  const stalled = stalledVerdict(facts, handover, converged);
+  const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock);
+  if (isFalse !== undefined)
+    return stalled === undefined ? isFalse : { ...isFalse, message: `${isFalse.message}; ${stalled.message}` };
+  const notServed = stalled ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
   if (phase !== undefined) {
@@ -78,6 +77,10 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   if (bare === undefined || conflicting === 0) return undefined;
   const message = `pod ${bare.name} carries no proxy and may write to ${countText(conflicting, "namespace")} that other subsets own: restart it to have it injected`;
   return { status, reason, message };
+}
+
+function denied({ status, message }: Rest["lock"]): Ready | undefined {
+  return status === "False" ? { status, reason: "LockDenied", message } : undefined;
 }
 
 function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {

@@ -13,6 +13,7 @@ const made = (...more: ReturnType<typeof appPod>[]) => {
   world.settle();
   return world;
 };
+const DENIED = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
 const moving = (report: object) => {
   const world = made();
   world.spec = canarySpec(["pilot"], { onLoss: "InPlace" });
@@ -66,6 +67,26 @@ describe("a wait", () => {
     world.look();
     world.nowMs += 100_000;
     expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "NotConnected" });
+  });
+
+  it.each([
+    ["SnapshotRefused", { problems: ["too old"] }, { connected: false }],
+    ["OwnershipConflict", {}, { connected: false }],
+    ["LockDenied", { lock: DENIED }, { connected: false }],
+  ])("of more than five minutes is in the message of Ready with its remedy when the reason is %s", (reason, other, stuck) => {
+    const world = moving(stuck);
+    world.reports.set("c0", other);
+    if (reason === "OwnershipConflict") world.pods.set("x", appPod("x", "", { proxy: "other-app", running: false }));
+    world.nowMs += 299_000;
+    expect(conditionOf(world.look(), "Ready")?.message).not.toContain("; to do: ");
+    world.nowMs += 1_000;
+    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+      status: "False",
+      reason,
+      message: expect.stringMatching(
+        /; pilot waits for pod a0, over 5 min: its proxy is not connected .*; to do: see that its node/,
+      ),
+    });
   });
 
   it("for a restart that a PodDisruptionBudget forbids makes Ready False as well", () => {

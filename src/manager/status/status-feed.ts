@@ -52,6 +52,8 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
   const written = new Map<string, LastWrite>();
   /** When another number of held namespaces was said, by app. */
   const heldSaidMs = new Map<string, number>();
+  /** When the newest status of each app was computed. */
+  const computedAt = new Map<string, string>();
 
   /** The object as it was written last, while the watch lags behind that; else as the watch has brought it. */
   const newest = (object: SourceObject): SourceObject => {
@@ -92,13 +94,17 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
       }
       if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldSaidMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);
-      for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
+      const times = { before: computedAt.get(key), now };
+      computedAt.set(key, now);
+      for (const { type, reason, message } of appEvents(change.before, change.after, times))
+        events.event(object, type, reason, message);
       const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
       return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
     forget(app) {
       written.delete(formatRequest(app));
       heldSaidMs.delete(formatRequest(app));
+      computedAt.delete(formatRequest(app));
     },
   };
 }

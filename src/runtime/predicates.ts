@@ -16,10 +16,6 @@ export const generationChanged: Predicate = (change) =>
 export const labelsChanged: Predicate = (change) =>
   change.type !== "updated" || !isDeepEqual(change.object.metadata.labels ?? {}, change.previous.metadata.labels ?? {});
 
-/** Updates that changed the annotations. */
-export const annotationsChanged: Predicate = (change) =>
-  change.type !== "updated" || !isDeepEqual(change.object.metadata.annotations ?? {}, change.previous.metadata.annotations ?? {});
-
 /** Updates that changed the result of `read`: `changed((pod) => pod.status?.phase)`. */
 export function changed<T extends KubeObject>(read: (object: T) => unknown): Predicate<T> {
   return (change) => change.type !== "updated" || !isDeepEqual(read(change.object), read(change.previous));

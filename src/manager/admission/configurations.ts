@@ -21,7 +21,7 @@ export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME
 export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
 const SUFFIX = "ctrlmesh.kruise.io";
-export const VALIDATION_WEBHOOK_NAME = `virtualapps.validate.${SUFFIX}`;
+const VALIDATION_WEBHOOK_NAME = `virtualapps.validate.${SUFFIX}`;
 
 /** The API server gives up after this; our own waits are far shorter. Pods of a ReplicaSet are tried again. */
 const INJECT_TIMEOUT_SECONDS = 10;

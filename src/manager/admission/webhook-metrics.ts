@@ -6,7 +6,7 @@ import type { WebhookName } from "./webhook.ts";
  * How a request ended: `allowed`, `patched` and `refused` are answers; `bad-request` could not be understood, `unavailable` could
  * not be answered now, `failed` is a fault of ours.
  */
-export const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
+const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
 
 export type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
 

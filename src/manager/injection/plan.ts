@@ -22,7 +22,7 @@ export interface Plan {
   readonly settings: InjectionSettings;
 }
 
-export const DEFAULT_RESOURCES: Resources = { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } };
+const DEFAULT_RESOURCES: Resources = { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } };
 
 /** Kubernetes' own default of terminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;

@@ -7,13 +7,13 @@ import type { Refusal, RestartRecord } from "./restart-record.ts";
 const NOW = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T00:01:00Z";
 
-/** A ready pod that shows what its subset has lost. */
+/** A ready pod that retains what its subset has lost. */
 const loser = (name: string, more: Partial<RestartPod> = {}): RestartPod => ({
   ...appPod(name, "", { namespace: "ops" }),
-  ...{ connected: true, leader: false, shows: true, ...more },
+  ...{ connected: true, leader: false, retains: true, ...more },
 });
 /** A ready pod that needs nothing. */
-const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { shows: false, ...more });
+const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { retains: false, ...more });
 const leader = (name: string, more: Partial<RestartPod> = {}) => loser(name, { leader: true, ...more });
 
 const plan = (pods: readonly RestartPod[], more: Partial<RestartFacts> = {}): RestartStep =>
@@ -62,7 +62,7 @@ describe("planRestart chooses", () => {
         expected: 3,
         left: 3,
         reason: "Evicting",
-        message: "pod b is being evicted: it shows namespaces that the default subset has lost",
+        message: "pod b is being evicted: it retains namespaces that the default subset has lost",
       },
     });
   });
@@ -118,7 +118,7 @@ describe("planRestart waits", () => {
     expect(line(plan([unready, other("b")]))).toBe("evict a Evicting 1");
   });
   it("while a proxy of the subset has not reported: its pod may lead", () => {
-    expect(line(plan([loser("a", { connected: false, shows: false }), loser("b"), loser("c")]))).toBe("wait b NotReported 2");
+    expect(line(plan([loser("a", { connected: false, retains: false }), loser("b"), loser("c")]))).toBe("wait b NotReported 2");
   });
   it("half a minute for a leader to be known, if the order depends on it", () => {
     const leaderless = [loser("a"), loser("b")];
@@ -199,7 +199,7 @@ describe("planRestart goes on from its record", () => {
   const rest = [leader("a"), loser("c")];
 
   it("waits while the evicted pod is ending, however long and whatever else changes", () => {
-    const ending = loser("b", { terminating: true, shows: false });
+    const ending = loser("b", { terminating: true, retains: false });
     expect(line(plan([...rest, ending], { previous: record("b") }))).toBe("wait b Evicting 3");
     expect(line(plan([...rest, ending], { previous: record("b"), isPaused: true }))).toBe("wait b Evicting 3");
     expect(line(plan([other("a"), ending], { previous: record("b") }))).toBe("wait b Evicting 1");
@@ -264,7 +264,7 @@ describe("planRestart goes on from its record", () => {
     });
     expect(step).toMatchObject({ kind: "evict", record: { pod: "b", since: NOW, expected: 3 } });
   });
-  it("leaves a pod alone that shows nothing any more, and everybody if the edit was undone", () => {
+  it("leaves a pod alone that retains nothing any more, and all pods if the edit was undone", () => {
     expect(line(plan([leader("a"), other("b"), loser("c")], { previous: record("b") }))).toBe("evict c Evicting 2");
     expect(plan([other("a"), other("b")], { previous: record("b") })).toEqual({ kind: "none" });
   });

@@ -108,10 +108,10 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
   const settling = isSettled ? undefined : settlingOf(facts, roll, kept);
   if (settling !== undefined) return settling;
-  const hindrance = blockerOf({ ...facts, isAsked }, next, left);
-  if (hindrance !== undefined) {
-    const record = dated(facts, { ...kept, ...hindrance });
-    if (hindrance.reason !== "LeaderUnknown") return { kind: "wait", record };
+  const blocker = blockerOf({ ...facts, isAsked }, next, left);
+  if (blocker !== undefined) {
+    const record = dated(facts, { ...kept, ...blocker });
+    if (blocker.reason !== "LeaderUnknown") return { kind: "wait", record };
     const recheckMs = Date.parse(record.since) + LEADER_UNKNOWN_MS - nowMs;
     if (recheckMs > 0) return { kind: "wait", record, recheckMs };
   }
@@ -139,7 +139,7 @@ function askFor(facts: RestartFacts, draft: Omit<Draft, "reason">): RestartStep 
   const { pod, uid, subset } = draft;
   const refusal = facts.refusalOf(uid);
   if (refusal === undefined) {
-    const message = `pod ${pod} is being evicted: it shows namespaces that ${nameOf(subset)} has lost`;
+    const message = `pod ${pod} is being evicted: it retains namespaces that ${nameOf(subset)} has lost`;
     return { kind: "evict", record: dated(facts, { ...draft, reason: "Evicting", message }) };
   }
   const { reason, message, retryAtMs } = refusal;

@@ -43,5 +43,5 @@ it("of a pod whose proxy never reported nothing is known", () => {
     plan: { rulesFor: () => snapshot(showing), desired: nothing },
     isEvicted: () => false,
   });
-  expect(pod).toMatchObject({ connected: false, leader: false, shows: false });
+  expect(pod).toMatchObject({ connected: false, leader: false, retains: false });
 });

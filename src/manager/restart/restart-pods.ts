@@ -13,7 +13,7 @@ export interface RestartPod extends AppPod {
   /** It is known to hold the operator's lock. */
   readonly leader: boolean;
   /** It retains what its subset has lost, by its acknowledged and its next rules, and will not own it once nothing is fenced. */
-  readonly shows: boolean;
+  readonly retains: boolean;
 }
 
 export interface RestartPodFacts {
@@ -34,17 +34,17 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
       // What an undone edit is about to take back is still acknowledged, and no reason any more; nor is what waits behind a fence.
-      shows:
-        showsSomething(known?.acknowledged?.table) &&
-        showsSomething(plan.rulesFor(pod).table) &&
+      retains:
+        retainsSomething(known?.acknowledged?.table) &&
+        retainsSomething(plan.rulesFor(pod).table) &&
         isLostTo(pod, known?.acknowledged),
     };
   });
 }
 
 /** Only a pod that its workload replaces may be evicted. A pod that is terminating needs nothing more. */
-export function needsRestart({ shows, controlled, proxy, ended, terminating }: RestartPod): boolean {
-  return shows && controlled && proxy === "own" && !ended && !terminating;
+export function needsRestart({ retains, controlled, proxy, ended, terminating }: RestartPod): boolean {
+  return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
 /** Whether a pod of these rules would retain something under the desired table. Compared once for all pods of one table. */
@@ -61,6 +61,6 @@ function createLosses(desired: RouteTable) {
   };
 }
 
-function showsSomething(table: RouteTable | undefined): boolean {
+function retainsSomething(table: RouteTable | undefined): boolean {
   return (table?.retained?.length ?? 0) > 0;
 }

@@ -112,7 +112,7 @@ describe("a restarter", () => {
     await turn();
     expect(evicted).toEqual(["b", "c"]);
     expect(told).toEqual([
-      "RestartedPod: restarted pod b of the default subset, which showed namespaces that it has lost; 2 left",
+      "RestartedPod: restarted pod b of the default subset, which retained namespaces that its subset has lost; 2 left",
     ]);
   });
   it("shows a refusal at once, and asks again with backoff until it is accepted", async () => {
@@ -366,7 +366,7 @@ describe("a restarter that lets things settle", () => {
       await clock.advance(requeueAfterMs);
       await turn();
       expect(evicted).toHaveLength(roll);
-      world.pods = [pod(`a-${roll}`)]; // and it shows something again
+      world.pods = [pod(`a-${roll}`)]; // and it retains something again
     }
     expect(waits).toEqual([20, 40, 80, 160, 240, 240]);
     await clock.advance(1_800_000);

@@ -188,7 +188,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
       if (step.finished !== undefined) {
         const { pod, subset, left } = step.finished;
         const whose = ownerText({ kind: "subset", subset });
-        const message = `restarted pod ${pod} of ${whose}, which showed namespaces that it has lost; ${left} left`;
+        const message = `restarted pod ${pod} of ${whose}, which retained namespaces that its subset has lost; ${left} left`;
         events.event(object, "Normal", "RestartedPod", message);
       }
       const { namespace = "", name = "" } = object.metadata;

@@ -75,7 +75,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
 }
 
 /** What the ConfigMap holds. */
-export function trustData(meshPem: string, clusterPem: string): Record<"mesh.crt" | "ca.crt" | "kubeconfig", string> {
+function trustData(meshPem: string, clusterPem: string): Record<"mesh.crt" | "ca.crt" | "kubeconfig", string> {
   const clusterText = clusterPem.endsWith("\n") ? clusterPem : `${clusterPem}\n`;
   return { "mesh.crt": meshPem, "ca.crt": meshPem + clusterText, kubeconfig: KUBECONFIG };
 }

@@ -70,7 +70,7 @@ describe("a wait", () => {
   });
 
   it.each([
-    ["SnapshotRefused", { problems: ["too old"] }, { connected: false }],
+    ["SnapshotRefused", { problems: { route: ["too old"] } }, { connected: false }],
     ["OwnershipConflict", {}, { connected: false }],
     ["LockDenied", { lock: DENIED }, { connected: false }],
   ])("of more than five minutes is in the message of Ready with its remedy when the reason is %s", (reason, other, stuck) => {

@@ -3,7 +3,7 @@ import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../src/api/v
 import { MeshError } from "../../src/base/errors.ts";
 import type { Namespace } from "../../src/kube/client/resources.ts";
 import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
-import { subsetOfPod } from "../../src/manager/sources/virtual-app/subsets.ts";
+import { subsetOfPod } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import { ownersOf } from "../../src/route/table.ts";
 import { FOOS, readManifests } from "./manifests.ts";
 

@@ -25,12 +25,11 @@ import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
 import { injectionSettings } from "./injection-settings.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./leadership.ts";
-import { createManagerMetrics } from "./metrics/metrics.ts";
-import { measureAcks } from "./proxies/ack-times.ts";
+import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
+import { createMeshServer } from "./proxies/mesh-server.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
-import { createSnapshotServer } from "./proxies/snapshot-server.ts";
-import { createApps } from "./sources/apps.ts";
+import { createApps } from "./sources/app.ts";
 import { createVirtualAppSource } from "./sources/virtual-app/virtual-app-source.ts";
 
 /** What a supervisor wants to know. */
@@ -138,7 +137,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
     config.identity === "mesh"
       ? addIdentity({ ...config, ...base, isLeader, leaseName: LEASE_NAME, pods: [pods, followed], serverNames })
       : undefined;
-  const snapshots = createSnapshotServer({
+  const snapshots = createMeshServer({
     ...{ registry, leaderElsewhere, leadership: epochs, clock, log, listen: config.grpcListen },
     ...(mesh && { security: mesh.security }),
     admit: createAdmission({ pods, apps, leaderElsewhere, ...mesh?.security }),

@@ -3,7 +3,6 @@
 import type { ManagerConfig } from "./config.ts";
 import type { KnownCluster } from "./facts/cluster-facts.ts";
 import type { InjectionSettings } from "./injection/injection.ts";
-import { hasNativeSidecars } from "./injection/native-sidecars.ts";
 
 /** The port `grpc` of the manager's Service. */
 const SERVICE_PORT = 5447;
@@ -23,4 +22,14 @@ export function injectionSettings(config: SettingsForPods, { gitVersion, kuberne
     nativeSidecars: hasNativeSidecars(gitVersion),
     kubernetesService,
   };
+}
+
+/**
+ * Native sidecars are on by default since Kubernetes 1.29. An older server drops the field, and the pod would wait for its proxy for ever.
+ * `gitVersion` is the one of GET /version, such as "v1.36.3" or "v1.29.1-gke.100"; one that cannot be read counts as new.
+ */
+export function hasNativeSidecars(gitVersion: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];
+  if (major === undefined || minor === undefined) return true;
+  return Number(major) > 1 || Number(minor) >= 29;
 }

@@ -9,7 +9,7 @@ import { formatAddress } from "../base/settings.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { createLeaderElector, type LeaderElector } from "../runtime/leader-election.ts";
 import type { ManagerConfig } from "./config.ts";
-import type { Leadership } from "./proxies/snapshot-server.ts";
+import type { Leadership } from "./proxies/mesh-server.ts";
 
 /** The Lease of the leading replica. */
 export const LEASE_NAME = "ctrlmesh-manager";
@@ -28,7 +28,7 @@ export interface ReplicaLeadership {
 export interface ReplicaLeadershipOptions {
   readonly config: Pick<ManagerConfig, "namespace" | "podName" | "podIP" | "leaseDurationMs">;
   readonly client: KubeClient;
-  /** The bound port of the snapshot server, told once it is started. */
+  /** The bound port of the mesh server, told once it is started. */
   readonly grpcPort: () => number;
   /** Runs what leads, until the signal fires. */
   readonly lead: (signal: AbortSignal) => Promise<void>;

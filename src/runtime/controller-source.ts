@@ -11,7 +11,7 @@ import type { Change, Store } from "./store.ts";
 export type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
 
 /** A source without its object type, so that a controller has a list of sources. */
-export interface Source {
+export interface ChangeSource {
   readonly synced: Promise<void>;
   /** Begins to queue requests; returns the function that ends it. */
   connect(enqueue: (request: Request) => void): () => void;
@@ -22,7 +22,7 @@ export function createSource<T extends KubeObject>(source: {
   readonly store: Store<T>;
   readonly map: MapFunction<T>;
   readonly predicates: readonly Predicate<T>[];
-}): Source {
+}): ChangeSource {
   const { store, map, predicates } = source;
   return {
     synced: store.synced,

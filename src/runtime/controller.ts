@@ -3,7 +3,7 @@
 import type { Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
 import type { KubeObject } from "../kube/types.ts";
-import { createSource, type MapFunction, ownerRequests, type Source, selfRequest } from "./controller-source.ts";
+import { type ChangeSource, createSource, type MapFunction, ownerRequests, selfRequest } from "./controller-source.ts";
 import type { Predicate } from "./predicates.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { type Controller, type ControllerOptions, createController } from "./running-controller.ts";
@@ -39,7 +39,7 @@ export function controllerOf(options: ControllerOptions): ControllerBuilder {
   return builder(options, [], undefined);
 }
 
-function builder(options: ControllerOptions, sources: readonly Source[], primary: Resource | undefined): ControllerBuilder {
+function builder(options: ControllerOptions, sources: readonly ChangeSource[], primary: Resource | undefined): ControllerBuilder {
   const add = <T extends KubeObject>(
     resource: Resource<T>,
     map: MapFunction<T>,

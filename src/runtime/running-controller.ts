@@ -8,7 +8,7 @@ import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import { isStatus } from "../kube/status.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
-import type { Source } from "./controller-source.ts";
+import type { ChangeSource } from "./controller-source.ts";
 import type { Informers } from "./informers.ts";
 import { attemptReconcile, type Outcome } from "./reconcile-attempt.ts";
 import { formatRequest, parseRequest, type Reconciler, type Request } from "./reconciler.ts";
@@ -51,7 +51,11 @@ export interface Controller extends Runnable {
   enqueue(request: Request): void;
 }
 
-export function createController(options: ControllerOptions, sources: readonly Source[], reconciler: Reconciler): Controller {
+export function createController(
+  options: ControllerOptions,
+  sources: readonly ChangeSource[],
+  reconciler: Reconciler,
+): Controller {
   const { name, clock = systemClock, random = systemRandom, debounceMs = 0, graceMs = 5_000 } = options;
   const log = options.log.child({ controller: name });
   const { metrics, backoff, reconcileTimeoutMs: timeoutMs } = options;

@@ -2,7 +2,6 @@
 // the content changes before the handlers are called, so that a handler sees a state at least as new as its change. Made by
 // reflector.ts, which keeps the writable half.
 import type { KubeObject } from "../kube/types.ts";
-import { deepFreeze } from "./deep-freeze.ts";
 
 /** A change of one object. */
 export type Change<T extends KubeObject> =
@@ -170,4 +169,12 @@ function createIndex<T extends KubeObject>(values: IndexFunction<T>): Index<T> {
     },
     get: (value) => [...(found.get(value) ?? [])],
   };
+}
+
+/** Freezes the value and everything in it. The value itself is changed. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) deepFreeze(child);
+  return value;
 }

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { Registry } from "../base/metrics.ts";
+import { createWorkQueueMetrics } from "./controller-metrics.ts";
 import { createWorkQueue } from "./work-queue.ts";
-import { createWorkQueueMetrics } from "./work-queue-metrics.ts";
 
 function setUp() {
   const clock = createFakeClock();

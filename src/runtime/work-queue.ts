@@ -2,7 +2,7 @@
 // is added while its worker runs is queued again afterwards, so no change is missed. Called by running-controller.ts.
 import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock, Random, Timer } from "../base/clock.ts";
-import type { WorkQueueMetrics } from "./work-queue-metrics.ts";
+import type { WorkQueueMetrics } from "./controller-metrics.ts";
 
 export interface WorkQueueOptions {
   /** The label `name` of its metrics. */

@@ -25,8 +25,8 @@ export interface RegistrationMessage {
   readonly pod: PodRef | null;
   readonly proxyVersion: string;
   readonly capabilities: readonly string[];
-  /** Number of the stream. A later stream of a pod has a higher number. */
-  readonly stream: number;
+  /** A later stream of a pod has a higher number. */
+  readonly streamNumber: number;
   /** The highest epoch that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
   readonly route: RouteClaimsMessage | null;

@@ -286,7 +286,7 @@ function read({ pods }: World): [AppPod[], FactsOf] {
   const factsOf = (key: string): ProxyFacts | undefined => {
     const pod = byKey.get(key);
     if (pod === undefined || !pod.reported || pod.bare) return undefined;
-    const common = { inDoubt: [], unresolved: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
+    const common = { inDoubt: [], mayHoldMore: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
     const version = Math.max(pod.enforced?.version ?? 0, pod.outstanding?.version ?? 0);
     return { ...common, connected: true, acknowledged: pod.enforced, outstanding: pod.outstanding, version };
   };

@@ -1,4 +1,4 @@
-// One proxy of the model: the real enforcer and snapshot intake, and what mesh-client does with a stream, with a disk, streams and
+// One proxy of the model: the real enforcer and route handler, and what mesh-client does with a stream, with a disk, streams and
 // writes that a script drives. Of a stream that it has left, what was said still arrives; what comes on it is not heard any more.
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
@@ -8,8 +8,8 @@ import { INHERITED_WRITES_MS } from "../../src/proxy/session/inherited-writes.ts
 import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Greeting, greetingOf } from "../../src/proxy/session/registration.ts";
 import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
+import { createRouteHandler } from "../../src/proxy/session/route-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import { createSnapshotIntake } from "../../src/proxy/session/snapshot-intake.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ManagerMessage, PodRef, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
@@ -66,8 +66,8 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   function startSession() {
     const enforcer = createEnforcer();
     const stop = new AbortController();
-    const intake = createSnapshotIntake({ pod, enforcer, file: disk.file, metrics, clock, log, signal: stop.signal });
-    return { enforcer, intake, stop, streams: disk.openStreams(clock.now) };
+    const routeHandler = createRouteHandler({ pod, enforcer, file: disk.file, metrics, clock, log, signal: stop.signal });
+    return { enforcer, routeHandler, stop, streams: disk.openStreams(clock.now) };
   }
 
   const answersOn = (on: Link, update: UpdateMessage): Answers => {
@@ -97,7 +97,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       const tables = isForgetful ? [] : from.greeting.tablesFor(wantedTables);
       if (await session.streams.promise(epoch)) from.stream.say({ promise: { epoch, tables } });
       else leave();
-    } else session.intake.take(message.update, answersOn(from, message.update));
+    } else session.routeHandler.take(message.update, answersOn(from, message.update));
   };
   const isMine = (namespace: string, resource: string, labels: Readonly<Record<string, string>>) => {
     const view = session.enforcer.current?.view("", resource);
@@ -145,12 +145,20 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     /** Opens a stream and registers; nothing if there is a stream. */
     async connect(to: ModelManager) {
       if (link !== undefined || !alive) return;
-      const { enforcer, intake, streams } = session;
-      const stream = await streams.next();
+      const { enforcer, routeHandler, streams } = session;
+      const streamNumber = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
       const { epoch } = streams;
-      const capabilities = capabilitiesOf({ [ROUTE.name]: intake });
-      const greeting = greetingOf({ pod, proxyVersion: "", capabilities, stream, epoch, version, claims: intake.claims });
+      const capabilities = capabilitiesOf({ [ROUTE.name]: routeHandler });
+      const greeting = greetingOf({
+        pod,
+        proxyVersion: "",
+        capabilities,
+        streamNumber,
+        epoch,
+        version,
+        claims: routeHandler.claims,
+      });
       const opened: Link = { manager: to, stream: to.open(), greeting };
       link = opened;
       opened.stream.say({ registration: greeting.registration });
@@ -208,7 +216,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
     async restart(remains: Remains) {
       if (!alive) return;
       leave();
-      const { acknowledged, inDoubt } = session.intake.claims;
+      const { acknowledged, inDoubt } = session.routeHandler.claims;
       const had = new Set([acknowledged?.digest, ...inDoubt.map(({ digest }) => digest)]);
       session.stop.abort();
       // Writes of a process that was killed may still be carried out. Who has lost the whole disk as well knows nothing of them.
@@ -223,7 +231,7 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       restarts++;
       disk.crash(remains);
       session = startSession();
-      await session.intake.restore(endedCleanly, session.streams.hasPromised);
+      await session.routeHandler.restore(endedCleanly, session.streams.hasPromised);
       const now = session.enforcer.current?.snapshot;
       if (now !== undefined && !had.has(now.digest))
         throw new Error(`${pod.name} has something after its restart that it had not before`);

@@ -1,7 +1,7 @@
 // A stream between a model proxy and a manager's real stream handling, as the bytes that would pass. Nothing arrives by itself.
 // Invariant: messages of one direction keep their order; what is not yet delivered can be lost with the stream, never changed.
 import { EventEmitter } from "node:events";
-import type { MeshStream } from "../../src/manager/proxies/proxy-stream.ts";
+import type { ServerStream } from "../../src/manager/proxies/proxy-stream.ts";
 import { CONNECT as METHOD } from "../../src/wire/load-proto.ts";
 import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 
@@ -24,8 +24,8 @@ export class ModelStream extends EventEmitter {
   }
 
   /** As the manager's code takes it: of a gRPC stream it uses these methods alone. */
-  get asServed(): MeshStream {
-    return this as unknown as MeshStream;
+  get asServed(): ServerStream {
+    return this as unknown as ServerStream;
   }
 
   write(message: ManagerMessage, written: () => void): void {

@@ -1,5 +1,5 @@
 // The manager and its proxies as a whole, in any order of events: the real reconciler, registry, streams, planning, restarts, wire
-// codec, admission, enforcer and intake, of which only gRPC, the disk and the clock are replaced.
+// codec, admission, enforcer and route handler, of which only gRPC, the disk and the clock are replaced.
 //
 // Left out, since nobody can keep them from overlapping (docs/design.md, limitations): a pod without a proxy that comes when there is an
 // app already, or when a proxy holds something of one (what is done about it all the same: mesh-bare.test.ts); a namespace that is made

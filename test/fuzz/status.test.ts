@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { appStatusSchema } from "../../src/api/app-status.ts";
-import { nextLookMs } from "../../src/manager/status/next-look.ts";
 import { CONDITION_REASONS, PHASES, WAIT_REASONS } from "../../src/manager/status/reasons.ts";
+import { nextLookMs } from "../../src/manager/status/status-feed.ts";
 import { budget } from "../support/fuzz.ts";
 import { appPod } from "../support/pod-facts.ts";
 import { canarySpec, createStatusWorld, type StatusWorld } from "../support/status-world.ts";

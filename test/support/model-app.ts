@@ -48,7 +48,7 @@ export function modelApp(
     if (model === undefined || !model.isReported || model.pod.proxy !== "own") return undefined;
     const { enforced, outstanding } = model;
     const version = Math.max(enforced?.version ?? 0, outstanding?.version ?? 0);
-    const rest = { inDoubt: [], unresolved: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
+    const rest = { inDoubt: [], mayHoldMore: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
     return { ...rest, connected: true, acknowledged: enforced, outstanding, version };
   };
   const appPods = () =>

@@ -27,7 +27,7 @@ export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
     acknowledged: undefined,
     outstanding: undefined,
     inDoubt: [],
-    unresolved: false,
+    mayHoldMore: false,
     version: 1,
     problems: {},
     leader: false,

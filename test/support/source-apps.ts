@@ -1,7 +1,6 @@
 // VirtualApps as the manager's parts see them, for tests.
 import type { VirtualApp, VirtualAppSpec } from "../../src/api/virtual-app.ts";
-import type { App, AppSpec } from "../../src/manager/sources/app.ts";
-import { type Apps, createApps } from "../../src/manager/sources/apps.ts";
+import { type App, type AppSpec, type Apps, createApps } from "../../src/manager/sources/app.ts";
 import { createVirtualAppSource, specOf as virtualAppSpecOf } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import type { Informers } from "../../src/runtime/informers.ts";
 import type { Store } from "../../src/runtime/store.ts";

@@ -44,6 +44,6 @@ export function claimsOf(acknowledged?: Snapshot, ...inDoubt: readonly Snapshot[
 
 /** A registration as the registry takes it. */
 export function registered(acknowledged?: Snapshot, more: Partial<ProxyRegistration> = {}): ProxyRegistration {
-  const route = { version: acknowledged?.version ?? 0, acknowledged, inDoubt: [], isUnresolved: false };
-  return { uid: "uid-1", stream: 0, capabilities: ["type:route"], route, ...more };
+  const route = { version: acknowledged?.version ?? 0, acknowledged, inDoubt: [], mayHoldMore: false };
+  return { uid: "uid-1", streamNumber: 0, capabilities: ["type:route"], route, ...more };
 }

@@ -1,6 +1,6 @@
 // Puts the webhooks of the manager together: what each path answers, and from what. Called by app.ts.
 
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
@@ -11,10 +11,8 @@ import { isStatus } from "../../kube/status.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
-import type { Source } from "../sources/app.ts";
-import type { Apps } from "../sources/apps.ts";
+import type { Apps, Source } from "../sources/app.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
-import { shareReads } from "./shared-reads.ts";
 import { createValidateWebhook, NO_SURROUNDINGS } from "./validate-webhook.ts";
 import { type AppName, createRoutes } from "./webhook.ts";
 import { createWebhookMetrics } from "./webhook-metrics.ts";
@@ -63,4 +61,26 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
     }),
     metrics: createWebhookMetrics(options.metricsRegistry),
   });
+}
+
+/** Nothing beside what the API server waits for; a pod that is let through as it is has to be made sure of once in a while only. */
+const GATHER_MS = 100;
+
+/**
+ * Requests for the same app within a moment share one read, which begins after all of them. Any client can reach the port, and too many reads
+ * would delay the renewal of the manager's lease.
+ */
+export function shareReads<T>(read: (app: AppName) => Promise<T>, clock: Clock): (app: AppName) => Promise<T> {
+  const gathering = new Map<string, Promise<T>>();
+  return (app) => {
+    const key = `${app.namespace}/${app.name}`;
+    const known = gathering.get(key);
+    if (known !== undefined) return known;
+    const next = sleep(clock, GATHER_MS).then(() => {
+      gathering.delete(key); // who asks from now on has to be told of what changes from now on
+      return read(app);
+    });
+    gathering.set(key, next);
+    return next;
+  };
 }

@@ -9,7 +9,6 @@ import { plainText } from "../../base/plain-text.ts";
 import { JSON_TYPE, mediaTypeOf } from "../../kube/media-types.ts";
 import { StatusError } from "../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, decodeReview, encodeReview } from "./admission-review.ts";
-import { type ByteBudget, readBody } from "./read-body.ts";
 import type { WebhookRoutes } from "./webhook.ts";
 import type { WebhookMetrics, WebhookResult } from "./webhook-metrics.ts";
 
@@ -107,4 +106,63 @@ function sendJson(res: ServerResponse, code: number, value: object): void {
   const body = JSON.stringify(value);
   res.writeHead(code, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(body) });
   res.end(body);
+}
+
+/** Bytes of bodies that may be held at a time. Counted as they arrive: a slow client holds little. */
+interface ByteBudget {
+  /** False if there is no room. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+}
+
+export function createByteBudget(maxBytes: number): ByteBudget {
+  let left = maxBytes;
+  return {
+    take(bytes) {
+      if (bytes > left) return false;
+      left -= bytes;
+      return true;
+    },
+    give(bytes) {
+      left += bytes;
+    },
+  };
+}
+
+interface HeldBody {
+  readonly bytes: Uint8Array;
+  /** Gives the bytes back to the budget. Once. */
+  release(): void;
+}
+
+/**
+ * Reads it to its end.
+ * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` if the client breaks off
+ */
+async function readBody(req: IncomingMessage, maxBytes: number, budget: ByteBudget): Promise<HeldBody> {
+  const tooLarge = () => new StatusError("RequestEntityTooLarge", `ctrlmesh: a review may have ${maxBytes} bytes at most`);
+  if (Number(req.headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let held = 0;
+  try {
+    for await (const chunk of req as AsyncIterable<Buffer>) {
+      if (held + chunk.length > maxBytes) throw tooLarge();
+      if (!budget.take(chunk.length)) throw busy();
+      held += chunk.length;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    budget.give(held);
+    if (error instanceof StatusError) throw error;
+    throw new StatusError("BadRequest", "ctrlmesh: the body broke off", undefined, { cause: error });
+  }
+  return { bytes: Buffer.concat(chunks, held), release: () => budget.give(held) };
+}
+
+/** The API server tries again after this time, as long as its own timeout lasts. */
+const RETRY_AFTER_SECONDS = 1;
+
+function busy(): StatusError {
+  const details = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new StatusError("TooManyRequests", "ctrlmesh: too many reviews at a time", details);
 }

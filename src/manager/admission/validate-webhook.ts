@@ -4,8 +4,7 @@ import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { Source } from "../sources/app.ts";
-import type { Apps } from "../sources/apps.ts";
+import type { Apps, Source } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { Review } from "./webhook.ts";
 

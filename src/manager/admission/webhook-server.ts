@@ -8,8 +8,7 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
-import { createByteBudget } from "./read-body.ts";
-import { serveReview } from "./serve-review.ts";
+import { createByteBudget, serveReview } from "./serve-review.ts";
 import type { WebhookRoutes } from "./webhook.ts";
 import type { WebhookMetrics } from "./webhook-metrics.ts";
 

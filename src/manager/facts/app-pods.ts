@@ -2,9 +2,10 @@
 // what runs may write; and a pod leaves the facts only with its object, whatever happens to its labels.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import type { PodSelection } from "../sources/app.ts";
+import type { Apps, PodSelection } from "../sources/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
+import type { FactsOf, ProxyFacts } from "./proxy-facts.ts";
 
 export interface AppPod {
   readonly namespace: string;
@@ -146,4 +147,26 @@ function hasEverRun({ restartCount, state, lastState }: ContainerStatus): boolea
 // The startup probe passes only with a snapshot. A container that has ended or was restarted may have passed it before.
 function hasNeverServed({ started, restartCount, state, lastState }: ContainerStatus): boolean {
   return started !== true && restartCount === 0 && state?.terminated === undefined && lastState?.terminated === undefined;
+}
+
+interface PodViewSources {
+  /** Of all source kinds. */
+  readonly apps: Pick<Apps, "get">;
+  readonly factsOf: FactsOf;
+  readonly past: Pick<PodView, "isStatusLate" | "wasHereBefore">;
+}
+
+export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSources): PodView {
+  return {
+    isApp: (name) => apps.get(name, namespace) !== undefined,
+    appsOf: (pod) => appsIn(factsOf(pod)),
+    isStatusLate: past.isStatusLate,
+    wasHereBefore: past.wasHereBefore,
+  };
+}
+
+/** The names of the apps whose routes a proxy may enforce; undefined if not all is known. A proxy has routes of its own namespace alone. */
+export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
+  if (facts === undefined || facts.mayHoldMore) return undefined;
+  return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);
 }

@@ -147,7 +147,7 @@ function isUnscheduled({ spec, status }: Pod): boolean {
 export function recordPods(
   pods: PodWatch,
   history: PodHistory,
-  registry: { readonly pods: Iterable<string>; forget(pod: PodKey): ProxyFacts | undefined },
+  registry: { readonly pods: Iterable<PodKey>; forget(pod: PodKey): ProxyFacts | undefined },
 ): void {
   pods.onListed((namespace) => history.listed(namespace, pods.list(namespace) ?? []));
   pods.onChange(({ type, object }) => {
@@ -159,6 +159,6 @@ export function recordPods(
   pods.onLeft((namespace) => {
     history.left(namespace);
     // The end of these pods is not seen any more.
-    for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key as PodKey);
+    for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key);
   });
 }

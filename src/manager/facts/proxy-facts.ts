@@ -13,7 +13,7 @@ export interface ProxyFacts {
   /** What it may have come to enforce after `acknowledged` without an ACK: by its registration, or because it was undone. */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy may enforce anything besides; over with its first ACK. */
-  readonly unresolved: boolean;
+  readonly mayHoldMore: boolean;
   /** The highest version that the proxy has spoken of. */
   readonly version: number;
   /** By resource type: why the proxy does not enforce the newest resource. It refused the resource, or it does not support the type. */

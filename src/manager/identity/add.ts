@@ -10,16 +10,13 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { type ClusterFacts, createClusterFacts } from "../facts/cluster-facts.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
-import { createAddressLimit } from "./address-limit.ts";
-import { createCertifier } from "./certifier.ts";
-import { createIdentify } from "./identify.ts";
-import { createIsLed } from "./lease-holder.ts";
-import { createManagedCa } from "./managed-ca.ts";
-import { createMeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
+import { type Certifier, createCertifier } from "./certifier.ts";
+import { createAddressLimit, createIdentify, type Identify } from "./identify.ts";
+import { createIsLed, createManagedCa } from "./managed-ca.ts";
+import { createMeshIdentity, type MeshIdentity, type SigningIdentity } from "./mesh-identity.ts";
 import { createProvidedCa } from "./provided-ca.ts";
-import { createRejections } from "./rejections.ts";
+import { createRejections, type Rejections } from "./rejections.ts";
 import { managerNames } from "./server-names.ts";
-import type { ServerSecurity } from "./server-security.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
 export interface IdentityOptions {
@@ -108,4 +105,11 @@ function addExpiryMetric(registry: Registry, identity: SigningIdentity): void {
       for (const [name, atMs] of Object.entries(identity.expiries)) this.set({ name }, atMs / 1000);
     },
   });
+}
+
+export interface ServerSecurity {
+  readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
+  readonly identify: Identify;
+  readonly certify: Certifier;
+  readonly rejections: Rejections;
 }

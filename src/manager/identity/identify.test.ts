@@ -1,8 +1,7 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createAddressLimit } from "./address-limit.ts";
-import { createIdentify } from "./identify.ts";
+import { createAddressLimit, createIdentify } from "./identify.ts";
 import type { Verdict } from "./token-reviewer.ts";
 
 const GOOD: Verdict = { kind: "pod", pod: { namespace: "shop", name: "p", uid: "uid-1" } };

@@ -1,7 +1,8 @@
 // Finds the pod that calls, by the token in the call's metadata. A refusal is counted and logged here. The servers of streams and of
 // certificates call it.
 import type { Metadata } from "@grpc/grpc-js";
-import type { AddressLimit } from "./address-limit.ts";
+import { BoundedMap } from "../../base/bounded-map.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Rejections } from "./rejections.ts";
 import type { TokenReviewer, Verdict } from "./token-reviewer.ts";
 
@@ -40,4 +41,37 @@ async function verdictOf(metadata: Metadata, reviewer: TokenReviewer): Promise<V
 /** The address of a peer without its port. */
 export function hostOf(peer: string): string {
   return peer.replace(/:\d+$/, "");
+}
+
+/**
+ * Bounds the refused token reviews of one address, so that invented tokens do not keep others from being reviewed. A review takes a place when it
+ * begins, so no address has more than a burst of reviews under way.
+ */
+interface AddressLimit {
+  /** Takes a place. False if there is none. */
+  take(address: string): boolean;
+  /** The token was good, or there was no answer about it. */
+  giveBack(address: string): void;
+}
+
+// Some clusters show a thousand proxies under one address.
+const BURST = 1_024;
+const REFILL_MS = 100;
+const MAX_ADDRESSES = 4_096;
+
+export function createAddressLimit(clock: Clock): AddressLimit {
+  const buckets = new BoundedMap<string, { left: number; atMs: number }>(MAX_ADDRESSES);
+  return {
+    take(address) {
+      const nowMs = clock.monotonicMs();
+      const { left, atMs } = buckets.get(address) ?? { left: BURST, atMs: nowMs };
+      const places = Math.min(BURST, left + (nowMs - atMs) / REFILL_MS);
+      buckets.set(address, { left: places < 1 ? places : places - 1, atMs: nowMs });
+      return places >= 1;
+    },
+    giveBack(address) {
+      const bucket = buckets.get(address);
+      if (bucket !== undefined) bucket.left = Math.min(BURST, bucket.left + 1);
+    },
+  };
 }

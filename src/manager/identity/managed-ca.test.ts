@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { silentLogger } from "../../base/log.ts";
-import { SECRETS } from "../../kube/client/resources.ts";
+import { LEASES, SECRETS } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createCaState } from "./ca-rotation.ts";
 import { formatCaSecret, parseCaSecret, ROTATE_ANNOTATION } from "./ca-secret.ts";
-import { createManagedCa } from "./managed-ca.ts";
+import { createIsLed, createManagedCa } from "./managed-ca.ts";
 
 const ref = { namespace: "ctrlmesh-system", name: "ctrlmesh-ca" };
 const settleMs = 600_000;
@@ -110,4 +110,30 @@ describe("the mesh's own CA", () => {
     await expect(replica(true).source.refresh(signal)).rejects.toThrow("no");
     expect(client.calls.filter(({ verb }) => verb !== "get")).toEqual([]);
   });
+});
+
+it("a replica leads while it renews its lease, and for the lease's duration after that", async () => {
+  const clock = createFakeClock();
+  const client = createFakeKubeClient();
+  const metadata = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };
+  const isLed = createIsLed({ client, ...metadata, clock });
+  const { signal } = new AbortController();
+  const renew = (holderIdentity: string, renewTime: string) =>
+    client.put(LEASES, { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } });
+  expect(await isLed(signal)).toBe(false);
+  renew("other", "1");
+  expect(await isLed(signal)).toBe(true);
+  await clock.advance(14_000);
+  renew("other", "2");
+  expect(await isLed(signal)).toBe(true);
+  await clock.advance(14_999);
+  expect(await isLed(signal)).toBe(true);
+  await clock.advance(1);
+  expect(await isLed(signal)).toBe(false);
+  renew("", "3");
+  expect(await isLed(signal)).toBe(false);
+  client.before = () => {
+    throw new StatusError("Forbidden", "no");
+  };
+  await expect(isLed(signal)).rejects.toThrow("no");
 });

@@ -4,9 +4,10 @@ import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import { SECRETS, type Secret } from "../../kube/client/resources.ts";
+import { LEASES, SECRETS, type Secret } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
+import { mayTake, type Observation, observe } from "../../runtime/lease-record.ts";
 import type { AuthoritySource } from "./authority.ts";
 import { advanceCa, authorityOf, createCaState } from "./ca-rotation.ts";
 import { type CaState, formatCaSecret, parseCaSecret } from "./ca-secret.ts";
@@ -100,4 +101,29 @@ function isSuccessor(state: CaState, held: CaState): boolean {
     (held.next !== undefined && known.includes(held.next.certPem)) ||
     state.cross.some((pem) => new X509Certificate(pem).verify(publicKey))
   );
+}
+
+interface LeaseHolderOptions {
+  readonly client: Pick<KubeClient, "get">;
+  readonly namespace: string;
+  readonly name: string;
+  readonly clock: Clock;
+}
+
+/**
+ * True while the lease has a holder that may be alive: until this process has seen the lease unchanged for its whole duration, as in leader
+ * election. For a replica that does not contend yet. It throws the client's error.
+ */
+export function createIsLed({ client, namespace, name, clock }: LeaseHolderOptions): (signal: AbortSignal) => Promise<boolean> {
+  let observation: Observation | undefined;
+  return async (signal) => {
+    try {
+      const lease = await client.get(LEASES, { namespace, name }, { signal });
+      observation = observe(observation, lease, clock.monotonicMs());
+      return !mayTake(observation, "", clock.monotonicMs());
+    } catch (error) {
+      if (isStatus(error, "NotFound")) return false;
+      throw error;
+    }
+  };
 }

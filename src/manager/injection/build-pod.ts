@@ -3,9 +3,8 @@
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
-import { withHostAliases } from "./host-aliases.ts";
 import { iptablesContainer } from "./iptables-container.ts";
-import { OUR_CONTAINERS } from "./names.ts";
+import { ALIAS_PORT, OUR_CONTAINERS } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
 import { isMeshSetting, proxyContainer } from "./proxy-container.ts";
@@ -87,4 +86,33 @@ function pullSecrets(spec: PodSpec, { settings }: Plan): Pick<PodSpec, "imagePul
   const present = spec.imagePullSecrets ?? [];
   const missing = (settings.imagePullSecrets ?? []).filter((name) => !present.some((each) => each.name === name));
   return missing.length === 0 ? {} : { imagePullSecrets: [...present, ...missing.map((name) => ({ name }))] };
+}
+
+const LOOPBACK = "127.0.0.1";
+const PORT_START = "net.ipv4.ip_unprivileged_port_start";
+const DEFAULT_DOMAIN = "cluster.local";
+
+/**
+ * The spec for clients that have `https://kubernetes.default.svc` built in: the names lead to the loopback. The sysctl lets the proxy, which has no
+ * capability, listen on 443; it is one of Kubernetes' safe ones and allowed by the Pod Security level "restricted".
+ */
+function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
+  const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+  const names = [...short, `kubernetes.default.svc.${clusterDomain}`];
+  const others = (spec.hostAliases ?? []).map((alias) => ({
+    ...alias,
+    hostnames: (alias.hostnames ?? []).filter((name) => !names.includes(name)),
+  }));
+  const own = others.find(({ ip }) => ip === LOOPBACK);
+  const loopback = { ...own, ip: LOOPBACK, hostnames: [...names, ...(own?.hostnames ?? [])] };
+  const rest = others.filter(({ ip, hostnames }) => ip !== LOOPBACK && hostnames.length > 0);
+  return { ...spec, hostAliases: [loopback, ...rest], securityContext: withPortStart(spec.securityContext) };
+}
+
+function withPortStart(context: PodSpec["securityContext"]): NonNullable<PodSpec["securityContext"]> {
+  const sysctls = context?.sysctls ?? [];
+  const set = sysctls.find(({ name }) => name === PORT_START);
+  if (set !== undefined && Number(set.value) <= ALIAS_PORT) return { ...context };
+  const others = sysctls.filter(({ name }) => name !== PORT_START);
+  return { ...context, sysctls: [...others, { name: PORT_START, value: `${ALIAS_PORT}` }] };
 }

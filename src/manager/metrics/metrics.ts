@@ -2,10 +2,12 @@
 // Invariant: labels name apps, subsets and states only, never namespaces of tenants or pods, so their number is bounded.
 
 import type { AppStatus } from "../../api/app-status.ts";
+import { BoundedMap } from "../../base/bounded-map.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import { subsetDisplayName } from "../../route/subset-name.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import type { Apps } from "../sources/apps.ts";
+import type { Apps } from "../sources/app.ts";
 
 export interface ManagerMetrics {
   /** A proxy has acknowledged a snapshot, so long after it was sent. Called by the registry. */
@@ -132,4 +134,27 @@ function stateOf({ connected, outstanding, problems }: ProxyFacts): string {
   if (!connected) return "disconnected";
   if (Object.keys(problems).length > 0) return "rejected";
   return outstanding === undefined ? "synced" : "pending";
+}
+
+const MAX_PODS = 10_000;
+
+/**
+ * Measures how long proxies take to acknowledge a snapshot. Hooks of the proxy registry. A pod that dies with an update outstanding never
+ * answers, so the number of pods is bounded.
+ */
+export function measureAcks(
+  clock: Pick<Clock, "monotonicMs">,
+  metrics: Pick<ManagerMetrics, "snapshotAcknowledged">,
+): { onSent(pod: string): void; onAnswer(pod: string, answer: string): void } {
+  const sentMs = new BoundedMap<string, number>(MAX_PODS);
+  return {
+    onSent(pod) {
+      sentMs.set(pod, clock.monotonicMs());
+    },
+    onAnswer(pod, answer) {
+      const ms = sentMs.get(pod);
+      sentMs.delete(pod);
+      if (ms !== undefined && answer === "acked") metrics.snapshotAcknowledged((clock.monotonicMs() - ms) / 1000);
+    },
+  };
 }

@@ -27,9 +27,9 @@ type ClaimOfPod =
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
 /**
- * The subsets that may own something in a namespace under this table, which is what they may write: what a pod only goes on
- * showing does not count. Nor does what is public or divided by labels: it has fences of its own, see resource-fences.ts. Judged
- * once a class, so that the cost does not grow with the number of namespaces.
+ * The subsets that may own, and so write, something in a namespace under this table. What a pod retains read-only does not count, nor do
+ * resources that are shared or partitioned by label: these have fences of their own (resource-fences.ts). Computed once a class, so that the
+ * cost does not grow with the number of namespaces.
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
   const ofClass = table.classes.map((members) => holdersInClass(table, members));
@@ -67,7 +67,7 @@ function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
 
 /**
  * What a table says about a namespace, as text: equal texts mean that every resource has the same owner there, but for those
- * that labels divide or that are public by one of the tables. Computed from the rules' content, so that tables of different specs
+ * that are partitioned by label or shared by one of the tables. Computed from the rules' content, so that tables of different specs
  * compare; a limit that contains the namespace says nothing, nor does what stands behind a rule for all resources.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {

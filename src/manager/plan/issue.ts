@@ -7,7 +7,7 @@ import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "./plan-app.ts";
-import type { Rules } from "./snapshots.ts";
+import type { UnversionedSnapshot } from "./pod-rules.ts";
 
 /** What was last handed out for an app. */
 export interface Issue {
@@ -19,7 +19,7 @@ export interface Issue {
 
 interface Taker {
   readonly facts: ProxyFacts;
-  readonly rules: Rules;
+  readonly rules: UnversionedSnapshot;
 }
 
 /** @param statusVersion the version in the app's status, for a manager that has just begun to lead */

@@ -2,7 +2,7 @@
 // newest table that a live pod may enforce says who has what: what has begun to move is in it, and is finished. Only namespaces that
 // it does not know go by the spec's rules. Invariant: applied to its own result it changes nothing, so a pause is at rest.
 //
-// What moves as a whole, by labels or as public, stays by the rules in force. A subset that the spec has no more cannot be kept: no
+// What moves as a whole (partitioned by label or shared) stays by the rules in force. A subset that the spec has no more cannot be kept: no
 // pod is in it, so its namespaces go by the spec.
 import type { RouteRule, RouteTable } from "../../route/table.ts";
 import { createSignatures } from "./claims.ts";

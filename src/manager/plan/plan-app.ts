@@ -9,8 +9,7 @@ import type { AppSpec } from "../sources/app.ts";
 import { pauseAt } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
-import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
-import { type Rules, rulesOf } from "./snapshots.ts";
+import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
 
 export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
@@ -28,9 +27,9 @@ export interface AppPlan {
   readonly desired: RouteTable;
   readonly subsets: readonly string[];
   /** What the proxies of each subset enforce now, fences included. A pod may retain more, see `rulesFor`. */
-  readonly rules: ReadonlyMap<string, Rules>;
+  readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
   /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that retain something need a restart. */
-  rulesFor(pod: AppPod): Rules;
+  rulesFor(pod: AppPod): UnversionedSnapshot;
   /** Digest over all subsets' rules. */
   readonly digest: string;
   readonly waits: readonly Wait[];

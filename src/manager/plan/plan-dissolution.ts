@@ -17,8 +17,7 @@ import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 import { type GoneAppPod, goneClaims, isOver, lastSnapshot, podClaims } from "./pod-claims.ts";
-import { createPodRules, rulesOfSubsets } from "./pod-rules.ts";
-import { rulesOf } from "./snapshots.ts";
+import { createPodRules, rulesOf, rulesOfSubsets } from "./pod-rules.ts";
 
 export interface DissolutionFacts {
   readonly app: AppRef;
@@ -89,7 +88,7 @@ export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf:
   return pods.filter((pod) => {
     if (!isToDissolve(pod, factsOf)) return false;
     const facts = factsOf(podKey(pod));
-    if (facts === undefined || facts.unresolved || facts.outstanding !== undefined || facts.inDoubt.length > 0) return true;
+    if (facts === undefined || facts.mayHoldMore || facts.outstanding !== undefined || facts.inDoubt.length > 0) return true;
     return facts.acknowledged?.digest !== plan.rulesFor(pod).digest;
   });
 }
@@ -101,7 +100,7 @@ function isToDissolve(pod: AppPod, factsOf: FactsOf): boolean {
 /** Its proxy enforces the routes of another app, which stay as they are. */
 function isOthers(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): boolean {
   const { proxy } = pod;
-  if (proxy !== "other-app" || facts === undefined || facts.unresolved || facts.acknowledged === undefined) return false;
+  if (proxy !== "other-app" || facts === undefined || facts.mayHoldMore || facts.acknowledged === undefined) return false;
   return podClaims(app, [pod], () => facts).every(({ kind }) => kind === "everything");
 }
 

@@ -200,7 +200,7 @@ describe("resources that labels divide", () => {
   });
 });
 
-describe("public resources", () => {
+describe("shared resources", () => {
   const maps = group("", "configmaps");
   const members = { prod: [], pilot: [0] };
   const open = table([subset("canary")], members, { sharedResources: [maps] });

@@ -4,10 +4,25 @@
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can write no more
 //
-// Resources that labels divide or that are public move by themselves, all of their objects at once: resource-fences.ts.
+// Resources that are partitioned by label or shared move by themselves, all of their objects at once: resource-fences.ts.
 import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
+
+/** Why a pod may still hold something. */
+type WaitCause =
+  /** Its snapshot says so. */
+  | "holds"
+  /** Its proxy has not reported what it holds. */
+  | "unreported"
+  /** The same, and the pod does not start, so its proxy will not report by itself. */
+  | "unstarted"
+  /** It has no proxy. */
+  | "no-proxy"
+  /** Its object is gone, and the API server may still accept its token. */
+  | "pod-gone"
+  /** The pod is "": this manager does not know yet which pods were removed just before it led. */
+  | "just-listed";
 
 /** What one pod keeps from others. */
 export interface Wait {
@@ -15,11 +30,7 @@ export interface Wait {
   readonly podName: string;
   /** The subset as which it holds it; undefined: not known. */
   readonly subset: string | undefined;
-  /**
-   * It holds it by its snapshot, it has not said what it holds ("unstarted": nor does it by itself, since it does not start), it has no
-   * proxy to be told, or its object is gone and its token may still be taken. "just-listed", with the pod "": this manager does not know yet who was removed just before it led.
-   */
-  readonly cause: "holds" | "unreported" | "unstarted" | "no-proxy" | "pod-gone" | "just-listed";
+  readonly cause: WaitCause;
   /** What waits, in the order of the table; none: resources that move as a whole. Pods of equal claims share one array. */
   readonly namespaces: readonly string[];
   /** The subsets that are kept from it. */
@@ -79,7 +90,7 @@ export function withFences(desired: RouteTable, plan: FencePlan, subset: string)
   return { ...desired, rules: [...desired.rules, ...rules], fenced };
 }
 
-function causeOf(claim: Claim): Wait["cause"] {
+function causeOf(claim: Claim): WaitCause {
   if (claim.isGone) return claim.podName === "" ? "just-listed" : "pod-gone";
   if (claim.kind === "table") return "holds";
   if (claim.isUnstarted) return "unstarted";

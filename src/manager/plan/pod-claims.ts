@@ -57,7 +57,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
     claims.push({ ...everything(undefined), ...(pod.unstarted ? { isUnstarted: true } : {}) });
     return claims;
   }
-  if (facts.unresolved) claims.push(everything(undefined));
+  if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
     // Another app has subsets of its own, so its tables say nothing about ours.

@@ -1,16 +1,18 @@
 // The rules of subsets and of single pods: the rules of the subset, and what the pod retains read-only. Pure. Invariant: pods of equal rules share one
 // object, and tables are compared once for all pods that enforce the same table, so thousands of pods cost as little as their few states.
+
+import { createHash } from "node:crypto";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
+import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import { retainedBetween } from "./retained.ts";
-import { digestOf, type Rules } from "./snapshots.ts";
 
 export interface PodRules {
   /**
    * What a pod of the subset is to enforce.
    * @param from the snapshot that it enforces before, if it retains what it loses; else undefined
    */
-  of(subset: string, from: Snapshot | undefined): Rules;
+  of(subset: string, from: Snapshot | undefined): UnversionedSnapshot;
 }
 
 /**
@@ -19,14 +21,14 @@ export interface PodRules {
  *   or every such namespace would roll a whole subset
  */
 export function createPodRules(
-  base: (subset: string) => Rules,
-  withTable: (rules: Rules, table: RouteTable) => Rules,
+  base: (subset: string) => UnversionedSnapshot,
+  withTable: (rules: UnversionedSnapshot, table: RouteTable) => UnversionedSnapshot,
   isYoung: (namespace: string) => boolean = () => false,
 ): PodRules {
-  const byDigest = new Map<string, Rules>();
-  const known = new Map<RouteTable, Map<string, Rules>>();
+  const byDigest = new Map<string, UnversionedSnapshot>();
+  const known = new Map<RouteTable, Map<string, UnversionedSnapshot>>();
 
-  const make = (subset: string, from: Snapshot): Rules => {
+  const make = (subset: string, from: Snapshot): UnversionedSnapshot => {
     const rules = base(subset);
     const retained = retainedBetween(from, rules).flatMap((each) => {
       const namespaces = new Set([...each.namespaces].filter((name) => !isYoung(name)));
@@ -42,7 +44,7 @@ export function createPodRules(
   return {
     of(subset, from) {
       if (from === undefined) return base(subset);
-      const ofTable = known.get(from.table) ?? new Map<string, Rules>();
+      const ofTable = known.get(from.table) ?? new Map<string, UnversionedSnapshot>();
       known.set(from.table, ofTable);
       const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
       const rules = ofTable.get(key) ?? make(subset, from);
@@ -53,17 +55,30 @@ export function createPodRules(
 }
 
 interface SubsetRules {
-  readonly all: ReadonlyMap<string, Rules>;
-  of(subset: string): Rules;
+  readonly all: ReadonlyMap<string, UnversionedSnapshot>;
+  of(subset: string): UnversionedSnapshot;
   readonly digest: string;
 }
 
 /** The rules of every subset. */
-export function rulesOfSubsets(subsets: readonly string[], make: (subset: string) => Rules): SubsetRules {
+export function rulesOfSubsets(subsets: readonly string[], make: (subset: string) => UnversionedSnapshot): SubsetRules {
   const all = new Map(subsets.map((subset) => [subset, make(subset)]));
   return {
     all,
     of: (subset) => all.get(subset) ?? make(subset),
     digest: digestOf([...all].map(([subset, { digest }]) => [subset, digest])),
   };
+}
+
+/** A snapshot without the version, which is the app's and not the rules'. */
+export type UnversionedSnapshot = Omit<Snapshot, "version">;
+
+/** What a subset's proxies are to enforce. Equal rules have equal digests, in every manager replica and after restarts. */
+export function rulesOf(content: RouteContent): UnversionedSnapshot {
+  return { ...content, digest: routeDigest(content) };
+}
+
+/** A digest of plain data: half of a SHA-256, in hex. */
+function digestOf(data: unknown): string {
+  return createHash("sha256").update(JSON.stringify(data)).digest("hex").slice(0, 32);
 }

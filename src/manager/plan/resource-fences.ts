@@ -1,7 +1,6 @@
-// The handover of resources that labels divide or that are public. Pure; called by plan-fences.ts. Who owns one object follows
-// from its labels, in every namespace alike, and nobody here knows the objects; and what is public is everybody's. So when the
-// rules on labels of a resource change, or it becomes public or stops being so, it moves as a whole. A subset gets it only when
-// no live pod of another subset may still go by other rules. What overlaps what: resource-reading.ts.
+// The handover of resources that are partitioned by label or shared. Pure; called by plan-fences.ts. The manager does not know the objects, so
+// such a resource moves as a whole when its rules on labels change, or when it becomes shared or stops being shared. A subset gets it only
+// when no live pod of another subset may still go by other rules. resource-reading.ts says which resources overlap.
 //
 // Limits are left out: they take objects away from everybody, and never give one subset's to another.
 import type { FenceRule, ResourceMatch, RouteTable } from "../../route/table.ts";
@@ -96,7 +95,6 @@ function createKeyComparison(desired: RouteTable) {
   return (table: RouteTable, key: ResourceKey) => ofTable(table)(key);
 }
 
-/** What labels divide and what is public. */
 function partitionedOrShared({ rules, sharedResources }: RouteTable): ResourceKey[] {
   return [...rules.flatMap((rule) => (rule.kind === "objects" ? keysOf(rule.resources) : [])), ...keysOf(sharedResources)];
 }

@@ -42,7 +42,7 @@ describe("readingOf", () => {
     );
     expect(division(limit(MAPS), subset("a", MAPS))).toBe(division());
   });
-  it("reads rules on namespaces where they name what is public, in the namespaces that are asked about", () => {
+  it("reads rules on namespaces where they name what is shared, in the namespaces that are asked about", () => {
     const taken = table([subset("a", MAPS)], { prod: [], pilot: [0] }, { sharedResources: [MAPS] });
     const open = table([], { prod: [], pilot: [] }, { sharedResources: [MAPS] });
     expect([read(open, "/configmaps").isShared, read(taken, "/configmaps").isShared]).toEqual([true, false]);

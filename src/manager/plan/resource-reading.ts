@@ -1,4 +1,4 @@
-// What a table says about resources that move as a whole: those that labels divide and those that are public. Pure; called by
+// What a table says about resources that move as a whole: those partitioned by label and those shared. Pure; called by
 // resource-fences.ts. A `ResourceKey` is one group and one name, of which each may be the wildcard: it is a key, and a set that
 // may overlap other keys. All questions about overlaps are answered here, so that there is one idea of covering:
 //
@@ -12,9 +12,9 @@
 // A reading is cautious towards both sides: what is only partly so is "part", and the callers take "part" for the worse.
 //
 //   stopped  all:  nobody can act on any of it by this table: a fence that moves covers it, or one for the unreported does and
-//                  none of it is public, since such a fence leaves alone what is public
+//                  none of it is shared, since such a fence leaves alone what is shared
 //            none: no fence stops any of it
-//   isShared       all of it is everybody's: it is public, and no rule names any of it
+//   isShared       all of it is everybody's: it is shared, and no rule names any of it
 //   equal `division`s of two tables: every object of it has the same owners by both
 import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
 
@@ -27,7 +27,7 @@ export interface ResourceKey {
 export interface ResourceReading {
   readonly stopped: "all" | "part" | "none";
   readonly isShared: boolean;
-  /** How the table divides the resources and which of them are public, as text. */
+  /** How the table divides the resources and which of them are shared, as text. */
   readonly division: string;
 }
 
@@ -66,19 +66,19 @@ export function readingOf(
   key: ResourceKey,
   isKnown: (namespace: string) => boolean,
 ): ResourceReading {
-  const publicHere = meeting(sharedResources, key);
+  const sharedHere = meeting(sharedResources, key);
   const objects = rules.flatMap((rule) => {
     const named = rule.kind === "objects" ? meeting(rule.resources, key) : [];
     return rule.kind === "objects" && named.length > 0 ? [{ rule, named }] : [];
   });
-  // What labels divide is not public.
+  // A resource that is partitioned by label is not shared.
   const isDivided = objects.some(({ named }) => named.includes(ALL));
-  const isPublic = {
-    inPart: publicHere.length > 0 && !isDivided,
-    whole: publicHere.includes(ALL) && objects.length === 0,
+  const shared = {
+    inPart: sharedHere.length > 0 && !isDivided,
+    whole: sharedHere.includes(ALL) && objects.length === 0,
   };
-  // Of a public resource, rules on namespaces that name it take namespaces out. What nobody shares has fences of namespaces.
-  const taken = !isPublic.inPart
+  // Rules on namespaces that name a shared resource take namespaces out. Other resources have fences of namespaces.
+  const taken = !shared.inPart
     ? []
     : rules.flatMap((rule, index) => {
         const named = rule.kind === "subset" ? meeting(rule.resources, key) : [];
@@ -88,9 +88,9 @@ export function readingOf(
       });
   const labels = objects.map(({ rule: { subset, term }, named }) => [subset, term.key, term.operator, term.values, named]);
   return {
-    stopped: stoppedOf(rules, key, isPublic),
-    isShared: isPublic.whole && taken.length === 0,
-    division: JSON.stringify([labels, isPublic.inPart ? publicHere : [], taken]),
+    stopped: stoppedOf(rules, key, shared),
+    isShared: shared.whole && taken.length === 0,
+    division: JSON.stringify([labels, shared.inPart ? sharedHere : [], taken]),
   };
 }
 
@@ -105,11 +105,11 @@ function meeting(matches: readonly ResourceMatch[], key: ResourceKey): string[] 
 function stoppedOf(
   rules: readonly RouteRule[],
   key: ResourceKey,
-  isPublic: { readonly inPart: boolean; readonly whole: boolean },
+  shared: { readonly inPart: boolean; readonly whole: boolean },
 ): ResourceReading["stopped"] {
   const fences = rules.flatMap((rule) =>
     rule.kind === "fence" ? keysOf(rule.resources).map((fence) => ({ fence, moves: rule.because === "moves" })) : [],
   );
-  if (fences.some(({ fence, moves }) => covers(fence, key) && (moves || !isPublic.inPart))) return "all";
-  return fences.some(({ fence, moves }) => meets(fence, key) && (moves || !isPublic.whole)) ? "part" : "none";
+  if (fences.some(({ fence, moves }) => covers(fence, key) && (moves || !shared.inPart))) return "all";
+  return fences.some(({ fence, moves }) => meets(fence, key) && (moves || !shared.whole)) ? "part" : "none";
 }

@@ -1,7 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
-import type { RetainedClass, RouteTable } from "../../route/table.ts";
-import { retainedBetween } from "./retained.ts";
+import type { ResourceMatch, RetainedClass, RetainedRule, RouteTable } from "../../route/table.ts";
+import { canonicalRules, isVisibleBy, retainedBetween } from "./retained.ts";
 
 const maps = group("", "configmaps");
 const pods = group("", "pods");
@@ -75,7 +76,7 @@ describe("a pod goes on showing", () => {
     expect(text(show(before, fenced, "canary"))).toEqual({ pilot: ALL });
     expect(show(fenced, after, "")).toEqual([]);
   });
-  it("nothing that moves as a whole, by labels or as public: that is listed again in place", () => {
+  it("nothing that moves as a whole, partitioned by label or shared: that is listed again in place", () => {
     const divided = table([objects("canary", "t=x", maps), subset("canary", pods)], { mover: [1] });
     const apart = table([subset("canary")], { mover: [0] });
     expect(text(show(divided, apart))).toEqual({
@@ -105,4 +106,52 @@ describe("a pod goes on showing", () => {
     const shown = show(table([subset("canary")], members([])), table([subset("canary")], members([0])));
     expect(shown.map(({ namespaces }) => namespaces.size)).toEqual([500]);
   });
+});
+
+const shown = (...resources: ResourceMatch[]): RetainedRule => ({ resources, visible: true });
+const hidden = (...resources: ResourceMatch[]): RetainedRule => ({ resources, visible: false });
+const apps = group("apps");
+const canonical = (list: readonly RetainedRule[]) => canonicalRules([list], (g, r) => isVisibleBy(list, g, r));
+
+describe("canonicalRules", () => {
+  it("says all, nothing, and all but something in one rule each", () => {
+    expect(canonical([shown()])).toEqual([shown()]);
+    expect(canonical([hidden(maps), hidden()])).toEqual([]);
+    expect(canonical([hidden(maps), shown()])).toEqual([hidden(maps), shown()]);
+    expect(canonical([shown(maps), shown(apps)])).toEqual([shown(maps), shown(apps)]);
+  });
+  it("leaves out what an earlier rule has said", () => {
+    expect(canonical([shown(maps), hidden(maps), shown(group("", "configmaps")), hidden()])).toEqual([shown(maps)]);
+    expect(canonical([shown(), hidden(apps)])).toEqual([shown()]);
+  });
+  it("keeps a resource apart from the wildcards that it is in", () => {
+    const list = [hidden(group("apps", "deployments")), shown(apps), shown(group("*", "pods")), hidden()];
+    expect(canonical(list)).toEqual([hidden(group("apps", "deployments")), shown(apps, group("*", "pods"))]);
+  });
+});
+
+const names = fc.constantFrom("", "apps", "batch", "*");
+const kinds = fc.constantFrom("configmaps", "pods", "jobs", "*");
+const matches = fc
+  .tuple(fc.uniqueArray(names, { minLength: 1, maxLength: 2 }), fc.uniqueArray(kinds, { minLength: 1, maxLength: 2 }))
+  .map(([apiGroups, resources]): ResourceMatch => ({ apiGroups, resources }));
+const lists = fc.array(
+  fc
+    .tuple(fc.array(matches, { maxLength: 2 }), fc.boolean())
+    .map(([resources, visible]): RetainedRule => ({ resources, visible })),
+  { maxLength: 4 },
+);
+
+it("says the same as the list, of any resource, and the same in the same words", () => {
+  fc.assert(
+    fc.property(lists, lists, (list, other) => {
+      const once = canonical(list);
+      for (const g of ["", "apps", "batch", "elsewhere"])
+        for (const r of ["configmaps", "pods", "jobs", "others"]) expect(isVisibleBy(once, g, r)).toBe(isVisibleBy(list, g, r));
+      expect(canonical(once)).toEqual(once);
+      // Names that make no difference leave no trace.
+      expect(canonicalRules([list, other], (g, r) => isVisibleBy(list, g, r))).toEqual(once);
+    }),
+    { numRuns: 500 },
+  );
 });

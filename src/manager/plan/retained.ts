@@ -17,7 +17,6 @@ import {
   type RetainedRule,
   type RouteTable,
 } from "../../route/table.ts";
-import { canonicalRules, isVisibleBy } from "./retained-rules.ts";
 
 /** A table as one subset enforces it. */
 export interface SubsetTable {
@@ -25,7 +24,7 @@ export interface SubsetTable {
   readonly table: RouteTable;
 }
 
-/** Cluster-scoped objects, of which the default subset has those that are not public: they are lost with a change of subset. */
+/** Cluster-scoped objects, of which the default subset has those that are not shared: they are lost with a change of subset. */
 const CLUSTER_SCOPE = "";
 
 /**
@@ -101,4 +100,53 @@ function movingAsWhole({ rules, sharedResources }: RouteTable): ResourceMatch[] 
   const isMovable = (rule: RouteTable["rules"][number]) =>
     rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves");
   return [...rules.filter(isMovable).flatMap(({ resources }) => resources), ...sharedResources];
+}
+
+/** A name that no resource and no group has: only the wildcard matches it. */
+const OTHER = "/";
+
+/** What the first rule that applies says; nothing applies: not visible. */
+export function isVisibleBy(rules: readonly RetainedRule[], group: string, resource: string): boolean {
+  const first = rules.find(({ resources }) => resources.length === 0 || matchesResource(resources, group, resource));
+  return first?.visible ?? false;
+}
+
+/**
+ * The one canonical list that answers as `isVisible` does, so that repeated edits do not make lists grow. `isVisible` is asked about the names in
+ * the lists, and about one placeholder for all others.
+ * @param lists every list that the question asks
+ */
+export function canonicalRules(
+  lists: readonly (readonly RetainedRule[])[],
+  isVisible: (group: string, resource: string) => boolean,
+): RetainedRule[] {
+  const matches = lists.flatMap((list) => list.flatMap(({ resources }) => resources));
+  const groups = named(matches.flatMap(({ apiGroups }) => apiGroups));
+  const resources = named(matches.flatMap((match) => match.resources));
+  const fallback = isVisible(OTHER, OTHER);
+  const otherGroups = groups.filter((group) => isVisible(group, OTHER) !== fallback);
+  const otherResources = resources.filter((resource) => isVisible(OTHER, resource) !== fallback);
+  // What the wildcards below would say wrongly.
+  const exact = groups.flatMap((group) =>
+    [true, false].flatMap((visible): RetainedRule[] => {
+      const those = resources.filter((resource) => {
+        const isOther = otherGroups.includes(group) || otherResources.includes(resource);
+        return isVisible(group, resource) === visible && (isOther ? !fallback : fallback) !== visible;
+      });
+      return those.length === 0 ? [] : [{ resources: [{ apiGroups: [group], resources: those }], visible }];
+    }),
+  );
+  const wide = [
+    ...(otherGroups.length === 0 ? [] : [{ apiGroups: otherGroups, resources: ["*"] }]),
+    ...(otherResources.length === 0 ? [] : [{ apiGroups: ["*"], resources: otherResources }]),
+  ];
+  return [
+    ...exact,
+    ...(wide.length === 0 ? [] : [{ resources: wide, visible: !fallback }]),
+    ...(fallback ? [{ resources: [], visible: true }] : []),
+  ];
+}
+
+function named(names: readonly string[]): string[] {
+  return [...new Set(names)].filter((name) => name !== "*").sort();
 }

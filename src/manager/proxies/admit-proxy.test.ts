@@ -54,7 +54,7 @@ function admissionWith({
         pod: said && { namespace: "shop", name: "p", uid: "uid-1", ...said },
         proxyVersion: "",
         capabilities: [],
-        stream: 1,
+        streamNumber: 1,
         epoch: 0,
         route,
       },

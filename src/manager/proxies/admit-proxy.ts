@@ -7,7 +7,7 @@ import { podKey } from "../facts/pod-key.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
-import type { Admission } from "./stream-machine.ts";
+import type { WelcomeVerdict } from "./stream-machine.ts";
 
 export interface AdmissionOptions {
   readonly pods: PodLists;
@@ -23,7 +23,7 @@ export interface AdmissionOptions {
 }
 
 /** @param caller the pod that the token is bound to; absent where nobody proves who it is */
-export type Admit = (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
+export type Admit = (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
 
 export function createAdmission({ pods, apps, leaderElsewhere, rejections }: AdmissionOptions): Admit {
   return (registration, caller) => {
@@ -72,7 +72,7 @@ function isSamePod(caller: PodIdentity, said: NonNullable<RegistrationMessage["p
 }
 
 // Nobody asks for the pods of a namespace without an app.
-function whyUnlisted(apps: AdmissionOptions["apps"], namespace: string): Admission {
+function whyUnlisted(apps: AdmissionOptions["apps"], namespace: string): WelcomeVerdict {
   if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no VirtualApp in namespace ${namespace}` };
   return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };
 }

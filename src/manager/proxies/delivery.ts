@@ -12,7 +12,7 @@ export interface Delivery<R extends Versioned = Versioned> {
   /** What the proxy may have come to enforce after `acknowledged`, without an ACK. */
   inDoubt: readonly R[];
   /** The proxy may enforce anything besides; over with its first ACK. */
-  unresolved: boolean;
+  mayHoldMore: boolean;
   /** The highest version that the proxy has spoken of. */
   version: number;
   refusedDigest: string;
@@ -33,7 +33,7 @@ export function createDelivery<R extends Versioned>(known: Partial<Delivery<R>> 
     acknowledged: undefined,
     outstanding: undefined,
     inDoubt: [],
-    unresolved: false,
+    mayHoldMore: false,
     version: 0,
     refusedDigest: "",
     problems: [],
@@ -62,7 +62,7 @@ export function nextUpdate<R extends Versioned>(
   if (desired === undefined) return undefined;
   if (isUndone(delivery)) giveUpOutstanding(delivery); // its ACK may wait for a write that hangs, and the write is allowed again
   if (delivery.outstanding !== undefined || desired.digest === delivery.refusedDigest) return undefined;
-  const isCertain = delivery.inDoubt.length === 0 && !delivery.unresolved;
+  const isCertain = delivery.inDoubt.length === 0 && !delivery.mayHoldMore;
   if (isCertain && desired.digest === acknowledged?.digest) return undefined;
   const base = mayDiff && isCertain ? acknowledged : undefined;
   const delta = base && bodies.delta(type, base, desired);
@@ -85,7 +85,7 @@ export function acknowledge(delivery: Delivery, nonce: number): boolean {
     version: Math.max(delivery.version, resource.version),
     outstanding: undefined,
     inDoubt: [],
-    unresolved: false,
+    mayHoldMore: false,
     problems: [],
     refusedDigest: "",
   });

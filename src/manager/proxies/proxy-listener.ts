@@ -1,4 +1,4 @@
-// The sockets of the snapshot server. They are ours and not gRPC's, since gRPC ends a stream only after everything written to it was
+// The sockets of the mesh server. They are ours and not gRPC's, since gRPC ends a stream only after everything written to it was
 // read: a proxy that reads nothing would keep its buffers for ever. Invariant: after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
@@ -7,7 +7,6 @@ import { MeshError } from "../../base/errors.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
-import { createPodConnections } from "./pod-connections.ts";
 import { createTlsTerminator, peerOf } from "./tls-terminator.ts";
 
 export interface ProxyListener {
@@ -106,6 +105,34 @@ export function createProxyListener(options: {
       await closed;
       forced.cancel();
       grpc.forceShutdown();
+    },
+  };
+}
+
+export type PodSocket = Pick<Socket, "destroyed" | "destroy" | "once">;
+
+/**
+ * Bounds the connections of one pod: any pod of the cluster can have a token, and one pod must not take all places. The newest stay.
+ * @param max for each pod
+ */
+export function createPodConnections(max: number): {
+  keep(pod: string, socket: PodSocket): void;
+} {
+  const byPod = new Map<string, Set<PodSocket>>();
+  return {
+    keep(pod, socket) {
+      const own = byPod.get(pod) ?? new Set();
+      if (own.has(socket) || socket.destroyed) return;
+      byPod.set(pod, own.add(socket));
+      socket.once("close", () => {
+        own.delete(socket);
+        if (own.size === 0 && byPod.get(pod) === own) byPod.delete(pod);
+      });
+      for (const oldest of own) {
+        if (own.size <= max) return;
+        own.delete(oldest); // at once: it says only later that it is closed, and others are proved meanwhile
+        oldest.destroy();
+      }
     },
   };
 }

@@ -3,8 +3,9 @@ import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import { ROUTE } from "../../wire/route-type.ts";
+import type { PodKey } from "../facts/pod-key.ts";
 import { createProxyRegistry, type ProxyRegistration, type ProxyRegistry, type ProxyStream } from "./proxy-registry.ts";
-import { publishRoute } from "./publish-route.ts";
 import type { RouteClaims } from "./registration-tables.ts";
 
 const POD = "shop/app-0";
@@ -42,9 +43,9 @@ const claiming = (acknowledged: Snapshot | undefined, more: Partial<RouteClaims>
 
 let registry: ProxyRegistry;
 let proxy: FakeStream;
-const publish = (pod: string, wanted: Snapshot) => publishRoute(registry, pod, wanted);
-const acked = (pod: string, of: ProxyStream, nonce: number) => registry.acked(pod, of, { type: "route", nonce });
-const nacked = (pod: string, of: ProxyStream, nonce: number, problems: readonly string[], needsWhole = false) =>
+const publish = (pod: PodKey, wanted: Snapshot) => registry.publish(pod, ROUTE, wanted);
+const acked = (pod: PodKey, of: ProxyStream, nonce: number) => registry.acked(pod, of, { type: "route", nonce });
+const nacked = (pod: PodKey, of: ProxyStream, nonce: number, problems: readonly string[], needsWhole = false) =>
   registry.nacked(pod, of, { type: "route", nonce, problems, needsWhole });
 beforeEach(() => {
   registry = createProxyRegistry({ log: silentLogger() });
@@ -59,13 +60,13 @@ describe("a leader whose epoch has changed", () => {
     publish(POD, version(2));
     registry.connected(other, registration(), late, 6);
     expect(proxy.ended).toHaveLength(1);
-    expect(registry.facts(POD)).toMatchObject({ connected: false, unresolved: true, acknowledged: undefined, version: 1 });
+    expect(registry.facts(POD)).toMatchObject({ connected: false, mayHoldMore: true, acknowledged: undefined, version: 1 });
     acked(POD, proxy, 1);
-    expect(registry.facts(POD)?.unresolved).toBe(true);
+    expect(registry.facts(POD)?.mayHoldMore).toBe(true);
     expect([registry.facts(other)?.connected, late.ended]).toEqual([true, []]);
     const again = stream();
     registry.connected(POD, registration(version(1)), again, 6);
-    expect(registry.facts(POD)).toMatchObject({ connected: true, unresolved: false, acknowledged: { version: 1 } });
+    expect(registry.facts(POD)).toMatchObject({ connected: true, mayHoldMore: false, acknowledged: { version: 1 } });
     expect(late.ended).toEqual([]);
   });
 });
@@ -80,13 +81,13 @@ describe("what a proxy is sent", () => {
     expect(proxy.sent).toEqual([[2, 1]]);
   });
   it("is what it has already, if it may hold anything besides: that is over with its answer", () => {
-    registry.connected(POD, claiming(version(1), { isUnresolved: true }), proxy);
-    expect(registry.facts(POD)).toMatchObject({ unresolved: true, acknowledged: { version: 1 } });
+    registry.connected(POD, claiming(version(1), { mayHoldMore: true }), proxy);
+    expect(registry.facts(POD)).toMatchObject({ mayHoldMore: true, acknowledged: { version: 1 } });
     publish(POD, version(1));
     expect(proxy.sent).toEqual([[1, 1]]);
     acked(POD, proxy, 1);
     publish(POD, version(1));
-    expect([registry.facts(POD)?.unresolved, proxy.sent.length]).toEqual([false, 1]);
+    expect([registry.facts(POD)?.mayHoldMore, proxy.sent.length]).toEqual([false, 1]);
   });
   it("is what it acknowledged last at once, though what was sent since waits for a write; the doubt ends with that answer", () => {
     registry.connected(POD, registration(version(1)), proxy);
@@ -149,7 +150,7 @@ describe("what is known of a proxy", () => {
     acked(POD, proxy, 1);
     const again = stream();
     registry.connected(POD, registration(version(1)), again);
-    expect(registry.facts(POD)).toMatchObject({ acknowledged: { version: 1 }, unresolved: false });
+    expect(registry.facts(POD)).toMatchObject({ acknowledged: { version: 1 }, mayHoldMore: false });
     expect(proxy.ended).toEqual(["the pod has opened a newer stream"]);
     publish(POD, version(2));
     expect(again.sent).toEqual([[2, 2]]);
@@ -160,12 +161,12 @@ describe("what is known of a proxy", () => {
     registry.disconnected(POD, proxy);
     expect(registry.facts(POD)).toMatchObject({ connected: false, acknowledged: { version: 1 }, outstanding: { version: 2 } });
   });
-  it("is unresolved while a proxy enforces something that it could not tell", () => {
-    registry.connected(POD, claiming(undefined, { version: 5, isUnresolved: true }), proxy);
-    expect(registry.facts(POD)).toMatchObject({ unresolved: true, acknowledged: undefined, version: 5 });
+  it("reports that a proxy may hold more while the proxy enforces something that it could not register", () => {
+    registry.connected(POD, claiming(undefined, { version: 5, mayHoldMore: true }), proxy);
+    expect(registry.facts(POD)).toMatchObject({ mayHoldMore: true, acknowledged: undefined, version: 5 });
     publish(POD, version(6));
     acked(POD, proxy, 1);
-    expect(registry.facts(POD)).toMatchObject({ unresolved: false, acknowledged: { version: 6 } });
+    expect(registry.facts(POD)).toMatchObject({ mayHoldMore: false, acknowledged: { version: 6 } });
   });
   it("holds what it is in doubt about until it acknowledges, and is sent the newest again for that", () => {
     const pending = claiming(version(1), { version: 2, inDoubt: [version(2)] });
@@ -354,7 +355,7 @@ describe("a proxy that takes deltas", () => {
 });
 
 describe("streams of one pod", () => {
-  const numbered = (number: number, acknowledged?: Snapshot) => registered(acknowledged, { stream: number });
+  const numbered = (number: number, acknowledged?: Snapshot) => registered(acknowledged, { streamNumber: number });
 
   it("are counted by the proxy: a registration that comes late changes nothing, and its stream is ended", () => {
     registry.connected(POD, numbered(5, version(2)), proxy);
@@ -373,7 +374,7 @@ describe("streams of one pod", () => {
     registry.reported(POD, proxy, { leader: true });
     registry.reported(POD, proxy, { backlog: { heldNamespaces: 3, drainingWrites: 2 } });
     const other = stream();
-    registry.connected(POD, registered(undefined, { uid: "uid-2", stream: 1 }), other);
+    registry.connected(POD, registered(undefined, { uid: "uid-2", streamNumber: 1 }), other);
     expect(proxy.ended).toEqual(["the pod has been made anew"]);
     expect(registry.facts(POD)).toMatchObject({
       connected: true,

@@ -6,6 +6,7 @@ import type { Logger } from "../../base/log.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
+import type { PodKey } from "../facts/pod-key.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { acknowledge, nextUpdate, refuse, setDesired } from "./delivery.ts";
 import { withReport } from "./proxy-reports.ts";
@@ -32,24 +33,24 @@ export interface ProxyRegistry {
    * their pods may hold anything until they register again: who has promised less may follow another leader meanwhile.
    * @param epoch to which the proxy has given its promise
    */
-  connected(pod: string, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
+  connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
   /** The stream is gone; ignored if the pod has a newer one. */
-  disconnected(pod: string, stream: ProxyStream): void;
-  acked(pod: string, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
-  nacked(pod: string, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
-  reported(pod: string, stream: ProxyStream, report: ReportMessage): void;
+  disconnected(pod: PodKey, stream: ProxyStream): void;
+  acked(pod: PodKey, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
+  nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
+  reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void;
   /**
    * What the pod's proxy is to enforce from now on, of one type. Ignored for a pod that has not registered to this manager. To a proxy
    * that does not accept the type nothing is sent, and its facts say so as a problem. After a registration the route has to be published
    * anew, and after a change of the leader's epoch every type.
    */
-  publish<R extends Versioned>(pod: string, type: ResourceType<R>, resource: R): void;
+  publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void;
   /** The pod is gone: its stream is closed. Returns what was known of it. */
-  forget(pod: string): ProxyFacts | undefined;
-  facts(pod: string): ProxyFacts | undefined;
-  readonly pods: Iterable<string>;
+  forget(pod: PodKey): ProxyFacts | undefined;
+  facts(pod: PodKey): ProxyFacts | undefined;
+  readonly pods: Iterable<PodKey>;
   /** Calls the listener with each pod whose facts have changed. The status uses every kind of report, so that each one counts. */
-  onChange(listener: (pod: string) => void): void;
+  onChange(listener: (pod: PodKey) => void): void;
   /** For registrations: equal tables are one object. */
   readonly tables: SharedTables;
   /** Ends all streams. */
@@ -62,23 +63,23 @@ export type UpdateAnswer = "acked" | "refused" | "needs-whole";
 export interface ProxyRegistryOptions {
   readonly log: Logger;
   /** Called with every route that is sent. */
-  readonly onSent?: (pod: string) => void;
+  readonly onSent?: (pod: PodKey) => void;
   /** Called with every answer to one. */
-  readonly onAnswer?: (pod: string, answer: UpdateAnswer) => void;
+  readonly onAnswer?: (pod: PodKey, answer: UpdateAnswer) => void;
 }
 
 export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOptions): ProxyRegistry {
-  const states = new Map<string, ProxyState>();
-  const listeners: ((pod: string) => void)[] = [];
+  const states = new Map<PodKey, ProxyState>();
+  const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
   const tables = createSharedTables();
   const bodies = createUpdateBodies();
   let promisedEpoch = 0;
 
-  const changed = (pod: string) => {
+  const changed = (pod: PodKey) => {
     for (const listener of listeners) listener(pod);
   };
-  const flush = (pod: string, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
+  const flush = (pod: PodKey, state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
     const delivery = deliveryOf(state, type);
     if (state.stream === undefined || delivery.desired === undefined) return;
     if (!isSupported(state, type)) {
@@ -91,15 +92,15 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
     state.stream.send(update);
     if (type === ROUTE) onSent?.(pod);
   };
-  const current = (pod: string, stream: ProxyStream): ProxyState | undefined => {
+  const current = (pod: PodKey, stream: ProxyStream): ProxyState | undefined => {
     const state = states.get(pod);
     return state?.stream === stream ? state : undefined;
   };
-  const answered = (pod: string, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
+  const answered = (pod: PodKey, type: ResourceType<Versioned>, answer: UpdateAnswer) => {
     if (type === ROUTE) onAnswer?.(pod, answer);
   };
   /** The state that a registration is about: a pod made anew under the same name is another pod, of which nothing is known. */
-  const stateFor = (pod: string, uid: string): ProxyState => {
+  const stateFor = (pod: PodKey, uid: string): ProxyState => {
     const known = states.get(pod);
     if (known?.uid === uid) return known;
     known?.stream?.end("the pod has been made anew");
@@ -122,9 +123,9 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       if (epoch !== promisedEpoch) startEpoch(epoch);
       const state = stateFor(pod, registration.uid);
       const { streamNumber: newest } = state;
-      if (registration.stream < newest) {
-        log.info({ pod, stream: registration.stream, newest }, "late registration ignored");
-        stream.end(`the pod has opened a newer stream: ${registration.stream} is older than ${newest}`);
+      if (registration.streamNumber < newest) {
+        log.info({ pod, stream: registration.streamNumber, newest }, "late registration ignored");
+        stream.end(`the pod has opened a newer stream: ${registration.streamNumber} is older than ${newest}`);
         return;
       }
       state.stream?.end("the pod has opened a newer stream");

@@ -20,7 +20,7 @@ export interface ProxyStream {
 export interface ProxyRegistration {
   readonly uid: string;
   /** The number of the stream, by the proxy's own count. */
-  readonly stream: number;
+  readonly streamNumber: number;
   readonly capabilities: readonly string[];
   readonly route: RouteClaims;
 }
@@ -57,19 +57,19 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
     ...emptyState(uid),
     streamNumber,
     reports: reportsAfter(reports),
-    route: createDelivery({ version, lastNonce, unresolved: true }),
+    route: createDelivery({ version, lastNonce, mayHoldMore: true }),
   };
 }
 
 /** Puts a registration in the place of what was known: the proxy may have restarted with an older route, or with none. */
-export function applyRegistration(state: ProxyState, { stream, capabilities, route }: ProxyRegistration): void {
-  state.streamNumber = stream;
+export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
+  state.streamNumber = streamNumber;
   state.capabilities = new Set(capabilities);
   state.reports = reportsAfter(state.reports);
   state.route = createDelivery({
     acknowledged: route.acknowledged,
     inDoubt: route.inDoubt,
-    unresolved: route.isUnresolved,
+    mayHoldMore: route.mayHoldMore,
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
@@ -93,13 +93,13 @@ export function isSupported({ capabilities }: ProxyState, { name }: ResourceType
 
 /** The state as others see it. */
 export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFacts {
-  const { acknowledged, outstanding, inDoubt, unresolved, version } = route;
+  const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
     connected: stream !== undefined,
     acknowledged,
     outstanding: outstanding?.resource,
     inDoubt,
-    unresolved,
+    mayHoldMore,
     version,
     problems: problemsByType(new Map<string, Delivery>([[ROUTE.name, route], ...others])),
     leader: reports.leader,

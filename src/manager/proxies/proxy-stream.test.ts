@@ -6,13 +6,13 @@ import { snapshot, table } from "../../../test/support/route-table.ts";
 import { claimsOf } from "../../../test/support/updates.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
-import { type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { createSharedTables } from "./shared-tables.ts";
 
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ proxyVersion: "", capabilities: ["type:route"], stream: 1, epoch: 0, route: claimsOf() },
+  ...{ proxyVersion: "", capabilities: ["type:route"], streamNumber: 1, epoch: 0, route: claimsOf() },
 };
 
 it("a registration whose names are no names is refused before they go anywhere", () => {
@@ -21,7 +21,7 @@ it("a registration whose names are no names is refused before they go anywhere",
   const errors: { readonly code: number; readonly details: string }[] = [];
   const stream = Object.assign(new EventEmitter(), { getPeer: () => "127.0.0.1:9" });
   stream.on("error", (error) => errors.push(error));
-  serveProxyStream(stream as unknown as MeshStream, {
+  serveProxyStream(stream as unknown as ServerStream, {
     registry: createProxyRegistry({ log: pino({ level: "silent" }) }),
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
@@ -46,7 +46,7 @@ it("a registration that tells far more than a proxy can have in doubt is refused
   });
   stream.on("error", (error) => errors.push(error));
   const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
-  serveProxyStream(stream as unknown as MeshStream, {
+  serveProxyStream(stream as unknown as ServerStream, {
     registry,
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
@@ -73,7 +73,7 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
     getPeer: () => "127.0.0.1:9",
     end: () => undefined,
   });
-  serveProxyStream(stream as unknown as MeshStream, {
+  serveProxyStream(stream as unknown as ServerStream, {
     registry: createProxyRegistry({ log }),
     admit: () => ({ kind: "serve" }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
@@ -100,7 +100,7 @@ it("a proxy that had to wait for the manager has as long for its promise as any 
   stream.on("error", (error) => errors.push(error));
   const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
   let [elsewhere, hasListed]: [string | undefined, boolean] = ["", false];
-  serveProxyStream(stream as unknown as MeshStream, {
+  serveProxyStream(stream as unknown as ServerStream, {
     registry,
     leaderElsewhere: () => elsewhere,
     admit: () => (hasListed ? { kind: "serve" } : { kind: "wait", message: "not listed" }),

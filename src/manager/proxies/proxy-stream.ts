@@ -1,10 +1,10 @@
 // One proxy's stream, from its opening to its end: feeds the stream machine and carries out its effects on the stream and the registry.
-// Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy cannot flood. Called by the snapshot server.
+// Invariant: what was written must be read within UNREAD_TIMEOUT_MS, and a proxy cannot flood. Called by the mesh server.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wire/messages.ts";
-import { podKey } from "../facts/pod-key.ts";
+import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import { createFloodGuard, MAX_MESSAGES } from "./flood-guard.ts";
@@ -14,7 +14,6 @@ import { exceededBound, registeredPod } from "./registration-bounds.ts";
 import type { RegistrationLimit } from "./registration-limit.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
 import {
-  type Admission,
   MAX_WAIT_MS,
   NO_REGISTRATION,
   type StreamEffect,
@@ -23,6 +22,7 @@ import {
   type StreamState,
   step,
   turnAway,
+  type WelcomeVerdict,
 } from "./stream-machine.ts";
 
 /** Whether this replica leads, and since which change of the leader. */
@@ -33,7 +33,7 @@ export interface Leadership {
   sawEpoch(epoch: number): void;
 }
 
-export type MeshStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
+export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
 export interface ProxyStreamDeps {
   readonly registry: ProxyRegistry;
@@ -42,7 +42,7 @@ export interface ProxyStreamDeps {
   /** Identifies the caller, before anything is read. Default: nobody proves anything. */
   readonly identify?: Identify;
   /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
-  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
+  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
   readonly leadership: Leadership;
   readonly registrations: RegistrationLimit;
   readonly tables: RegistrationTables;
@@ -60,11 +60,11 @@ const LOOK_MS = 100;
 const UNREAD_TIMEOUT_MS = 30_000;
 
 /** Serves the stream until its end. */
-export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): void {
+export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): void {
   const { registry, clock, log, leadership } = deps;
   let state: StreamState = { kind: "registration-due" };
   /** As its registration says; "" before. */
-  let pod = "";
+  let pod = "" as PodKey;
   let caller: PodIdentity | undefined;
   const tables = deps.tables.open();
   const isFlood = createFloodGuard(clock);
@@ -157,8 +157,8 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
     const route = tables.resolve(registration.route);
     tables.close();
     log.info({ pod, version: route.version, epoch }, "proxy connected");
-    const { stream: number, capabilities } = registration;
-    registry.connected(pod, { uid: registration.pod?.uid ?? "", stream: number, capabilities, route }, proxy, epoch);
+    const { streamNumber, capabilities } = registration;
+    registry.connected(pod, { uid: registration.pod?.uid ?? "", streamNumber, capabilities, route }, proxy, epoch);
     for (const report of reports) registry.reported(pod, proxy, report);
   }
 
@@ -222,7 +222,7 @@ export function serveProxyStream(stream: MeshStream, deps: ProxyStreamDeps): voi
   begin(0);
 }
 
-function deliver(registry: ProxyRegistry, pod: string, proxy: ProxyStream, message: ProxyMessage): void {
+function deliver(registry: ProxyRegistry, pod: PodKey, proxy: ProxyStream, message: ProxyMessage): void {
   if ("ack" in message) registry.acked(pod, proxy, message.ack);
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
   else if ("report" in message) registry.reported(pod, proxy, message.report);

@@ -7,7 +7,7 @@ import { exceededBound, registeredPod } from "./registration-bounds.ts";
 
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ proxyVersion: "", capabilities: CAPABILITIES, stream: 1, epoch: 0, route: claimsOf() },
+  ...{ proxyVersion: "", capabilities: CAPABILITIES, streamNumber: 1, epoch: 0, route: claimsOf() },
 };
 const boundOf = (part: Partial<RegistrationMessage>) => exceededBound({ ...REGISTRATION, ...part });
 const route = snapshot(table([], {}));

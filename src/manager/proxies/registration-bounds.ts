@@ -2,7 +2,7 @@
 // that no part of a registration costs more than a real proxy's. Used by proxy-stream.ts.
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
-import { podKey } from "../facts/pod-key.ts";
+import { type PodKey, podKey } from "../facts/pod-key.ts";
 
 /** A proxy names five routes at most. Tables are named by hash: a short registration could name a million, and the planner reads each. */
 const MAX_IN_DOUBT = 15;
@@ -12,7 +12,7 @@ const MAX_CAPABILITIES = 64;
 const MAX_CAPABILITY_CHARS = 64;
 
 /** The pod that the registration names; undefined if the names cannot be used. The key goes into log lines, answers and a map. */
-export function registeredPod({ pod }: RegistrationMessage): string | undefined {
+export function registeredPod({ pod }: RegistrationMessage): PodKey | undefined {
   if (pod === null || pod.name === "") return undefined;
   return [pod.name, pod.namespace].every((name) => name.length <= MAX_NAME_LENGTH) ? podKey(pod) : undefined;
 }

@@ -114,7 +114,7 @@ describe("tables that registrations name", () => {
       const [one, , three, four] = [open(A), open(A), open(A), open(A)];
       expect(three?.asked).toBeUndefined();
       if (leave === "close") one?.stream.close();
-      else expect(one?.promise()).toMatchObject({ acknowledged: undefined, isUnresolved: true });
+      else expect(one?.promise()).toMatchObject({ acknowledged: undefined, mayHoldMore: true });
       expect([three?.look(), four?.look()]).toEqual([[A.hash], undefined]);
       three?.promise(A);
       expect(four?.look()).toEqual([]);
@@ -172,7 +172,7 @@ describe("a proxy that lies", () => {
     const { open } = setup();
     const liar = open(A);
     const honest = open(A);
-    expect(liar.promise(B)).toMatchObject({ acknowledged: undefined, isUnresolved: true });
+    expect(liar.promise(B)).toMatchObject({ acknowledged: undefined, mayHoldMore: true });
     expect(honest.asked).toEqual([A.hash]);
     expect(honest.tables(A)).toEqual([A.table]);
     expect(open(B).asked).toEqual([B.hash]); // which nobody had asked it for
@@ -192,7 +192,7 @@ describe("a proxy that lies", () => {
     const { open } = setup();
     const bytes = Buffer.from([0xff, 0xff, 0xff, 0xff]);
     const noTable = { bytes, hash: createHash("sha256").update(bytes).digest() };
-    expect(open(noTable).promise(noTable)).toMatchObject({ acknowledged: undefined, isUnresolved: true });
+    expect(open(noTable).promise(noTable)).toMatchObject({ acknowledged: undefined, mayHoldMore: true });
   });
 
   it("and names a body that is no route is taken to hold anything", () => {
@@ -201,7 +201,7 @@ describe("a proxy that lies", () => {
     for (const body of [Buffer.from([0xff]), Buffer.alloc(0), ROUTE.encode(snapshot(A.table)).subarray(0, 9)]) {
       const claims = { ...claimsOf(), inDoubt: [{ type: "route", version: 1, digest: "d", body }] };
       expect(stream.ask(claims, true)).toEqual([]);
-      expect(stream.resolve(claims)).toMatchObject({ inDoubt: [], isUnresolved: true });
+      expect(stream.resolve(claims)).toMatchObject({ inDoubt: [], mayHoldMore: true });
     }
   });
 
@@ -211,7 +211,7 @@ describe("a proxy that lies", () => {
     const claims = claimsOf({ ...snapshot(A.table), version: Number.MAX_SAFE_INTEGER });
     stream.ask(claims, true);
     stream.take([A.bytes]);
-    expect(stream.resolve(claims)).toEqual({ version: 0, acknowledged: undefined, inDoubt: [], isUnresolved: true });
+    expect(stream.resolve(claims)).toEqual({ version: 0, acknowledged: undefined, inDoubt: [], mayHoldMore: true });
   });
 
   it("and sends what it was not asked for is not read", () => {
@@ -237,14 +237,14 @@ describe("a proxy that lies", () => {
     const stream = tables.open();
     const odd = claimsWith([Buffer.alloc(31), Buffer.alloc(0), Buffer.alloc(33)]);
     expect(stream.ask(odd, true)).toEqual([]);
-    expect(stream.resolve(odd)).toMatchObject({ acknowledged: undefined, inDoubt: [], isUnresolved: true });
+    expect(stream.resolve(odd)).toMatchObject({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
   });
 });
 
 it("a proxy that says that it may hold more is believed", () => {
   const { tables } = setup();
-  expect(tables.open().resolve({ ...claimsOf(), mayHoldMore: true })).toMatchObject({ isUnresolved: true });
-  expect(tables.open().resolve(claimsOf())).toMatchObject({ isUnresolved: false, version: 0 });
+  expect(tables.open().resolve({ ...claimsOf(), mayHoldMore: true })).toMatchObject({ mayHoldMore: true });
+  expect(tables.open().resolve(claimsOf())).toMatchObject({ mayHoldMore: false, version: 0 });
 });
 
 it("the manager keeps nothing of tables that nobody has sent, once the streams are over", () => {

@@ -18,7 +18,7 @@ export interface RouteClaims {
   /** Enforced since, oldest first. */
   readonly inDoubt: readonly Snapshot[];
   /** The proxy may hold anything besides. */
-  readonly isUnresolved: boolean;
+  readonly mayHoldMore: boolean;
 }
 
 export interface RegistrationTables {
@@ -34,7 +34,7 @@ export interface StreamTables {
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
   /** The tables that came. */
   take(tables: readonly Uint8Array[]): void;
-  /** The claims with their tables. A claim whose table is not known makes them unresolved. */
+  /** The claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
   /** Nothing more comes on this stream. */
   close(): void;
@@ -127,7 +127,7 @@ export function createRegistrationTables({
             version: version <= MAX_VERSION ? version : 0,
             acknowledged,
             inDoubt: inDoubt.filter((snapshot) => snapshot !== undefined),
-            isUnresolved:
+            mayHoldMore:
               claims?.mayHoldMore === true || inDoubt.includes(undefined) || (holdsSomething && acknowledged === undefined),
           };
         },

@@ -5,7 +5,7 @@ import { status } from "@grpc/grpc-js";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 
 /** Who may be served now. */
-export type Admission =
+export type WelcomeVerdict =
   | { readonly kind: "serve" }
   /** This replica does not lead; `endpoint` is "" while nobody is known to. */
   | { readonly kind: "redirect"; readonly endpoint: string }
@@ -17,19 +17,24 @@ export type StreamState =
   /** The proxy has sent nothing yet. */
   | { readonly kind: "registration-due" }
   /** The registration cannot be answered yet, or another proxy is being asked for one of its tables. */
-  | { readonly kind: "waits"; readonly registration: RegistrationMessage; readonly sinceMs: number; readonly reports: Reports }
+  | {
+      readonly kind: "waits";
+      readonly registration: RegistrationMessage;
+      readonly sinceMs: number;
+      readonly reports: EarlyReports;
+    }
   /** Welcomed. */
   | {
       readonly kind: "promise-due";
       readonly registration: RegistrationMessage;
       readonly epoch: number;
-      readonly reports: Reports;
+      readonly reports: EarlyReports;
     }
   | { readonly kind: "served"; readonly epoch: number }
   | { readonly kind: "over" };
 
 /** What the proxy reported before it was served: the last report of each kind. */
-type Reports = readonly ReportMessage[];
+type EarlyReports = readonly ReportMessage[];
 
 export type StreamEvent =
   | { readonly kind: "message"; readonly message: ProxyMessage }
@@ -51,7 +56,7 @@ export type StreamEffect =
       readonly registration: RegistrationMessage;
       readonly epoch: number;
       readonly tables: readonly Uint8Array[];
-      readonly reports: Reports;
+      readonly reports: EarlyReports;
     }
   | { readonly kind: "deliver"; readonly message: ProxyMessage }
   | { readonly kind: "saw-epoch"; readonly epoch: number }
@@ -64,7 +69,7 @@ export interface StreamFacts {
   nowMs(): number;
   /** Undefined unless this replica leads at this very moment. */
   epoch(): number | undefined;
-  admit(registration: RegistrationMessage): Admission;
+  admit(registration: RegistrationMessage): WelcomeVerdict;
   /** Why the registration cannot be taken at all; undefined if it can. */
   refusal(registration: RegistrationMessage): { readonly code: number; readonly details: string } | undefined;
   /** The tables to ask for; undefined if another proxy is being asked. */
@@ -161,7 +166,7 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
 }
 
 /** A proxy that is not served is told why, or where to go. */
-export function turnAway(state: StreamState, admission: Exclude<Admission, { kind: "serve" }>): Step {
+export function turnAway(state: StreamState, admission: Exclude<WelcomeVerdict, { kind: "serve" }>): Step {
   if (admission.kind === "refuse") return fail(state, status.PERMISSION_DENIED, admission.message);
   if (admission.kind === "wait") return fail(state, status.UNAVAILABLE, admission.message);
   if (admission.endpoint === "") return fail(state, status.UNAVAILABLE, "no replica leads yet");
@@ -192,7 +197,7 @@ function leadsNoMore(state: StreamState): Step {
 }
 
 // Bounded by the number of kinds.
-function withReport(reports: Reports, message: ProxyMessage): Reports {
+function withReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {
   if (!("report" in message)) return reports;
   const { report } = message;
   const kindOf = (each: ReportMessage) => Object.keys(each).filter((key) => key !== "report")[0];

@@ -1,7 +1,6 @@
 // The bodies of updates, each encoded once for all proxies that get it. Invariant: the bytes depend on type and digests alone, which the
 // manager computes itself. Used by the proxy registry.
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
-import { createByteCache } from "./byte-cache.ts";
 
 export interface UpdateBodies {
   whole(type: ResourceType<Versioned>, resource: Versioned): Uint8Array;
@@ -27,5 +26,38 @@ export function createUpdateBodies(): UpdateBodies {
   return {
     whole: (type, resource) => once(`${type.name} ${resource.digest}`, () => type.encode(resource)),
     delta: (type, base, next) => once(`${type.name} ${base.digest} ${next.digest}`, () => type.delta?.encode(base, next)),
+  };
+}
+
+/** Forgets the least recently used entries beyond a number of bytes. */
+interface ByteCache<T> {
+  get(key: string): T | undefined;
+  set(key: string, value: T, bytes: number): void;
+}
+
+function createByteCache<T>(maxBytes: number): ByteCache<T> {
+  const entries = new Map<string, { readonly value: T; readonly bytes: number }>();
+  let total = 0;
+  const drop = (key: string) => {
+    total -= entries.get(key)?.bytes ?? 0;
+    entries.delete(key);
+  };
+  return {
+    get(key) {
+      const entry = entries.get(key);
+      if (entry === undefined) return undefined;
+      entries.delete(key); // to the end: the newest
+      entries.set(key, entry);
+      return entry.value;
+    },
+    set(key, value, bytes) {
+      drop(key);
+      entries.set(key, { value, bytes });
+      total += bytes;
+      for (const oldest of entries.keys()) {
+        if (total <= maxBytes || entries.size === 1) return;
+        drop(oldest);
+      }
+    },
   };
 }

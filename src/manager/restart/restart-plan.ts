@@ -4,13 +4,18 @@
 //
 // A record with `expected` stands for an eviction that was, or was about to be, asked for: as long as its pod lives and needs a
 // restart, no other is asked for, whatever the order says by now. One without it only says what is waited for, and has no weight.
-// So a manager that takes over goes on where the last one stopped. See roll-state.ts for the states.
+// So a manager that takes over goes on where the last one stopped. See restart-record.ts for the states.
 import { ownerText } from "../../route/table.ts";
 import { blockerOf } from "./blocker.ts";
-import { orderPods } from "./restart-order.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
-import type { Refusal, RestartReason, RestartRecord } from "./restart-record.ts";
-import { countReady, type RollState, rollStateOf } from "./roll-state.ts";
+import {
+  countReady,
+  type Refusal,
+  type RestartReason,
+  type RestartRecord,
+  type RollState,
+  rollStateOf,
+} from "./restart-record.ts";
 import { settleMs } from "./settling.ts";
 
 export interface RestartFacts {
@@ -174,4 +179,20 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
 
 function nameOf(subset: string): string {
   return ownerText({ kind: "subset", subset });
+}
+
+/**
+ * One subset after the other, the one that was begun first, else by the spec's order. In a subset those that do not lead before
+ * those that do, so that the lock changes hands once; then what is not ready before what is; then by name.
+ */
+function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
+  // A subset that the spec knows no more comes before all that it knows.
+  const rank = ({ subset }: RestartPod) => (subset === begun ? Number.NEGATIVE_INFINITY : subsets.indexOf(subset));
+  return pods.toSorted(
+    (a, b) =>
+      (rank(a) === rank(b) ? 0 : rank(a) - rank(b)) ||
+      Number(a.leader) - Number(b.leader) ||
+      Number(a.ready) - Number(b.ready) ||
+      (a.name < b.name ? -1 : 1),
+  );
 }

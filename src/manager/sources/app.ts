@@ -7,6 +7,8 @@ import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject, LabelSelector } from "../../kube/types.ts";
 import type { CallerPolicy } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
+import type { Informers } from "../../runtime/informers.ts";
+import type { ChangeHandler } from "../../runtime/store.ts";
 
 /** Names one app. No two apps of a namespace have the same name, whatever their kinds: the label of injected pods holds the name alone. */
 export interface AppRef {
@@ -93,4 +95,37 @@ export interface EditVerdict {
 /** True unless the object is being deleted. */
 export function isLive({ object }: Pick<App, "object">): boolean {
   return object.metadata.deletionTimestamp === undefined;
+}
+
+export interface Apps {
+  /** Every source kind has been listed. */
+  readonly hasSynced: boolean;
+  get(name: string, namespace: string): App | undefined;
+  /** All apps, or those of one namespace. */
+  list(namespace?: string): App[];
+  /** Calls the handler for every object that is there, as added, and then for every change. Returns the way to end it. */
+  onChange(handler: ChangeHandler<SourceObject>): () => void;
+}
+
+export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
+  const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
+  return {
+    get hasSynced() {
+      return kinds.every(({ store }) => store.hasSynced);
+    },
+    get(name, namespace) {
+      for (const { source, store } of kinds) {
+        const object = store.get(name, namespace);
+        if (object !== undefined) return source.appOf(object);
+      }
+      return undefined;
+    },
+    list: (namespace) => kinds.flatMap(({ source, store }) => store.list(namespace).map((object) => source.appOf(object))),
+    onChange(handler) {
+      const ends = kinds.map(({ store }) => store.onChange(handler));
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
 }

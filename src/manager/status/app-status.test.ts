@@ -282,7 +282,7 @@ it("rejectedStatus keeps what was enforced and says why the new spec is not", ()
 });
 
 it("Converged is not True while a proxy may hold anything besides what it enforces, and Ready stays", () => {
-  const doubtful = proxy("d-canary", { unresolved: true, outstanding: { ...snapshot(desired), digest: "d-canary" } });
+  const doubtful = proxy("d-canary", { mayHoldMore: true, outstanding: { ...snapshot(desired), digest: "d-canary" } });
   const { conditions, proxies } = status({}, { "shop/c": doubtful });
   expect(proxies).toMatchObject({ total: 2, synced: 1 });
   expect(conditions?.filter(({ type }) => type === "Ready" || type === "Converged").map(({ status: is }) => is)).toEqual([

@@ -4,12 +4,10 @@
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
-import { acceptedVerdict } from "./accepted.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
-import { conditionOf, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
+import { barePods, conditionOf, countText, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
 import { handoverOf } from "./handover.ts";
-import { interceptedVerdict } from "./intercepted.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
@@ -96,4 +94,25 @@ function lockBefore({ previous, generation }: StatusFacts): Verdict<"LockPermitt
 
 function present<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: V });
+}
+
+function acceptedVerdict({ idle }: Pick<StatusFacts, "idle">): Verdict<"Accepted"> {
+  if (idle.length === 0) return { status: "True", reason: "Valid", message: "the spec is valid" };
+  return {
+    status: "True",
+    reason: "ValidInPart",
+    message: `the spec is valid; without effect in this version: ${idle.join(", ")}`,
+  };
+}
+
+function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict<"TrafficIntercepted"> {
+  const bare = barePods({ pods });
+  const [first] = bare;
+  if (first !== undefined) {
+    const who = bare.length === 1 ? `pod ${first.name} carries` : `${bare.length} running pods, pod ${first.name} first, carry`;
+    const message = `${who} no proxy and may write everything: restart to have the proxy injected`;
+    return { status: "False", reason: "PodsWithoutProxy", message };
+  }
+  const meshed = pods.filter(({ proxy, ended }) => proxy === "own" && !ended).length;
+  return { status: "True", reason: "AllInjected", message: `${countText(meshed, "pod")} with the proxy, none without` };
 }

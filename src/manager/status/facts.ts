@@ -68,7 +68,7 @@ export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const known = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);
-  if (known?.acknowledged?.digest !== digest || known.inDoubt.length > 0 || known.unresolved) return false;
+  if (known?.acknowledged?.digest !== digest || known.inDoubt.length > 0 || known.mayHoldMore) return false;
   return known.outstanding === undefined || known.outstanding.digest === digest;
 }
 

@@ -2,7 +2,7 @@
 // Pure. It stays True in a healthy handover, with the phase as its reason, and while the proxies may still be connecting to a new manager.
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import { ageMs, LOST_AFTER_MS } from "./ages.ts";
+import { ageMs, LOST_AFTER_MS, STALLED_AFTER_MS } from "./ages.ts";
 import { syncText } from "./converged.ts";
 import type { Counts } from "./counts.ts";
 import {
@@ -18,8 +18,8 @@ import {
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import type { Phase } from "./reasons.ts";
-import { stalledVerdict } from "./stalled.ts";
+import type { Phase, WaitReason } from "./reasons.ts";
+import { remedyText, waitText } from "./wait-text.ts";
 
 /** What else is said of the app; Ready sums it up. */
 export interface Rest {
@@ -128,4 +128,34 @@ function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | u
   const more = away.length === 1 ? "" : `, and ${away.length - 1} more`;
   const message = `the proxy of pod ${first.name}${who} has been away for over 1 min${more}: it keeps what it has, and the next change waits for it`;
   return { status: "False", reason: "ProxyLost", message };
+}
+
+/** A wait that has lasted so long that a person has to help: the pod, the reason and the remedy. */
+function stalledVerdict(
+  facts: StatusFacts,
+  { handover }: Handover,
+  converged: Verdict<"Converged">,
+): Verdict<"Ready"> | undefined {
+  const [row] = handover?.waitingOn ?? [];
+  if (row !== undefined && isOld(facts, row.since)) {
+    const subject = row.namespace ?? (handover?.phase === "Restarting" ? "the restart" : undefined);
+    const message = `${waitText(facts, row, subject)}; to do: ${remedyText(facts, row)}`;
+    return { status: "False", reason: row.reason as WaitReason, message };
+  }
+  return converged.reason === "Rebuilding" ? silentVerdict(facts) : undefined;
+}
+
+/** Pods that have not said what they hold for so long that they will not do so by themselves. */
+function silentVerdict(facts: StatusFacts): Verdict<"Ready"> | undefined {
+  const before = conditionOf(facts.previous, "Converged");
+  const wait = facts.plan.waits.find(({ cause }) => cause === "unreported");
+  if (wait === undefined || before?.reason !== "Rebuilding" || !isOld(facts, before.lastTransitionTime)) return undefined;
+  const pod = facts.pods.find(({ name }) => name === wait.podName);
+  const reason = pod?.proxy === "other-app" ? "ForeignProxy" : "NotReported";
+  const row = { pod: wait.podName, reason, since: before.lastTransitionTime };
+  return { status: "False", reason, message: `${waitText(facts, row, "the mesh")}; to do: ${remedyText(facts, row)}` };
+}
+
+function isOld({ now }: StatusFacts, since: string): boolean {
+  return ageMs(since, now) >= STALLED_AFTER_MS;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
 import { conditionOf } from "./facts.ts";
-import { nextLookMs } from "./next-look.ts";
+import { nextLookMs } from "./status-feed.ts";
 
 const made = (...more: ReturnType<typeof appPod>[]) => {
   const world = createStatusWorld(

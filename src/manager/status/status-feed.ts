@@ -11,10 +11,10 @@ import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { SourceObject } from "../sources/app.ts";
+import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
 import { displayedStatus, readStatus } from "./display-names.ts";
-import { nextLookMs } from "./next-look.ts";
-import { paceHeld } from "./pace-held.ts";
+import { conditionOf } from "./facts.ts";
 
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
@@ -115,4 +115,43 @@ function keyOf({ metadata: { namespace = "", name = "" } }: SourceObject): strin
 
 function isSameSpec(a: SourceObject, b: SourceObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
+}
+
+/** When the status changes though no fact does, since an age crosses a step (ages.ts): in milliseconds, at least one. */
+export function nextLookMs(status: AppStatus, now: string): number | undefined {
+  const { handover, proxies } = status;
+  const converged = conditionOf(status, "Converged");
+  const waits = (handover?.waitingOn ?? []).map(({ since }) => nextStepMs(since, now));
+  const due = [
+    ...waits,
+    ...(converged?.reason === "Rebuilding"
+      ? [nextStepMs(converged.lastTransitionTime, now), untilMs(converged.lastTransitionTime, LOST_AFTER_MS, now)]
+      : []),
+    ...(proxies?.awaySince === undefined ? [] : [untilMs(proxies.awaySince, LOST_AFTER_MS, now)]),
+  ].filter((ms) => ms !== undefined);
+  return due.length === 0 ? undefined : Math.max(1, Math.min(...due));
+}
+
+function untilMs(since: string, afterMs: number, now: string): number | undefined {
+  const left = afterMs - ageMs(since, now);
+  return left > 0 ? left : undefined;
+}
+
+const HELD_EVERY_MS = 5_000;
+
+interface Paced {
+  readonly status: AppStatus;
+  /** When the number that is kept back may be said. */
+  readonly dueMs?: number;
+}
+
+/**
+ * Limits how often the status gives a new number of held namespaces: it changes with every request that waits, and each change would be a write.
+ * @param saidMsAgo when another number was said last
+ */
+export function paceHeld(before: AppStatus | undefined, status: AppStatus, saidMsAgo: number): Paced {
+  const said = before?.namespaces?.held;
+  const { namespaces } = status;
+  if (said === undefined || namespaces === undefined || namespaces.held === said || saidMsAgo >= HELD_EVERY_MS) return { status };
+  return { status: { ...status, namespaces: { ...namespaces, held: said } }, dueMs: HELD_EVERY_MS - saidMsAgo };
 }

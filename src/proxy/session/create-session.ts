@@ -16,10 +16,10 @@ import { createMeshClient } from "./mesh-client.ts";
 import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
+import { createRouteHandler } from "./route-handler.ts";
 import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
-import { createSnapshotIntake } from "./snapshot-intake.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
@@ -67,17 +67,17 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     log,
     unstored: metrics.promiseUnstored,
   });
-  const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
-  const handlers: ResourceHandlers = { [ROUTE.name]: intake };
+  const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
+  const handlers: ResourceHandlers = { [ROUTE.name]: routeHandler };
   const facts = { pod, proxyVersion: deps.proxyVersion ?? "", capabilities: capabilitiesOf(handlers) };
   const client = createMeshClient({
     manager: config.manager,
     access: deps.access ?? createPlainAccess(),
     handlers,
     async registration() {
-      const stream = await streams.next();
+      const streamNumber = await streams.next();
       const version = enforcer.current?.snapshot.version ?? 0;
-      return greetingOf({ ...facts, stream, epoch: streams.epoch, version, claims: intake.claims });
+      return greetingOf({ ...facts, streamNumber, epoch: streams.epoch, version, claims: routeHandler.claims });
     },
     promise: streams.promise,
     reports: () => reporter.all,
@@ -122,17 +122,17 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     keepGate(closed) {
       if (isDeepStrictEqual(closed, lock.closed)) return;
       lock.closed = closed;
-      intake.storeAgain();
+      routeHandler.storeAgain();
     },
     keepLease(longestLeaseMs) {
       if (longestLeaseMs === lock.longestLeaseMs) return;
       lock.longestLeaseMs = longestLeaseMs;
-      intake.storeAgain();
+      routeHandler.storeAgain();
     },
     async start(signal) {
       const endedCleanly = await cleanEnd.take();
       await streams.open();
-      await intake.restore(endedCleanly, streams.hasPromised);
+      await routeHandler.restore(endedCleanly, streams.hasPromised);
       life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.
       if (signal.aborted) return;
@@ -143,10 +143,10 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       stopping.abort();
       reporter.stop();
       await running.catch(() => undefined);
-      await intake.idle();
+      await routeHandler.idle();
       const hasRun = life === "runs";
       life = "over";
-      if (hasRun && enforcer.isQuiet && intake.isSettled) await cleanEnd.leave();
+      if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await cleanEnd.leave();
     },
   };
 }

@@ -7,15 +7,15 @@ import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { INHERITED_WRITES_MS } from "./inherited-writes.ts";
+import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
-import { createSnapshotIntake } from "./snapshot-intake.ts";
 
 const rest = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const stored = routes(1, { blue: ["a", "b"], rest });
 const loss = routes(2, { blue: ["b"], rest, fenced: ["a"] });
 const gain = routes(2, { blue: ["a", "b", "new"], rest });
 
-/** An intake after a start with a stored snapshot. */
+/** An routeHandler after a start with a stored snapshot. */
 async function start({ endedCleanly = false, hasStored = true, hasPromised = false } = {}) {
   const clock = createFakeClock();
   const enforcer = createEnforcer();
@@ -26,7 +26,7 @@ async function start({ endedCleanly = false, hasStored = true, hasPromised = fal
     load: async () => (hasStored ? stored : undefined),
     save: async (snapshot: Snapshot) => void saved.push(snapshot.digest),
   };
-  const intake = createSnapshotIntake({
+  const routeHandler = createRouteHandler({
     pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
     enforcer,
     file,
@@ -35,13 +35,13 @@ async function start({ endedCleanly = false, hasStored = true, hasPromised = fal
     log: silentLogger(),
     signal: stop.signal,
   });
-  await intake.restore(endedCleanly, hasPromised);
+  await routeHandler.restore(endedCleanly, hasPromised);
   const take = async (snapshot: Snapshot, nonce: number) => {
     const ignore = () => undefined;
-    intake.take(wholeUpdate(snapshot, nonce), { ack: () => void acks.push(nonce), nack: ignore, needsWhole: ignore });
+    routeHandler.take(wholeUpdate(snapshot, nonce), { ack: () => void acks.push(nonce), nack: ignore, needsWhole: ignore });
     await clock.flush();
   };
-  return { clock, enforcer, intake, saved, acks, stop, take };
+  return { clock, enforcer, routeHandler, saved, acks, stop, take };
 }
 
 describe("after a process that did not end cleanly", () => {
@@ -56,30 +56,30 @@ describe("after a process that did not end cleanly", () => {
   });
 
   it("a registration tells the stored snapshot as held meanwhile, and so would the next process: nothing newer is stored", async () => {
-    const { clock, intake, saved, take } = await start();
+    const { clock, routeHandler, saved, take } = await start();
     await take(loss, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);
-    expect(intake.claims.acknowledged).toEqual(stored);
-    expect(intake.claims.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
+    expect(routeHandler.claims.acknowledged).toEqual(stored);
+    expect(routeHandler.claims.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
     expect(saved).toEqual([]);
     await clock.advance(1);
-    expect([intake.claims.acknowledged?.digest, intake.claims.inDoubt]).toEqual(["digest-2", []]);
+    expect([routeHandler.claims.acknowledged?.digest, routeHandler.claims.inDoubt]).toEqual(["digest-2", []]);
   });
 
   it("what was stored is not acknowledged sooner: more than that may have been let through, which an ACK would deny", async () => {
     for (const next of [stored, gain]) {
-      const { clock, acks, intake, take } = await start();
+      const { clock, acks, routeHandler, take } = await start();
       await take(next, 1);
       await clock.advance(INHERITED_WRITES_MS - 1);
-      expect([acks, intake.claims.mayHoldMore]).toEqual([[], true]);
+      expect([acks, routeHandler.claims.mayHoldMore]).toEqual([[], true]);
       await clock.advance(1);
-      expect([acks, intake.claims.mayHoldMore]).toEqual([[1], false]);
+      expect([acks, routeHandler.claims.mayHoldMore]).toEqual([[1], false]);
     }
   });
 
   it("a process that finds nothing stored waits as well, if one before it has followed a leader", async () => {
-    const { clock, acks, intake, take } = await start({ hasStored: false, hasPromised: true });
-    expect(intake.claims).toEqual({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
+    const { clock, acks, routeHandler, take } = await start({ hasStored: false, hasPromised: true });
+    expect(routeHandler.claims).toEqual({ acknowledged: undefined, inDoubt: [], mayHoldMore: true });
     await take(stored, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);
     expect(acks).toEqual([]);
@@ -108,10 +108,10 @@ describe("after a process that did not end cleanly", () => {
   });
 
   it("once they are over, nothing waits any more", async () => {
-    const { clock, acks, take, intake } = await start();
-    expect(intake.isSettled).toBe(false);
+    const { clock, acks, take, routeHandler } = await start();
+    expect(routeHandler.isSettled).toBe(false);
     await clock.advance(INHERITED_WRITES_MS);
-    expect(intake.isSettled).toBe(true);
+    expect(routeHandler.isSettled).toBe(true);
     await take(loss, 1);
     expect(acks).toEqual([1]);
   });
@@ -127,8 +127,8 @@ describe("after a process that did not end cleanly", () => {
 
 it("after a clean end, or where nothing is stored, nothing waits", async () => {
   for (const options of [{ endedCleanly: true }, { hasStored: false }]) {
-    const { acks, take, intake } = await start(options);
-    expect(intake.isSettled).toBe(true);
+    const { acks, take, routeHandler } = await start(options);
+    expect(routeHandler.isSettled).toBe(true);
     await take(loss, 1);
     expect(acks).toEqual([1]);
   }

@@ -1,6 +1,6 @@
 // The writes of the previous process that an API server may still carry out. The kernel closes the connections of a killed process, but a
 // stalled API server reads the bytes of a request before the end of its connection. Invariant: until these writes are over the proxy
-// acknowledges nothing, since the killed process may have let through more than it had stored. Called by the snapshot intake.
+// acknowledges nothing, since the killed process may have let through more than it had stored. Called by the route handler.
 import { type Clock, sleep } from "../../base/clock.ts";
 
 /**

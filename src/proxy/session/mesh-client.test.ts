@@ -32,7 +32,7 @@ const registration: RegistrationMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
   proxyVersion: "1.2.3",
   capabilities: ["type:route"],
-  stream: 1,
+  streamNumber: 1,
   epoch: 0,
   route: null,
 };

@@ -7,7 +7,7 @@ import type { ResourceMessage } from "../../wire/messages.ts";
 import { claimedRoute } from "../../wire/route-type.ts";
 import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
 import { greetingOf } from "./registration.ts";
-import { type Claims, MAX_IN_DOUBT } from "./snapshot-intake.ts";
+import { type Claims, MAX_IN_DOUBT } from "./route-handler.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });
@@ -16,7 +16,7 @@ const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && clai
 const greet = (claims: Claims) => {
   const pod = { namespace: "shop", name: "shop-0", uid: "" };
   const { registration, tablesFor } = greetingOf({
-    ...{ pod, proxyVersion: "", capabilities: CAPABILITIES, stream: 1, epoch: 0, version: 9, claims },
+    ...{ pod, proxyVersion: "", capabilities: CAPABILITIES, streamNumber: 1, epoch: 0, version: 9, claims },
   });
   const { acknowledged, inDoubt, mayHoldMore } = registration.route ?? { acknowledged: null, inDoubt: [], mayHoldMore: true };
   return { registration, tablesFor, mayHoldMore, named: [...(acknowledged === null ? [] : [acknowledged]), ...inDoubt] };
@@ -76,6 +76,6 @@ it("tells equal tables once: a manager reads as many as it has asked for", () =>
 
 it("lists what the proxy supports", () => {
   const { registration } = greet({ acknowledged: undefined, inDoubt: [], mayHoldMore: false });
-  expect(registration).toMatchObject({ capabilities: ["type:route", "route-delta"], stream: 1, epoch: 0 });
+  expect(registration).toMatchObject({ capabilities: ["type:route", "route-delta"], streamNumber: 1, epoch: 0 });
   expect(registration.route).toEqual({ version: 9, acknowledged: null, inDoubt: [], mayHoldMore: false });
 });

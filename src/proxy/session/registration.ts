@@ -5,14 +5,14 @@ import type { RouteTable } from "../../route/table.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
-import { type Claims, MAX_IN_DOUBT } from "./snapshot-intake.ts";
+import { type Claims, MAX_IN_DOUBT } from "./route-handler.ts";
 
 export interface RegistrationFacts {
   readonly pod: PodRef;
   readonly proxyVersion: string;
   readonly capabilities: readonly string[];
   /** Number of the stream; see stream-ledger.ts. */
-  readonly stream: number;
+  readonly streamNumber: number;
   /** The highest epoch that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
   /** Version of the snapshot in force; 0 if there is none. */

@@ -19,11 +19,11 @@ import { INJECTED_LABEL } from "../../../src/manager/facts/injected-pod.ts";
 import { addIdentity, type Identity } from "../../../src/manager/identity/add.ts";
 import { ROTATE_ANNOTATION } from "../../../src/manager/identity/ca-secret.ts";
 import { createAdmission } from "../../../src/manager/proxies/admit-proxy.ts";
+import { createMeshServer, type MeshServer } from "../../../src/manager/proxies/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
-import { publishRoute } from "../../../src/manager/proxies/publish-route.ts";
-import { createSnapshotServer, type SnapshotServer } from "../../../src/manager/proxies/snapshot-server.ts";
 import { createInformers, type Informers } from "../../../src/runtime/informers.ts";
 import { createStore, type WritableStore } from "../../../src/runtime/store.ts";
+import { ROUTE } from "../../../src/wire/route-type.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { SERVICE_ACCOUNTS } from "../../support/mesh/cluster.ts";
@@ -47,7 +47,7 @@ let lines: string[];
 let mesh: Identity;
 let registry: ProxyRegistry;
 let pods: WritableStore<Pod>;
-let server: SnapshotServer;
+let server: MeshServer;
 let proxies: ScriptedProxy[];
 let elsewhere: string | undefined;
 
@@ -83,7 +83,7 @@ beforeEach(async () => {
   const { security } = mesh;
   elsewhere = undefined;
   const leaderElsewhere = () => elsewhere;
-  server = createSnapshotServer({
+  server = createMeshServer({
     ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
     admit: createAdmission({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
     leadership: { epoch: 1, sawEpoch: () => undefined },
@@ -367,7 +367,7 @@ describe("a new certificate authority", () => {
     await Promise.all(asking);
     endLooking();
     expect([...steps]).toEqual(["1 trusted, 1 served", "2 trusted, 1 served", "2 trusted, 2 served"]);
-    publishRoute(registry, "shop/p", snapshot(table([], {}), { version: 1, digest: "d" }));
+    registry.publish("shop/p", ROUTE, snapshot(table([], {}), { version: 1, digest: "d" }));
     await eventually(() => stream.received.some((message) => "update" in message));
     expect(stream.ended).toBeUndefined();
     const text = await metricsRegistry.metrics();

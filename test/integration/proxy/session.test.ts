@@ -390,7 +390,7 @@ describe("a proxy's session", () => {
     await first.stop();
     await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 3);
-    const [one = 0, two = 0, three = 0] = registrations(manager).map(({ stream }) => stream ?? 0);
+    const [one = 0, two = 0, three = 0] = registrations(manager).map(({ streamNumber }) => streamNumber ?? 0);
     expect(one).toBeGreaterThan(1e12);
     expect(two).toBeGreaterThan(one);
     expect(three).toBeGreaterThan(two);

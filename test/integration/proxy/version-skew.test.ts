@@ -6,11 +6,11 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
+import { createMeshServer } from "../../../src/manager/proxies/mesh-server.ts";
 import { createProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
-import { publishRoute } from "../../../src/manager/proxies/publish-route.ts";
-import { createSnapshotServer } from "../../../src/manager/proxies/snapshot-server.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import type { ResourceType, Versioned } from "../../../src/wire/resource-type.ts";
+import { ROUTE } from "../../../src/wire/route-type.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startManager } from "../../support/scripted-manager.ts";
 import { openProxy, registrationOf } from "../../support/scripted-proxy.ts";
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 async function startServer() {
   const registry = createProxyRegistry({ log: silentLogger() });
-  const server = createSnapshotServer({
+  const server = createMeshServer({
     listen: { host: "127.0.0.1", port: 0 },
     registry,
     admit: () => ({ kind: "serve" }),
@@ -71,7 +71,7 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
   await eventually(() => registry.facts("shop/old")?.connected === true);
   registry.publish("shop/old", POLICY, { version: 1, digest: "p" });
   for (const version of [1, 2]) {
-    publishRoute(registry, "shop/old", routes(version, { blue: ["a", `b${version}`], rest: REST }));
+    registry.publish("shop/old", ROUTE, routes(version, { blue: ["a", `b${version}`], rest: REST }));
     const updates = () => proxy.received.flatMap((message) => ("update" in message ? [message.update] : []));
     await eventually(() => updates().length === version);
     expect(updates().at(-1)).toMatchObject({ baseDigest: "", resource: { type: "route", version } });
@@ -87,7 +87,7 @@ it("a proxy that supports no resource type gets no update, and its facts have th
   stops.push(() => proxy.close());
   proxy.send(registrationOf("other", { capabilities: [] }));
   await eventually(() => registry.facts("shop/other")?.connected === true);
-  publishRoute(registry, "shop/other", routes(1, { blue: ["a"] }));
+  registry.publish("shop/other", ROUTE, routes(1, { blue: ["a"] }));
   expect(registry.facts("shop/other")).toMatchObject({
     outstanding: undefined,
     problems: { route: ['the proxy does not support resource type "route"'] },
@@ -116,7 +116,7 @@ it("today's proxy and today's manager agree on types and deltas", async () => {
   const session = await startProxy(endpoint);
   await eventually(() => registry.facts("shop/shop-0")?.connected === true);
   for (const version of [1, 2]) {
-    publishRoute(registry, "shop/shop-0", routes(version, { blue: ["a", `b${version}`], rest: REST }));
+    registry.publish("shop/shop-0", ROUTE, routes(version, { blue: ["a", `b${version}`], rest: REST }));
     await eventually(() => registry.facts("shop/shop-0")?.acknowledged?.version === version);
   }
   session.setLeader(true);

@@ -53,7 +53,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
   let current: Snapshot | undefined;
   let isServed = false;
   let epoch = 0;
-  let stream = systemClock.now();
+  let streamNumber = systemClock.now();
   let endHandshake: () => void = () => undefined;
 
   const proxy: SimulatedProxy = {
@@ -105,7 +105,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
       const facts = {
         pod,
         proxyVersion: "simulated",
-        stream: ++stream,
+        streamNumber: ++streamNumber,
         epoch,
         capabilities: capabilitiesOf(handlers),
         version: current?.version ?? 0,

@@ -16,7 +16,7 @@ import { createPodHistory, recordPods } from "../../facts/pod-history.ts";
 import { createPodWatch } from "../../facts/pod-watch.ts";
 import { createManagerMetrics } from "../../metrics/metrics.ts";
 import { createProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { createApps } from "../../sources/apps.ts";
+import { createApps } from "../../sources/app.ts";
 import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { addAppController } from "./add.ts";
 

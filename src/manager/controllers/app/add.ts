@@ -11,17 +11,16 @@ import type { ControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import type { Informers } from "../../../runtime/informers.ts";
 import { anyOf, changed, generationChanged, labelsChanged } from "../../../runtime/predicates.ts";
+import { parseRequest } from "../../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../../admission/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../../admission/injection-ready.ts";
-import { appPods, isPodOf } from "../../facts/app-pods.ts";
+import { appPods, isPodOf, podViewIn } from "../../facts/app-pods.ts";
 import type { PodHistory } from "../../facts/pod-history.ts";
-import { podViewIn } from "../../facts/pod-view.ts";
 import type { PodWatch } from "../../facts/pod-watch.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
-import type { App, Source, SourceObject } from "../../sources/app.ts";
-import type { Apps } from "../../sources/apps.ts";
+import type { App, Apps, Source, SourceObject } from "../../sources/app.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
 // A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
@@ -85,7 +84,7 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   mutating?.onChange(() => enqueue(appsIn().filter(({ ref }) => injection?.hasChanged(ref))));
   void mutating?.synced.then(() => enqueue(appsIn()));
   registry.onChange((key) => {
-    const [namespace = "", name = ""] = key.split("/");
+    const { namespace, name } = parseRequest(key);
     const pod = pods.get(name, namespace);
     if (pod !== undefined) enqueue(appsWithPod(pod));
   });

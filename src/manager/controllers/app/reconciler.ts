@@ -9,12 +9,12 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
+import { ROUTE } from "../../../wire/route-type.ts";
 import type { InjectionReady } from "../../admission/injection-ready.ts";
-import { type AppPod, appPods, type PodView } from "../../facts/app-pods.ts";
+import { type AppPod, appPods, appsIn, type PodView, podViewIn } from "../../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import type { GonePod, PastOfPods } from "../../facts/pod-history.ts";
 import { podKey } from "../../facts/pod-key.ts";
-import { appsIn, podViewIn } from "../../facts/pod-view.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { youngAt } from "../../facts/young-namespaces.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
@@ -23,11 +23,9 @@ import { type AppPlan, planApp } from "../../plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../plan/plan-dissolution.ts";
 import type { GoneAppPod } from "../../plan/pod-claims.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
-import { publishRoute } from "../../proxies/publish-route.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
-import { type App, isLive, type PodSelection, type Source, type SourceObject } from "../../sources/app.ts";
-import type { Apps } from "../../sources/apps.ts";
+import { type App, type Apps, isLive, type PodSelection, type Source, type SourceObject } from "../../sources/app.ts";
 import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
 import { createRoutes } from "../../sources/routes.ts";
 import { appStatus, injectionStatus, rejectedStatus } from "../../status/app-status.ts";
@@ -81,7 +79,9 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     }
     for (const pod of own) {
       const snapshot = pod.proxy === "own" ? issue.snapshots.get(plan.rulesFor(pod).digest) : undefined;
-      if (snapshot !== undefined) publishRoute(registry, podKey(pod), snapshot);
+      if (snapshot === undefined) continue;
+      // Equal tables of all pods are one object, so that the planner reads each table once.
+      registry.publish(podKey(pod), ROUTE, { ...snapshot, table: registry.tables.share(snapshot.table) });
     }
     return issue.version;
   };

@@ -10,8 +10,7 @@ import type { Informers } from "../../../runtime/informers.ts";
 import { changed } from "../../../runtime/predicates.ts";
 import type { MeshIdentity } from "../../identity/mesh-identity.ts";
 import { CA_CONFIG_MAP } from "../../injection/names.ts";
-import type { Source } from "../../sources/app.ts";
-import type { Apps } from "../../sources/apps.ts";
+import type { Apps, Source } from "../../sources/app.ts";
 import { createTrustReconciler } from "./reconciler.ts";
 
 export interface TrustControllerOptions {

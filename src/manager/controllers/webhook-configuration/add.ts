@@ -12,8 +12,7 @@ import { anyOf, changed, generationChanged } from "../../../runtime/predicates.t
 import type { Request } from "../../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR, VALIDATING_SELECTOR, type WebhookTarget } from "../../admission/configurations.ts";
 import type { ConfigurationSize } from "../../admission/injection-ready.ts";
-import type { Source, SourceObject } from "../../sources/app.ts";
-import type { Apps } from "../../sources/apps.ts";
+import type { Apps, Source, SourceObject } from "../../sources/app.ts";
 import { createWebhookConfigurationReconciler } from "./reconciler.ts";
 
 /** The CAs of the mesh, as they change. */

@@ -13,7 +13,7 @@ import type { Controller } from "../../../runtime/controller.ts";
 import { createControllerMetrics } from "../../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../../runtime/informers.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../admission/configurations.ts";
-import { createApps } from "../../sources/apps.ts";
+import { createApps } from "../../sources/app.ts";
 import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { addWebhookConfigurationController } from "./add.ts";
 

@@ -23,8 +23,7 @@ import {
   type WebhookTarget,
 } from "../../admission/configurations.ts";
 import type { ConfigurationSize } from "../../admission/injection-ready.ts";
-import type { Source } from "../../sources/app.ts";
-import type { Apps } from "../../sources/apps.ts";
+import type { Apps, Source } from "../../sources/app.ts";
 
 export interface WebhookConfigurationReconcilerOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;

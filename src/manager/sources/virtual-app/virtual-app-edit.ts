@@ -6,11 +6,12 @@ import { formatProblem, type Problem } from "../../../api/problems.ts";
 import { fieldAt } from "../../../api/rule.ts";
 import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
 import { RECREATE_ADVICE } from "../../../api/virtual-app-rules.ts";
+import { type LabelTerm, termsOfSelector } from "../../../kube/label-selector.ts";
+import type { LabelSelector } from "../../../kube/types.ts";
+import { type Owner, ownersOf, type ResourceOwners, type RouteTable } from "../../../route/table.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
 import { type App, type EditVerdict, isLive, type NamespaceFacts, type Surroundings } from "../app.ts";
-import { mayOverlap } from "../selector-overlap.ts";
-import { notSupported } from "./not-supported.ts";
-import { routeMoves } from "./route-moves.ts";
+import { compileRoute } from "./compile-route.ts";
 
 /** @param before undefined at creation */
 export function judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict {
@@ -103,4 +104,77 @@ function moveWarnings(
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarts = after.route?.onLoss === "InPlace" ? "" : "; pods that lose namespaces are restarted one after the other";
   return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
+}
+
+/** True if there are labels that both match. Exact: the terms of a selector are about one key each. */
+export function mayOverlap(a: LabelSelector, b: LabelSelector): boolean {
+  const byKey = Map.groupBy([...termsOfSelector(a), ...termsOfSelector(b)], ({ key }) => key);
+  return [...byKey.values()].every(canAllHold);
+}
+
+/** Whether one value, or none, meets all of these terms of one key. */
+function canAllHold(terms: readonly LabelTerm[]): boolean {
+  const valuesOf = (operator: LabelTerm["operator"]) => terms.filter((term) => term.operator === operator);
+  const isAbsent = valuesOf("!").length > 0;
+  const isPresent = valuesOf("in").length > 0 || valuesOf("exists").length > 0;
+  if (isAbsent) return !isPresent;
+  const [first, ...others] = valuesOf("in").map(({ values }) => values);
+  if (first === undefined) return true; // there is always a value that nobody has listed
+  const forbidden = new Set(valuesOf("notin").flatMap(({ values }) => values));
+  return first.some((value) => !forbidden.has(value) && others.every((values) => values.includes(value)));
+}
+
+/**
+ * The paths of the spec that have no effect yet. A condition names each. A field whose absence would show an app more than it asked for
+ * must refuse the spec instead.
+ */
+export function notSupported({ configuration }: VirtualAppSpec): readonly string[] {
+  return configuration?.webhook === undefined ? [] : ["spec.configuration.webhook"];
+}
+
+interface RouteMoves {
+  /** Namespaces in which some resource gets another owner. */
+  readonly moved: number;
+  readonly total: number;
+}
+
+/**
+ * How many namespaces get another owner. Both specs must be valid. Approximate: it looks at the resources that a rule names and at one that no
+ * rule names, and not at the labels of objects.
+ */
+function routeMoves(before: VirtualAppSpec, after: VirtualAppSpec, namespaces: readonly NamespaceFacts[]): RouteMoves {
+  const tables = [compileRoute(before, namespaces), compileRoute(after, namespaces)] as const;
+  const probes = probesOf(tables);
+  const [old, next] = tables.map((table) => probes.map(([group, resource]) => ownersOf(table, group, resource)));
+  const moved = namespaces.filter(({ name }) => ownersIn(old ?? [], name) !== ownersIn(next ?? [], name));
+  return { moved: moved.length, total: namespaces.length };
+}
+
+/** No rule names it, but for those that name all. */
+const UNNAMED = "nothing.ctrlmesh.kruise.io";
+const MAX_PROBES = 32;
+
+/** Resources at which the tables may differ. */
+function probesOf(tables: readonly RouteTable[]): readonly (readonly [group: string, resource: string])[] {
+  const named = tables
+    .flatMap(({ rules, sharedResources }) => [...rules.flatMap(({ resources }) => resources), ...sharedResources])
+    .flatMap(({ apiGroups, resources }) => apiGroups.flatMap((group) => resources.map((resource) => [group, resource] as const)))
+    .map(([group, resource]) => [group === "*" ? UNNAMED : group, resource === "*" ? UNNAMED : resource] as const);
+  const all = [[UNNAMED, UNNAMED] as const, ...named];
+  return [...new Map(all.map((probe) => [probe.join("/"), probe])).values()].slice(0, MAX_PROBES);
+}
+
+function ownersIn(owners: readonly ResourceOwners[], namespace: string): string {
+  return owners.map((each) => ownerKey(each.ownerOf(namespace))).join(" ");
+}
+
+function ownerKey(owner: Owner): string {
+  switch (owner.kind) {
+    case "subset":
+      return `subset:${owner.subset}`;
+    case "labels":
+      return `labels:${owner.subsets.join(",")}`;
+    default:
+      return owner.kind; // where the limit stands does not matter
+  }
 }

@@ -1,14 +1,14 @@
 // The source kind VirtualApp: object -> App. Invariant: one object is read once, however many ask for its app.
-import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
+import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
-import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { type Labels, matchesTerms } from "../../../kube/label-selector.ts";
+import type { CallerPolicy } from "../../../route/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
-import { callersOf } from "./callers.ts";
 import { compileRoute } from "./compile-route.ts";
-import { notSupported } from "./not-supported.ts";
-import { subsetOfPod, subsetsOf } from "./subsets.ts";
-import { judgeEdit } from "./virtual-app-edit.ts";
+import { judgeEdit, notSupported } from "./virtual-app-edit.ts";
 
 export function createVirtualAppSource(): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
@@ -49,4 +49,30 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
     notSupported: notSupported(spec),
     compile: (namespaces) => compileRoute(spec, namespaces),
   };
+}
+
+/** The same for every subset. Only valid specs and annotations come here. */
+export function callersOf({ configuration, route }: VirtualAppSpec, annotations: Readonly<Record<string, string>>): CallerPolicy {
+  return {
+    userAgent: configuration?.restConfigOverrides?.userAgentOrPrefix ?? "",
+    // Sorted and once each, so that an edit of the order alone sends nothing to anybody.
+    defaultOnlyUserAgents: [...new Set(route?.subsetDefaultOnlyUserAgents)].sort(),
+    stripManagedFields: stripsManagedFields({ annotations }),
+  };
+}
+
+/** The first subset in spec order of which the pod has all labels; else the default subset. */
+export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels): string {
+  const subset = spec?.subsets?.find(({ labels }) =>
+    matchesTerms(
+      Object.entries(labels).map(([key, value]) => ({ key, operator: "in", values: [value] })),
+      podLabels,
+    ),
+  );
+  return subset?.name ?? DEFAULT_SUBSET;
+}
+
+/** All subsets of an app, the default one first. */
+function subsetsOf(spec: VirtualAppSpec): string[] {
+  return [DEFAULT_SUBSET, ...(spec.subsets ?? []).map(({ name }) => name)];
 }

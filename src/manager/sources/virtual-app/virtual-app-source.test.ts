@@ -5,8 +5,8 @@ import { STRIP_MANAGED_FIELDS } from "../../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
 import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
 import { planApp } from "../../plan/plan-app.ts";
-import { callersOf } from "./callers.ts";
 import { compileRoute } from "./compile-route.ts";
+import { callersOf } from "./virtual-app-source.ts";
 
 const plain: VirtualAppSpec = { selector: { matchLabels: { a: "b" } } };
 

@@ -8,21 +8,21 @@ import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
 import type { RegistrationMessage } from "../../wire/messages.ts";
+import type { ServerSecurity } from "../identity/add.ts";
 import type { Identify } from "../identity/identify.ts";
-import type { ServerSecurity } from "../identity/server-security.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
-import { type Leadership, type MeshStream, serveProxyStream } from "./proxy-stream.ts";
+import { type Leadership, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationLimit } from "./registration-limit.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
-import type { Admission } from "./stream-machine.ts";
+import type { WelcomeVerdict } from "./stream-machine.ts";
 
 export type { Leadership } from "./proxy-stream.ts";
-export type { Admission } from "./stream-machine.ts";
+export type { WelcomeVerdict } from "./stream-machine.ts";
 
-export interface SnapshotServerOptions {
+export interface MeshServerOptions {
   readonly listen: ListenAddress;
   /** Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain text. */
   readonly security?: ServerSecurity;
@@ -30,13 +30,13 @@ export interface SnapshotServerOptions {
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
   readonly leaderElsewhere?: () => string | undefined;
   /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
-  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => Admission;
+  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export interface SnapshotServer extends Runnable {
+export interface MeshServer extends Runnable {
   /** The bound port, once started. */
   readonly port: number;
 }
@@ -57,7 +57,7 @@ const SHUTDOWN_TIMEOUT_MS = 1_000;
 /** The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large, before the caller is known. */
 const SERVICE = { Connect: CONNECT, Certify: { ...CERTIFY, requestStream: true } };
 
-export function createSnapshotServer(options: SnapshotServerOptions): SnapshotServer {
+export function createMeshServer(options: MeshServerOptions): MeshServer {
   const { registry, clock, security, listen } = options;
   const grpc = new Server(CHANNEL_OPTIONS);
   const listener = createProxyListener({ grpc, listen, clock, ...(security && { tls: tlsOf(security) }) });
@@ -78,12 +78,12 @@ export function createSnapshotServer(options: SnapshotServerOptions): SnapshotSe
   };
   const certifying = security && identify && { ...security, identify, calls: createRegistrationLimit(clock), clock };
   grpc.addService(SERVICE, {
-    Connect: (stream: MeshStream) => serveProxyStream(stream, deps),
+    Connect: (stream: ServerStream) => serveProxyStream(stream, deps),
     Certify: (...call: CertifyCall) => serveCertify(call, certifying),
   });
   let port = 0;
   return {
-    name: "snapshot server",
+    name: "mesh server",
     get port() {
       return port;
     },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { shareReads } from "./shared-reads.ts";
+import { shareReads } from "./add.ts";
 
 const app = (name: string) => ({ namespace: "ops", name });
 

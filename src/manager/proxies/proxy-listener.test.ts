@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
-import { createPodConnections, type PodSocket } from "./pod-connections.ts";
+import { createPodConnections, type PodSocket } from "./proxy-listener.ts";
 
 /** Says that it is closed some time after it was destroyed, as sockets do. */
 class FakeSocket extends EventEmitter {

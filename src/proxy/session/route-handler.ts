@@ -15,7 +15,7 @@ import type { Answers, ResourceHandler } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
 
-export interface SnapshotIntake extends ResourceHandler {
+export interface RouteHandler extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
    * @param endedCleanly the process before left no write behind: see clean-end.ts
@@ -57,7 +57,7 @@ export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;
 
-export interface IntakeDeps {
+export interface RouteHandlerDeps {
   readonly pod: PodRef;
   readonly enforcer: Enforcer;
   readonly file: SnapshotFile;
@@ -67,7 +67,7 @@ export interface IntakeDeps {
   readonly signal: AbortSignal;
 }
 
-export function createSnapshotIntake(deps: IntakeDeps): SnapshotIntake {
+export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
   let stored: string | undefined;

@@ -8,8 +8,8 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
 import { createEnforcer } from "./enforcer.ts";
+import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
-import { createSnapshotIntake } from "./snapshot-intake.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const before = routes(1, { blue: ["a"], rest: NAMES });
@@ -39,9 +39,9 @@ function setup() {
   const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
   const metrics = createSessionMetrics(new Registry());
   const signal = new AbortController().signal;
-  const intake = createSnapshotIntake({ pod, enforcer, file, metrics, clock, log: silentLogger(), signal });
+  const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log: silentLogger(), signal });
   const takeUpdate = (update: UpdateMessage) =>
-    intake.take(update, {
+    routeHandler.take(update, {
       ack: () => void answered.push(`ack ${update.nonce}`),
       nack: (problems) => void answered.push(`nack ${update.nonce} ${problems.join()}`),
       needsWhole: () => void answered.push(`whole ${update.nonce}`),
@@ -49,7 +49,7 @@ function setup() {
   return {
     clock,
     enforcer,
-    intake,
+    routeHandler,
     saved,
     disk,
     answered,
@@ -61,7 +61,7 @@ function setup() {
 }
 
 it("puts a delta in force as the snapshot that it leads to, stores the whole, tells the whole, and acknowledges it", async () => {
-  const { clock, enforcer, intake, saved, answered, take, takeDelta } = setup();
+  const { clock, enforcer, routeHandler, saved, answered, take, takeDelta } = setup();
   take(before, 1);
   await clock.flush();
   takeDelta(2);
@@ -70,7 +70,7 @@ it("puts a delta in force as the snapshot that it leads to, stores the whole, te
   expect(enforcer.current?.snapshot).toMatchObject({ version: 2, digest: "digest-2", subset: "blue", lockName: "shop-lock" });
   expect(enforcer.current?.view("", "pods").ownershipOf("b")).toBe("own");
   expect(saved.map(({ digest }) => digest)).toEqual(["digest-1", "digest-2"]);
-  expect(saved.at(-1)).toBe(intake.claims.acknowledged);
+  expect(saved.at(-1)).toBe(routeHandler.claims.acknowledged);
   expect(saved.at(-1)?.table.classOf.size).toBe(22);
 });
 
@@ -98,16 +98,16 @@ it("asks for the whole if the delta does not fit a base of the same digest", asy
 });
 
 it("takes a delta to what is in force and not yet acknowledged, whose ACK then is the only one", async () => {
-  const { clock, enforcer, answered, take, takeDelta, intake } = setup();
+  const { clock, enforcer, answered, take, takeDelta, routeHandler } = setup();
   const done = enforcer.beginWrite("z");
   take(before, 1);
   await clock.flush();
   takeDelta(2);
   await clock.flush();
-  expect([answered, intake.claims.inDoubt.map(({ version }) => version)]).toEqual([[], [1, 2]]);
+  expect([answered, routeHandler.claims.inDoubt.map(({ version }) => version)]).toEqual([[], [1, 2]]);
   done();
   await clock.flush();
-  expect([answered, intake.claims.inDoubt]).toEqual([["ack 2"], []]);
+  expect([answered, routeHandler.claims.inDoubt]).toEqual([["ack 2"], []]);
 });
 
 it("never goes back to an older version by a delta", async () => {
@@ -120,18 +120,18 @@ it("never goes back to an older version by a delta", async () => {
 });
 
 it("stores again what is stored, when what is beside it changes, and nothing that is not acknowledged yet", async () => {
-  const { clock, enforcer, intake, saved, take } = setup();
-  intake.storeAgain();
+  const { clock, enforcer, routeHandler, saved, take } = setup();
+  routeHandler.storeAgain();
   await clock.flush();
   expect(saved).toHaveLength(0);
   take(before, 1);
   await clock.flush();
-  intake.storeAgain();
+  routeHandler.storeAgain();
   await clock.flush();
   expect(saved.map(({ version }) => version)).toEqual([1, 1]);
   enforcer.beginWrite("z");
   take(after, 2);
-  intake.storeAgain();
+  routeHandler.storeAgain();
   await clock.flush();
   expect(saved).toHaveLength(2);
 });
@@ -152,11 +152,11 @@ it("stores what it has stored before again, if a save since has failed: nobody k
 });
 
 it("tries again to store what is beside the snapshot, and acknowledges nothing until then", async () => {
-  const { clock, intake, saved, disk, answered, take } = setup();
+  const { clock, routeHandler, saved, disk, answered, take } = setup();
   take(before, 1);
   await clock.flush();
   disk.fails = true;
-  intake.storeAgain();
+  routeHandler.storeAgain();
   await clock.flush();
   take({ ...before, version: 2 }, 2);
   await clock.advance(2_000);
@@ -175,8 +175,8 @@ it("killed with a gain in force that is not stored yet, the next process tells t
   expect(first.enforcer.current?.view("", "pods").ownershipOf("b")).toBe("own");
   const next = setup();
   next.saved.push(before);
-  await next.intake.restore(false);
-  expect(next.intake.claims).toEqual({ acknowledged: before, inDoubt: [], mayHoldMore: true });
+  await next.routeHandler.restore(false);
+  expect(next.routeHandler.claims).toEqual({ acknowledged: before, inDoubt: [], mayHoldMore: true });
 });
 
 it("refuses a body that is no route, and an update without a resource", () => {

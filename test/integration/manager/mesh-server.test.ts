@@ -1,22 +1,23 @@
-// The snapshot server over real sockets: what one proxy does, or does not do, must not touch the others.
+// The mesh server over real sockets: what one proxy does, or does not do, must not touch the others.
 import { connect } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
-import { rulesOf } from "../../../src/manager/plan/snapshots.ts";
-import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
-import { publishRoute } from "../../../src/manager/proxies/publish-route.ts";
+import type { PodKey } from "../../../src/manager/facts/pod-key.ts";
+import { rulesOf } from "../../../src/manager/plan/pod-rules.ts";
 import {
-  type Admission,
-  createSnapshotServer,
+  createMeshServer,
   type Leadership,
-  type SnapshotServer,
-} from "../../../src/manager/proxies/snapshot-server.ts";
+  type MeshServer,
+  type WelcomeVerdict,
+} from "../../../src/manager/proxies/mesh-server.ts";
+import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
 import { greetingOf } from "../../../src/proxy/session/registration.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";
 import type { ManagerMessage } from "../../../src/wire/messages.ts";
+import { ROUTE } from "../../../src/wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
@@ -33,11 +34,11 @@ function wide(version: number, moved = 0): Snapshot {
 
 let registry: ProxyRegistry;
 let leadership: { epoch: number | undefined; seen: number[] } & Leadership;
-let admission: Admission;
+let admission: WelcomeVerdict;
 let elsewhere: string | undefined;
 let asked: Set<string | undefined>;
 let clock: FakeClock | undefined;
-let server: SnapshotServer;
+let server: MeshServer;
 let proxies: { close(): void }[];
 
 async function start(fake?: FakeClock) {
@@ -48,7 +49,7 @@ async function start(fake?: FakeClock) {
   elsewhere = undefined;
   asked = new Set();
   registry = createProxyRegistry({ log: silentLogger() });
-  server = createSnapshotServer({
+  server = createMeshServer({
     listen: { host: "127.0.0.1", port: 0 },
     registry,
     leaderElsewhere: () => elsewhere,
@@ -62,7 +63,7 @@ async function start(fake?: FakeClock) {
   });
   await server.start(new AbortController().signal);
 }
-const publish = (pod: string, wanted: Snapshot) => publishRoute(registry, pod, wanted);
+const publish = (pod: PodKey, wanted: Snapshot) => registry.publish(pod, ROUTE, wanted);
 const open = (isSilent = false) => {
   const proxy = openProxy(`127.0.0.1:${server.port}`, { isSilent });
   proxies.push(proxy);
@@ -186,7 +187,7 @@ describe("tables that registrations name by hash", () => {
   const greeting = (name: string, snapshots: readonly Snapshot[] = [held]) => {
     const [acknowledged, ...inDoubt] = snapshots;
     const pod = { namespace: "shop", name, uid: "uid-1" };
-    const facts = { pod, proxyVersion: "test", capabilities: CAPABILITIES, stream: 1, epoch: 2, version: 7 };
+    const facts = { pod, proxyVersion: "test", capabilities: CAPABILITIES, streamNumber: 1, epoch: 2, version: 7 };
     return greetingOf({ ...facts, claims: { acknowledged, inDoubt, mayHoldMore: false } });
   };
   const greet = (name: string, snapshots?: readonly Snapshot[]) => {
@@ -216,7 +217,7 @@ describe("tables that registrations name by hash", () => {
     expect(all.flatMap(({ wanted }) => wanted() ?? [])).toHaveLength(2);
     const known = all.map(({ facts }) => facts());
     expect(new Set(known.map((facts) => facts?.acknowledged?.table)).size).toBe(1);
-    expect(known[5]).toMatchObject({ unresolved: false, inDoubt: [], version: 7, acknowledged: { digest: held.digest } });
+    expect(known[5]).toMatchObject({ mayHoldMore: false, inDoubt: [], version: 7, acknowledged: { digest: held.digest } });
     expect(known[5]?.acknowledged?.table.classOf.size).toBe(names.length);
   });
 
@@ -231,8 +232,8 @@ describe("tables that registrations name by hash", () => {
     forgetful.promise([tableToBytes(held.table), Buffer.from("no table")]);
     honest.promise();
     await eventually(() => honest.facts()?.connected === true && forgetful.facts()?.connected === true);
-    expect(forgetful.facts()).toMatchObject({ unresolved: true, acknowledged: { version: 7 }, inDoubt: [] });
-    expect(honest.facts()).toMatchObject({ unresolved: false, inDoubt: [{ version: 8 }, { version: 9 }] });
+    expect(forgetful.facts()).toMatchObject({ mayHoldMore: true, acknowledged: { version: 7 }, inDoubt: [] });
+    expect(honest.facts()).toMatchObject({ mayHoldMore: false, inDoubt: [{ version: 8 }, { version: 9 }] });
     expect(honest.facts()?.acknowledged?.table).toBe(forgetful.facts()?.acknowledged?.table);
   });
 
@@ -368,7 +369,7 @@ describe("a proxy that says or reads nothing", () => {
     well.send(registrationOf("well"));
     await eventually(() => registry.facts("shop/stuck")?.connected === true && registry.facts("shop/well")?.connected === true);
     for (let version = 1; version <= 5; version++) {
-      for (const pod of ["shop/stuck", "shop/well"]) publish(pod, wide(version, version));
+      for (const pod of ["shop/stuck", "shop/well"] as const) publish(pod, wide(version, version));
       await eventually(() => updatesOf(well).length === version);
       well.send({ ack: routeAck(updatesOf(well).at(-1)?.nonce ?? 0, version) });
       await eventually(() => registry.facts("shop/well")?.acknowledged?.version === version);

@@ -11,7 +11,7 @@ import {
   table,
   unreportedFence,
 } from "../../test/support/route-table.ts";
-import { snapshotToJson, storedFromJson } from "../proxy/session/snapshot-json.ts";
+import { snapshotToJson, storedFromJson } from "../proxy/session/snapshot-file.ts";
 import type { Snapshot } from "../route/snapshot.ts";
 import type { RouteRule, RouteTable } from "../route/table.ts";
 import { ROUTE_MESSAGE } from "./load-proto.ts";

@@ -1,8 +1,7 @@
 // The disk of one proxy of the model: the texts of its files, as the real ones read and write them, over variables. Invariant: a save
 // resolves only after the content is there; a process that ends during a save finds the old content or the new one.
 import { MeshError } from "../../src/base/errors.ts";
-import type { SnapshotFile } from "../../src/proxy/session/snapshot-file.ts";
-import { snapshotToJson, storedFromJson } from "../../src/proxy/session/snapshot-json.ts";
+import { type SnapshotFile, snapshotToJson, storedFromJson } from "../../src/proxy/session/snapshot-file.ts";
 import type { StreamLedger } from "../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { PodRef } from "../../src/wire/messages.ts";

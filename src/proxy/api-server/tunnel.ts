@@ -16,8 +16,8 @@ export interface TunnelOptions {
   readonly origin: URL;
   readonly trust: TrustStore;
   readonly log: Logger;
-  /** Told of each connection to the API server; keepalive is on. */
-  readonly onConnected?: (socket: Socket) => void;
+  /** Called with each connection to the API server. Keepalive is on. */
+  readonly onConnected: (socket: Socket) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -63,7 +63,7 @@ function endTogether(
   request.once("upgrade", (_res, upgraded: Socket) => {
     upstream = upgraded;
     upgraded.setKeepAlive(keepAliveOf(DEFAULT_LIVENESS));
-    onConnected?.(upgraded);
+    onConnected(upgraded);
   });
   socket.once("close", () => {
     signal.removeEventListener("abort", cut);

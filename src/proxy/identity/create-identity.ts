@@ -7,9 +7,8 @@ import { createCertify } from "./certify.ts";
 import { createMeshAccess, createMeshTrustStore, createPlainAccess, type ManagerAccess } from "./manager-access.ts";
 import type { openManagerChannel } from "./manager-channel.ts";
 import { createMeshCertificate } from "./mesh-certificate.ts";
-import { createOwnCertificate } from "./own-certificate.ts";
 import { createCertificateHolder, type ServingCertificate } from "./serving-certificate.ts";
-import { createWatchedCertificate, readPair } from "./watched-certificate.ts";
+import { createOwnCertificate, createWatchedCertificate, readPair } from "./watched-certificate.ts";
 
 export interface IdentityConfig {
   /** host:port of the manager's service. */

@@ -1,11 +1,14 @@
 // A serving certificate that is there at the start, and that is looked at again every minute: one from files, as cert-manager renews
 // them in a mounted Secret, or one of the proxy's own. Invariant: while no better one can be had, the old one stays in use.
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createCa, issueServerCertificate, type KeyCertificate } from "../../base/certificates.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
+import { replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { CertificateHolder, ServingCertificate, TlsPair } from "./serving-certificate.ts";
+import { type CertificateHolder, SERVING_NAMES, type ServingCertificate, type TlsPair } from "./serving-certificate.ts";
 
 export interface WatchedCertificateOptions {
   /** The pair to use from now on. `before` is the one in use. */
@@ -62,4 +65,51 @@ export async function readPair(certFile: string, keyFile: string): Promise<TlsPa
   } catch (cause) {
     throw new MeshError("CERTIFICATE_UNREADABLE", `reading the serving certificate ${certFile} and its key`, { cause });
   }
+}
+
+export type OwnCertificateOptions = Omit<WatchedCertificateOptions, "next" | "caFile"> & { readonly dataDir: string };
+
+const DAY_MS = 86_400_000;
+const LEAF_DAYS = 90;
+const CA_DAYS = 3650;
+/** A certificate is renewed when less time is left. Any restart takes far less. */
+const RENEW_LEAF_MS = 30 * DAY_MS;
+const RENEW_CA_MS = 180 * DAY_MS;
+
+/**
+ * A certificate that the proxy makes itself, for the loopback and for tests. Its CA stays in the data folder, so that an operator trusts a
+ * restarted proxy. The CA certificate is written before a port is bound, and only the proxy can read the key.
+ */
+export function createOwnCertificate({ dataDir, ...options }: OwnCertificateOptions): ServingCertificate {
+  const { clock } = options;
+  return createWatchedCertificate({
+    ...options,
+    caFile: join(dataDir, "ca.crt"),
+    async next(before) {
+      if (before !== undefined && remainingMs(before.cert, clock) > RENEW_LEAF_MS) return before;
+      const leaf = issueServerCertificate(await loadCa(dataDir, clock), { ...SERVING_NAMES, now: clock.now(), days: LEAF_DAYS });
+      return { cert: leaf.certPem, key: leaf.keyPem };
+    },
+  });
+}
+
+// The CA of the data folder, or a new one. The key is written first, since a certificate without its key is of no use.
+async function loadCa(dataDir: string, clock: Clock): Promise<KeyCertificate> {
+  const certFile = join(dataDir, "ca.crt");
+  const keyFile = join(dataDir, "ca.key");
+  try {
+    const { cert, key } = await readPair(certFile, keyFile);
+    if (remainingMs(cert, clock) > RENEW_CA_MS) return { certPem: cert, keyPem: key };
+  } catch {
+    // There is none, or it is half written.
+  }
+  const ca = createCa({ commonName: "ctrlmesh-proxy", now: clock.now(), days: CA_DAYS });
+  await mkdir(dataDir, { recursive: true }); // the operator may run as another user
+  await replaceFile(keyFile, ca.keyPem);
+  await replaceFile(certFile, ca.certPem, 0o644);
+  return ca;
+}
+
+function remainingMs(certPem: string, clock: Clock): number {
+  return new X509Certificate(certPem).validToDate.getTime() - clock.now();
 }

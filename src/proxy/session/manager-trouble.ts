@@ -3,7 +3,7 @@
 import { isMeshError, type MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { isRefusal, reasonOf } from "../identity/manager-error.ts";
-import type { Outcome } from "./leader-finder.ts";
+import type { Outcome } from "./next-attempt.ts";
 import type { ManagerContact } from "./session.ts";
 
 export interface ManagerTrouble extends ManagerContact {

@@ -8,14 +8,13 @@ import type { Logger } from "../../base/log.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "../identity/manager-access.ts";
 import { openManagerChannel } from "../identity/manager-channel.ts";
-import { createLeaderFinder } from "./leader-finder.ts";
 import { createManagerTrouble, isAccessError } from "./manager-trouble.ts";
 import { createChannels } from "./mesh-channels.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";
 import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type StreamOutcome } from "./next-attempt.ts";
 import type { Greeting } from "./registration.ts";
 import type { ResourceHandlers } from "./resource-handler.ts";
-import { BACKOFF, NO_RETRIES, nextRetry, type StreamOutcome } from "./retry-delay.ts";
 import type { ManagerContact } from "./session.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 

@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
 import { namedRoute } from "../../wire/route-type.ts";
-import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
-import { snapshotToJson, storedFromJson } from "./snapshot-json.ts";
+import { createSnapshotFile, type LockMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");

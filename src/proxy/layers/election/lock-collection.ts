@@ -97,7 +97,7 @@ function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot):
   return terms === "" ? call : withParameter(call, "fieldSelector", joinSelectors(selector, terms));
 }
 
-export interface LockView {
+interface LockView {
   /** False for another subset's lock; asked with names upstream. */
   readonly keep: Keep;
   /** How the subset's own lock is shown; undefined if it has its own name. */
@@ -107,7 +107,7 @@ export interface LockView {
 }
 
 /** A watch with the locks renamed and hidden. */
-export function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+function renameWatch(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
   const show = (frame: Uint8Array, isOwn: boolean) =>
     rename !== undefined && isOwn ? renameFrame(encoding, frame, rename) : frame;
   let isFirst = true;
@@ -127,7 +127,7 @@ export function renameWatch(source: ByteSource, encoding: Encoding, { keep, rena
 }
 
 /** A list with the locks renamed and hidden, whatever its size. */
-export function renameList(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
+function renameList(source: ByteSource, encoding: Encoding, { keep, rename, namespace }: LockView): ByteSource {
   if (rename === undefined) return listStream(source, createListFilter(encoding, keep), () => undefined);
   const renamed = elementRenamer(encoding, rename);
   const filter = createListFilter(encoding, keep, {

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import { createOwnCertificate } from "./own-certificate.ts";
 import type { TlsPair } from "./serving-certificate.ts";
 import { createCertificateHolder } from "./serving-certificate.ts";
+import { createOwnCertificate } from "./watched-certificate.ts";
 
 const DAY_MS = 86_400_000;
 const NEVER = new AbortController().signal;

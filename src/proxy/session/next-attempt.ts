@@ -1,10 +1,60 @@
-// How long the proxy waits before it tries to reach a manager again: (state, outcome) -> state and delay. Pure but for chance. Invariant: after
-// a stream that was of use, and while nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies. Used by mesh-client.
+// Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service again, which knows the living
+// replicas; it follows redirects, but neither in circles nor to a replica that has just failed; after a stream that was of use, and while
+// nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies. Called by mesh-client.ts.
 import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
-import type { Random } from "../../base/clock.ts";
+import type { Clock, Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { isRefusal, isUnbelieved } from "../identity/manager-error.ts";
-import type { Outcome } from "./leader-finder.ts";
+
+/** How a stream went. */
+export interface Outcome {
+  readonly error: Error | undefined;
+  /** Who leads, as the replica says. */
+  readonly redirect: string | undefined;
+  /** The manager took the registration: the endpoint is good. */
+  readonly served: boolean;
+}
+
+export interface LeaderFinder {
+  readonly endpoint: string;
+  /** Takes how the last stream went. True if the next endpoint may be tried at once. */
+  next(outcome: Outcome): boolean;
+}
+
+/** How long a replica that did not serve is not gone to upon a redirect, in milliseconds: most of a lease. */
+const AVOID_MS = 10_000;
+/** Redirects in a row that are followed; replicas that send each other's proxies around do not know who leads. */
+const MAX_HOPS = 2;
+
+/** @param service host:port that leads to any replica */
+export function createLeaderFinder(service: string, clock: Clock): LeaderFinder {
+  /** Until when, by replica. */
+  const avoided = new Map<string, number>();
+  let endpoint = service;
+  let hops = 0;
+
+  const avoid = (replica: string) => {
+    const nowMs = clock.monotonicMs();
+    // Replicas come and go under new addresses: what nobody names any more must not add up.
+    for (const [known, untilMs] of avoided) if (untilMs <= nowMs) avoided.delete(known);
+    avoided.set(replica, nowMs + AVOID_MS);
+  };
+  const isAvoided = (replica: string) => clock.monotonicMs() < (avoided.get(replica) ?? 0);
+  return {
+    get endpoint() {
+      return endpoint;
+    },
+    next({ redirect, served }) {
+      const isFailure = !served && redirect === undefined;
+      if (isFailure && endpoint !== service) avoid(endpoint);
+      hops = redirect === undefined ? 0 : hops + 1;
+      const isFollowed = redirect !== undefined && hops <= MAX_HOPS && !isAvoided(redirect);
+      endpoint = isFollowed ? redirect : service;
+      if (redirect !== undefined && !isFollowed) hops = 0;
+      return isFollowed && hops === 1;
+    },
+  };
+}
 
 export interface StreamOutcome extends Outcome {
   /** The stream brought updates, or lasted a while. */
@@ -33,7 +83,10 @@ const UNBELIEVED_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 /** For a manager that knows no such pod, or no app for it. It may learn of them any moment: its watches lag, an app is made. */
 const TURNED_AWAY_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 5_000 };
 
-/** @param isFollowed the next attempt goes to the leader that a replica has just named */
+/**
+ * (state, outcome) -> state and delay. Pure but for chance.
+ * @param isFollowed the next attempt goes to the leader that a replica has just named
+ */
 export function nextRetry(
   before: Retries,
   outcome: StreamOutcome,

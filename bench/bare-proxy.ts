@@ -1,6 +1,5 @@
-// A proxy that only forwards: node:https in, undici out, with the versions and settings of the real proxy. What it costs is the
-// minimum for a proxy of these parts. Run by world.ts: node bench/bare-proxy.ts URL CA-FILE
-
+// A proxy that only forwards: node:https in, undici out, with the versions and settings of the real proxy. Its cost is the
+// minimum for a proxy with these libraries. Run by world.ts: node bench/bare-proxy.ts URL CA-FILE
 import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:https";

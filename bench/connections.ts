@@ -1,6 +1,6 @@
-// `node bench/connections.ts`: measures watches over shared HTTP/2 connections against HTTP/1.1, where each watch has its own.
-// The same load runs on two control planes, one with --disable-http2-serving: fifty informers that list and watch at once, with a
-// lock renewed beside them; then rest; then events for all of them; then a thousand aborted watches. docs/decisions/0009 has the
+// `node bench/connections.ts`: compares watches over shared HTTP/2 connections with HTTP/1.1, where each watch has its own connection.
+// The same load runs on two control planes, one with --disable-http2-serving. First fifty informers list and watch at once while a lock
+// is renewed. After an idle time all informers get events, and at last a thousand watches are aborted. docs/decisions/0009 has the
 // figures.
 //
 // Options: --informers N, --rate N (updates/s, each an event for every watch), --seconds N, --objects N, --rounds N.
@@ -50,8 +50,8 @@ for (const protocol of Array.from({ length: rounds }, () => ["HTTP/2", "HTTP/1.1
     await createManyConfigMaps(mesh.client, { count: objects, namespaces: ["canary-0"] });
     const pod = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
     process.stdout.write(`${protocol}\n`);
-    for (const [what, value] of Object.entries(await measure(kube, mesh, pod)))
-      process.stdout.write(`  ${what.padEnd(54)} ${value}\n`);
+    for (const [name, value] of Object.entries(await measure(kube, mesh, pod)))
+      process.stdout.write(`  ${name.padEnd(54)} ${value}\n`);
   } finally {
     await mesh.stop();
     await kube.stop();
@@ -121,15 +121,15 @@ async function measure(kube: Kube, mesh: Mesh, pod: MeshPod): Promise<Record<str
   };
 }
 
-// Lists, watches from there, and records the age of each event on arrival.
+// Lists and watches, and records the age of each event on arrival.
 async function startInformer(client: Client): Promise<{ readonly latencies: number[] }> {
   const list = JSON.parse((await client.get(CONFIG_MAP)).body) as { metadata: { resourceVersion: string } };
   const res = await client.open(`${CONFIG_MAP}?watch=1&resourceVersion=${list.metadata.resourceVersion}`);
   const latencies: number[] = [];
-  let rest = "";
+  let incomplete = "";
   res.setEncoding("utf8").on("data", (text: string) => {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (incomplete + text).split("\n");
+    incomplete = lines.pop() ?? "";
     for (const line of lines) {
       const sentAt = /"sent-at":"([\d.]+)"/.exec(line)?.[1];
       if (sentAt !== undefined) latencies.push(performance.timeOrigin + performance.now() - Number(sentAt));
@@ -194,14 +194,14 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    return ""; // closed in the meantime
+    return ""; // the file has just been closed
   }
 }
 
 /** User and system time of the process so far. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10; // in hundredths of a second
+  return (Number(fields[11]) + Number(fields[12])) * 10; // the kernel counts in hundredths of a second
 }
 
 async function timed(run: () => Promise<unknown>): Promise<number> {

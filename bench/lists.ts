@@ -1,9 +1,9 @@
 // Lists all objects with each way of filtering: by the API server (server-side) and by the proxy from the bytes (proxy-side).
-// Direct and proxied requests alternate. Called by main.ts.
+// Direct requests and proxied requests alternate. Called by main.ts.
 import { readMetrics } from "../test/support/proxy-metrics.ts";
 import { drain } from "./load.ts";
-import { inTurn, type Mark, median, type Row } from "./table.ts";
-import type { Side, Target } from "./world.ts";
+import { inTurn, median, type Row, type Target } from "./table.ts";
+import type { Endpoint, Side } from "./world.ts";
 
 const ENCODINGS = { JSON: "application/json", protobuf: "application/vnd.kubernetes.protobuf" } as const;
 const PATH = "/api/v1/configmaps";
@@ -13,12 +13,12 @@ export interface ListWork {
   readonly plan: string;
   readonly name: string;
   readonly side: Side;
-  readonly mark?: Mark;
+  readonly target?: Target;
 }
 
-export async function listRows(direct: Target, works: readonly ListWork[], objects: number, rounds: number): Promise<Row[]> {
+export async function listRows(direct: Endpoint, works: readonly ListWork[], objects: number, rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { plan, name, side, mark } of works) {
+  for (const { plan, name, side, target } of works) {
     await expectPlan(side, plan);
     for (const [encoding, accept] of Object.entries(ENCODINGS)) {
       const times = { direct: [] as number[], proxied: [] as number[] };
@@ -31,7 +31,7 @@ export async function listRows(direct: Target, works: readonly ListWork[], objec
       await expectPlan(side, plan); // the plan has not changed
       const section = `LIST ${objects} ${encoding}`;
       const figures = { direct: median(times.direct), proxied: median(times.proxied) };
-      rows.push({ section, name, unit: "ms", ...figures, ...(mark === undefined ? {} : { mark }) });
+      rows.push({ section, name, unit: "ms", ...figures, ...(target === undefined ? {} : { target }) });
     }
   }
   return rows;
@@ -43,7 +43,7 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-// A row must not be measured with another plan than it names.
+// The proxy must use the plan that the row names.
 async function expectPlan(side: Side, plan: string): Promise<void> {
   const count = async () => (await readMetrics(side.pod.healthUrl)).sum("ctrlmesh_proxy_pushdown_total", { plan });
   const before = await count();

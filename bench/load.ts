@@ -1,10 +1,10 @@
-// Puts load on one address: several connections, each with one request after the other. The client is undici's own, whose cost is
-// small against the measured one. Called by the sections of the bench.
+// Sends load to one address over several connections, with one request after the other on each. The client is undici, which costs little
+// compared with the measured proxy. Called by the sections of the bench.
 import { performance } from "node:perf_hooks";
 import { Pool } from "undici";
-import type { Target } from "./world.ts";
+import type { Endpoint } from "./world.ts";
 
-/** The same protocol on both sides. Otherwise undici would speak HTTP/2 to the API server only, which costs the server more. */
+/** Both sides use the same protocol. Otherwise undici would use HTTP/2 only with the API server, which costs the server more. */
 export const HTTP1 = { allowH2: false, pipelining: 1 } as const;
 
 export interface Request {
@@ -17,13 +17,13 @@ export interface Request {
 
 export interface LoadResult {
   readonly requestsPerSecond: number;
-  /** One time for each request, in milliseconds. */
+  /** The response time of each request, in milliseconds. */
   readonly times: readonly number[];
 }
 
 /** Keeps `connections` requests running for `durationMs`. @throws Error on any answer but 200 */
 export async function load(
-  { url, caPem, token }: Target,
+  { url, caPem, token }: Endpoint,
   { method, path, headers = {}, body }: Request,
   { connections, durationMs }: { readonly connections: number; readonly durationMs: number },
 ): Promise<LoadResult> {
@@ -35,7 +35,7 @@ export async function load(
     await answer.body.arrayBuffer();
     if (answer.statusCode !== 200) throw new Error(`${method} ${path} at ${url}: ${answer.statusCode}`);
   };
-  // The handshakes are not counted.
+  // The first requests include the handshakes, so they are not measured.
   await Promise.all(Array.from({ length: connections }, ask));
   const end = performance.now() + durationMs;
   const worker = async () => {
@@ -53,7 +53,7 @@ export async function load(
 }
 
 /** Reads one answer to its end and discards it. @throws Error on any answer but 200 */
-export async function drain({ url, caPem, token }: Target, path: string, accept: string): Promise<number> {
+export async function drain({ url, caPem, token }: Endpoint, path: string, accept: string): Promise<number> {
   const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
   try {
     const answer = await pool.request({ method: "GET", path, headers: { authorization: `Bearer ${token}`, accept } });

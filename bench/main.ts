@@ -1,5 +1,5 @@
-// `npm run bench`: measures what the proxy costs on the real control plane; direct and proxied requests alternate in one run.
-// Prints medians, ratios and marks as a table, or as JSON with --json. With 100,000 objects it takes about ten minutes.
+// `npm run bench`: measures the cost of the proxy on the real control plane. Direct requests and proxied requests alternate in one run.
+// Prints medians, ratios and targets as a table, or as JSON with --json. A run with 100,000 objects takes about ten minutes.
 //
 // Options: --objects N (default 10000), --rounds N (default 5), --only requests,lists,shards,watches (default all).
 import { setTimeout as sleep } from "node:timers/promises";
@@ -44,12 +44,12 @@ if (sections.some((section) => section !== "shards")) {
     if (sections.includes("lists")) {
       note("lists");
       const lists: ListWork[] = [
-        { plan: "none", name: "proxy-side filtering, 1 of 10 kept", side: tenth, mark: { of: "ratio", atMost: 1 } },
+        { plan: "none", name: "proxy-side filtering, 1 of 10 kept", side: tenth, target: { of: "ratio", atMost: 1 } },
         {
           plan: "one-namespace",
           name: "server-side filtering, 1 namespace of 200",
           side: one,
-          mark: { of: "ratio", atMost: 0.35 },
+          target: { of: "ratio", atMost: 0.35 },
         },
         { plan: "without-namespaces", name: "server-side filtering, all but 5 namespaces", side: most },
       ];

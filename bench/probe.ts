@@ -1,5 +1,5 @@
-// A thread that requests one URL every 5 ms over one connection until it is stopped, and then reports the response times. Started
-// by event-loop.ts.
+// A thread that requests one URL over one connection, one request after the other and at most every 5 ms. When the thread is stopped, it
+// reports the response times. Started by event-loop.ts.
 import { get as getPlain, Agent as PlainAgent } from "node:http";
 import { Agent, get } from "node:https";
 import { parentPort, workerData } from "node:worker_threads";
@@ -37,7 +37,7 @@ parentPort?.once("message", () => {
   stopped = true;
 });
 while (!stopped) {
-  const [startedMs] = [performance.now()];
+  const startedMs = performance.now();
   await probeOnce();
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, EVERY_MS - (performance.now() - startedMs))));
 }

@@ -1,19 +1,19 @@
-// Small requests: the time that the proxy adds to each, and the requests per second at 1, 8 and 64 connections. Direct and
+// Measures the time that the proxy adds to a small request, and the requests per second at 1, 8 and 64 connections. Direct requests and
 // proxied requests alternate within each round. Called by main.ts.
 import { load, type Request } from "./load.ts";
-import { inTurn, type Mark, median, quantile, type Row } from "./table.ts";
-import { OWN_NAMESPACE, type Target } from "./world.ts";
+import { inTurn, median, quantile, type Row, type Target } from "./table.ts";
+import { type Endpoint, OWN_NAMESPACE } from "./world.ts";
 
 export interface Turns {
-  readonly direct: Target;
-  readonly proxied: Target;
-  /** Measured rounds. One more round before them warms up. */
+  readonly direct: Endpoint;
+  readonly proxied: Endpoint;
+  /** The number of measured rounds. One round before them is not measured, so that caches are warm. */
   readonly rounds: number;
 }
 
 const PATH = `/api/v1/namespaces/${OWN_NAMESPACE}/configmaps/cm-000000`;
 const GET: Request = { method: "GET", path: PATH };
-const MARKS: Readonly<Record<string, { p50?: Mark; rate?: Mark }>> = {
+const TARGETS: Readonly<Record<string, { p50?: Target; rate?: Target }>> = {
   "GET/1": { p50: { of: "added", atMost: 0.3 } },
   "GET/8": { rate: { of: "ratio", atLeast: 0.85 } },
 };
@@ -32,11 +32,11 @@ export async function requestRows(turns: Turns): Promise<Row[]> {
   return rows;
 }
 
-/** The same GETs through a proxy that only forwards, as the cost of the parts alone. */
+/** The same GETs through a proxy that only forwards. This is the minimum cost of a proxy. */
 export async function bareRows(turns: Turns): Promise<Row[]> {
   const rows: Row[] = [];
   for (const connections of [1, 8]) rows.push(...(await requestRow(GET, connections, turns)));
-  return rows.map(({ mark: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
+  return rows.map(({ target: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
 }
 
 async function requestRow(request: Request, connections: number, { direct, proxied, rounds }: Turns): Promise<Row[]> {
@@ -44,21 +44,21 @@ async function requestRow(request: Request, connections: number, { direct, proxi
   const results = { direct: [] as Figures[], proxied: [] as Figures[] };
   for (let round = 0; round <= rounds; round++) {
     for (const side of inTurn(round)) {
-      const target = side === "direct" ? direct : proxied;
-      const figures = figuresOf(await load(target, request, { connections, durationMs }));
+      const endpoint = side === "direct" ? direct : proxied;
+      const figures = figuresOf(await load(endpoint, request, { connections, durationMs }));
       if (round > 0) results[side].push(figures);
     }
   }
-  const marks = MARKS[`${request.method}/${connections}`] ?? {};
-  const row = (name: string, unit: Row["unit"], of: keyof Figures, mark?: Mark): Row => ({
+  const targets = TARGETS[`${request.method}/${connections}`] ?? {};
+  const row = (name: string, unit: Row["unit"], of: keyof Figures, target?: Target): Row => ({
     section: `${request.method}, ${connections} connection${connections === 1 ? "" : "s"}`,
     name,
     unit,
     direct: median(results.direct.map((each) => each[of])),
     proxied: median(results.proxied.map((each) => each[of])),
-    ...(mark === undefined ? {} : { mark }),
+    ...(target === undefined ? {} : { target }),
   });
-  return [row("p50", "ms", "p50", marks.p50), row("p99", "ms", "p99"), row("requests", "/s", "rate", marks.rate)];
+  return [row("p50", "ms", "p50", targets.p50), row("p99", "ms", "p99"), row("requests", "/s", "rate", targets.rate)];
 }
 
 interface Figures {

@@ -1,18 +1,18 @@
-// Measures the time from the proxy's start to /readyz, with a stored snapshot. Called by main.ts.
+// Measures the time from the proxy's start until /readyz succeeds, with a stored snapshot. Called by main.ts.
 import { median } from "./table.ts";
 import type { Side } from "./world.ts";
 
-/** The median of `times` restarts, in milliseconds. */
-export async function readyAfterMs(side: Side, times: number): Promise<number> {
-  const took: number[] = [];
-  for (let index = 0; index < times; index++) {
+/** The median time of `restarts` restarts, in milliseconds. */
+export async function readyAfterMs(side: Side, restarts: number): Promise<number> {
+  const times: number[] = [];
+  for (let index = 0; index < restarts; index++) {
     await side.pod.killProxy();
     const start = performance.now();
     await side.pod.restartProxy();
     while (!(await isReady(side.pod.healthUrl))) await new Promise((resolve) => setTimeout(resolve, 2));
-    took.push(performance.now() - start);
+    times.push(performance.now() - start);
   }
-  return median(took);
+  return median(times);
 }
 
 async function isReady(healthUrl: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-// The report of the bench: rows with a direct and a proxied figure, their ratio and its mark, and the resources that the proxy's
+// The report of the bench: rows with a direct figure, a proxied figure, their ratio and a target, and the resources that the proxy's
 // process used. Pure.
 
 export interface Row {
@@ -7,12 +7,12 @@ export interface Row {
   readonly unit: "ms" | "/s";
   readonly direct: number;
   readonly proxied: number;
-  /** The mark, if there is one. */
-  readonly mark?: Mark;
+  /** The target of the row, if it has one. */
+  readonly target?: Target;
 }
 
-/** The figure that the mark bounds: proxied / direct, or proxied - direct. */
-export interface Mark {
+/** Bounds of a figure. `of` is the figure: "ratio" is proxied / direct, and "added" is proxied - direct. */
+export interface Target {
   readonly of: "ratio" | "added";
   readonly atMost?: number;
   readonly atLeast?: number;
@@ -39,7 +39,7 @@ export interface Report {
   readonly facts: readonly Fact[];
 }
 
-/** The order of the two sides. It alternates by round, since the second side finds warm caches. */
+/** The order of the two sides. The order alternates by round, since the second side benefits from warm caches. */
 export function inTurn(round: number): readonly ("direct" | "proxied")[] {
   return round % 2 === 0 ? ["direct", "proxied"] : ["proxied", "direct"];
 }
@@ -54,11 +54,11 @@ export function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
 }
 
-/** True if the row's mark is met; undefined if it has none. */
-export function isMet({ direct, proxied, mark }: Row): boolean | undefined {
-  if (mark === undefined) return undefined;
-  const value = mark.of === "ratio" ? proxied / direct : proxied - direct;
-  return value <= (mark.atMost ?? Number.POSITIVE_INFINITY) && value >= (mark.atLeast ?? Number.NEGATIVE_INFINITY);
+/** True if the row meets its target; undefined if the row has no target. */
+export function isMet({ direct, proxied, target }: Row): boolean | undefined {
+  if (target === undefined) return undefined;
+  const value = target.of === "ratio" ? proxied / direct : proxied - direct;
+  return value <= (target.atMost ?? Number.POSITIVE_INFINITY) && value >= (target.atLeast ?? Number.NEGATIVE_INFINITY);
 }
 
 export function renderReport({ rows, usage, facts }: Report): string {
@@ -79,7 +79,7 @@ export function renderReport({ rows, usage, facts }: Report): string {
     wallSeconds.toFixed(1),
   ]);
   return [
-    ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "MARK"], ...cells]),
+    ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "TARGET"], ...cells]),
     "",
     ...columns([["PROXY PROCESS, after", "RSS MB", "PEAK MB", "CPU s", "of s"], ...used]),
     "",
@@ -92,13 +92,13 @@ function figure(value: number): string {
 }
 
 function markText(row: Row): string {
-  const { mark } = row;
-  if (mark === undefined) return "";
-  const bound = mark.atMost === undefined ? `>= ${mark.atLeast}` : `<= ${mark.atMost}`;
-  return `${mark.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
+  const { target } = row;
+  if (target === undefined) return "";
+  const bound = target.atMost === undefined ? `>= ${target.atLeast}` : `<= ${target.atMost}`;
+  return `${target.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
 }
 
-// Aligns the first and the last column left, the others right.
+// The first column and the column TARGET are aligned to the left, all others to the right.
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const last = widths.length - 1;

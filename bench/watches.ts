@@ -1,17 +1,17 @@
-// Watches: how much later an event arrives through the proxy than directly, at a few and at 1,000 events a second, and the cost
-// of fifty idle watches. Both watches see the same event, so the server's own delay cancels out. Called by main.ts.
+// Measures how much later an event arrives through the proxy than directly, at 50 and at 1,000 events per second, and the cost of
+// fifty idle watches. Both watches receive the same event, so the server's own delay cancels out. Called by main.ts.
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { CONFIG_MAPS } from "../src/kube/client/resources.ts";
 import { HTTP1 } from "./load.ts";
 import { quantile, type Row, type Usage } from "./table.ts";
-import type { Side, Target, World } from "./world.ts";
+import type { Endpoint, Side, World } from "./world.ts";
 
-/** One write takes longer than a millisecond, so several writers work at once. Each has an object of its own. */
+/** The number of concurrent writers, since one write takes longer than a millisecond. Each writer has its own object. */
 const WRITERS = 16;
 const ALL = "/api/v1/configmaps";
-const MARK = /"sent":"(\d+)"/g;
+const EVENT_NUMBER = /"sent":"(\d+)"/g;
 
 interface Watching {
   /** Arrival time by event number. */
@@ -22,11 +22,11 @@ interface Watching {
 export interface WatchWork {
   /** The way of filtering. */
   readonly name: string;
-  readonly side: Target;
+  readonly side: Endpoint;
   /** A namespace that the side owns. */
   readonly namespace: string;
   /**
-   * Watches only this namespace on the direct side, as the proxy does upstream: the API server sends its events a little later.
+   * The direct side also watches only this namespace, as the proxy does upstream. The API server sends such events a little later.
    */
   readonly isPushedDown?: boolean;
   readonly rate: number;
@@ -36,10 +36,10 @@ export interface WatchWork {
 /** Separates the objects of one measurement from those of the previous one. */
 let works = 0;
 
-/** The same events through a proxy that only forwards, as the cost of the parts alone. */
+/** The same events through a proxy that only forwards. This is the minimum cost of a proxy. */
 export async function bareWatchRows(world: World, work: Omit<WatchWork, "name" | "side">): Promise<Row[]> {
   const measured = await watchRows(world, { ...work, name: "all namespaces", side: world.bare });
-  return measured.map(({ mark: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
+  return measured.map(({ target: _, ...row }) => ({ ...row, section: `bare Node proxy, ${row.section}` }));
 }
 
 export async function watchRows(
@@ -67,16 +67,17 @@ export async function watchRows(
     proxied: quantile(delays(watches.proxied), q),
   });
   const later = (q: number, atMost: number): Row => {
-    const name = `the same event comes later by, p${q * 100}`;
-    return { section, name, unit: "ms", direct: 0, proxied: quantile(added, q), mark: { of: "added", atMost } };
+    const name = `delay of the same event, p${q * 100}`;
+    return { section, name, unit: "ms", direct: 0, proxied: quantile(added, q), target: { of: "added", atMost } };
   };
-  const took = (watching: Watching) => (Math.max(...watching.seen.values()) - Math.min(...watching.seen.values())) / 1000;
+  const elapsedSeconds = (watching: Watching) =>
+    (Math.max(...watching.seen.values()) - Math.min(...watching.seen.values())) / 1000;
   const throughput: Row = {
     section,
     name: "events",
     unit: "/s",
-    direct: events / took(watches.direct),
-    proxied: events / took(watches.proxied),
+    direct: events / elapsedSeconds(watches.direct),
+    proxied: events / elapsedSeconds(watches.proxied),
   };
   return [between(0.5), between(0.99), later(0.5, 0.5), later(0.99, 2), throughput];
 }
@@ -92,7 +93,7 @@ export async function idleWatches(world: World, side: Side): Promise<Usage> {
   return usage;
 }
 
-async function watch({ url, caPem, token }: Target, collection: string): Promise<Watching> {
+async function watch({ url, caPem, token }: Endpoint, collection: string): Promise<Watching> {
   const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0 });
   const seen = new Map<number, number>();
   const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
@@ -101,20 +102,20 @@ async function watch({ url, caPem, token }: Target, collection: string): Promise
   const path = `${collection}?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
   const answer = await pool.request({ method: "GET", path, headers });
   if (answer.statusCode !== 200) throw new Error(`watching ${url}: ${answer.statusCode}`);
-  let rest = "";
+  let incomplete = "";
   answer.body.on("data", (chunk: Buffer) => {
     const now = performance.now();
-    const text = rest + chunk.toString("latin1");
-    for (const match of text.matchAll(MARK)) if (!seen.has(Number(match[1]))) seen.set(Number(match[1]), now);
-    rest = text.slice(-30);
+    const text = incomplete + chunk.toString("latin1");
+    for (const match of text.matchAll(EVENT_NUMBER)) if (!seen.has(Number(match[1]))) seen.set(Number(match[1]), now);
+    incomplete = text.slice(-30); // may end inside an event number
   });
-  answer.body.on("error", () => undefined); // it is destroyed below
+  answer.body.on("error", () => undefined); // `close` destroys the body
   return { seen, close: () => pool.destroy() };
 }
 
 // Event i is due at i / rate seconds.
 async function write(
-  { url, caPem, token }: Target,
+  { url, caPem, token }: Endpoint,
   namespace: string,
   names: readonly string[],
   rate: number,
@@ -145,7 +146,7 @@ async function write(
 async function until(done: () => boolean, withinMs: number): Promise<void> {
   const end = performance.now() + withinMs;
   while (!done()) {
-    if (performance.now() > end) throw new Error("the watches did not see every event");
+    if (performance.now() > end) throw new Error("the watches did not receive every event");
     await sleep(5);
   }
 }

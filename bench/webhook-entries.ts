@@ -1,5 +1,5 @@
-// `node bench/webhook-entries.ts`: measures how many VirtualApps fit into one MutatingWebhookConfiguration. The real API server
-// stores the manager's configuration with more and more entries, until etcd refuses it, for CA bundles of several sizes.
+// `node bench/webhook-entries.ts`: measures how many VirtualApps fit into one MutatingWebhookConfiguration. For CA bundles of
+// several sizes it finds the largest configuration of the manager that the real API server can store in etcd.
 import { createCa } from "../src/base/certificates.ts";
 import { createKubeClient } from "../src/kube/client/client.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS } from "../src/kube/client/resources.ts";
@@ -10,7 +10,7 @@ import { appOf } from "../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../test/support/virtual-app.ts";
 
 const TARGET = { namespace: "ctrlmesh-system", serviceName: "ctrlmesh-manager", url: "" };
-const MANY = 4_096;
+const TOO_MANY = 4_096;
 
 const kube = await startKube();
 const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "bench" });
@@ -37,18 +37,18 @@ async function hasRoom(entries: number, trustPem: string): Promise<boolean> {
 
 try {
   const { certPem } = createCa({ commonName: "ctrlmesh", now: Date.now(), maxIntermediates: 3 });
-  for (const [what, trustPem] of [
+  for (const [description, trustPem] of [
     ["the mesh's own CA", certPem],
-    ["two of them, during a rotation", certPem.repeat(2)],
+    ["two CAs, during a rotation", certPem.repeat(2)],
     ["a bundle of 8 KB", certPem.repeat(Math.ceil(8_192 / certPem.length))],
   ] as const) {
-    let [fits, tooMany] = [0, MANY];
+    let [fits, tooMany] = [0, TOO_MANY];
     while (tooMany - fits > 1) {
       const middle = Math.floor((fits + tooMany) / 2);
       if (await hasRoom(middle, trustPem)) fits = middle;
       else tooMany = middle;
     }
-    console.log(`${what} (${trustPem.length} bytes): ${fits} VirtualApps`);
+    console.log(`${description} (${trustPem.length} bytes): ${fits} VirtualApps`);
   }
 } finally {
   await client.close();

@@ -11,23 +11,23 @@ import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
 import type { Usage } from "./table.ts";
 
 /** The destination of requests. */
-export interface Target {
+export interface Endpoint {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
 }
 
-/** A proxy of a subset that owns a certain share of the namespaces. */
-export interface Side extends Target {
+/** A proxy of a subset that owns a part of the namespaces. */
+export interface Side extends Endpoint {
   readonly pod: MeshPod;
 }
 
 export interface World {
   readonly kube: Kube;
   readonly mesh: Mesh;
-  readonly direct: Target;
+  readonly direct: Endpoint;
   /** A proxy that only forwards, see bare-proxy.ts. */
-  readonly bare: Target;
+  readonly bare: Endpoint;
   /** Owns one namespace of the 200. */
   readonly one: Side;
   /** Owns 20 namespaces: 1 object of 10. */
@@ -64,7 +64,7 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
   await createManyConfigMaps(mesh.client, { count: objects, namespaces });
   const side = async (options: Parameters<Mesh["addPod"]>[0]): Promise<Side> => {
     const pod = await mesh.addPod(options);
-    // The administrator's token, so that RBAC costs nothing.
+    // With the administrator's token, RBAC costs no time.
     return { pod, url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token };
   };
   const bare = await startChild({

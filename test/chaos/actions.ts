@@ -1,5 +1,5 @@
-// The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself; stopped processes
-// continue after some time, and `waitIdle` waits for that. Called by run-chaos.ts.
+// The chaos actions on processes: kills, stops and outages. After each action the world recovers by itself. Stopped processes continue
+// after some time, and `waitIdle` waits until they have continued. Called by run-chaos.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Supervised } from "../support/supervised.ts";
 import type { ChaosWorld } from "./world.ts";
@@ -7,14 +7,14 @@ import type { ChaosWorld } from "./world.ts";
 export interface Actions {
   /**
    * Runs one random action.
-   * @returns what it did, in words
+   * @returns a description of the action
    */
   next(): Promise<string>;
   /** Waits until every stopped process continues and the API server runs. */
   waitIdle(): Promise<void>;
 }
 
-/** The weight of each action in the random choice. */
+/** The weight of each action in the random selection. */
 const WEIGHTS = {
   "kill manager": 4,
   "kill leading manager": 2,
@@ -34,7 +34,7 @@ const LOST_NODE_MS = 12_000;
 
 /** The managers' lease lasts 5 s, so a longer stop loses the lease. */
 const MAX_STOP_MS = 9_000;
-/** A longer stop would be the same as a kill. */
+/** A longer stop would have the same effect as a kill. */
 const MAX_API_STOP_MS = 2_500;
 const MAX_OUTAGE_MS = 4_000;
 

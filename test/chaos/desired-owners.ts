@@ -1,13 +1,13 @@
 // Records the edits of the chaos in order: the labels of each namespace and the rules of the VirtualApp. From these it computes
 // each namespace's desired owners over time. Pure.
 //
-// It has its own evaluation of the few rules that the chaos uses, so that the check does not depend on the code under test.
+// It evaluates the few rules of the chaos with its own code, so that the check does not depend on the code under test.
 import type { OwnerChange } from "./ownership-check.ts";
 
 export const CANARY = "v2";
 export const LANE_LABEL = "lane";
 
-/** The namespaces of the rule besides those with the label, by the last digit of their name; "" for none. */
+/** The possible expressions of the rule for namespaces without the label, by the last digit of the name; "" for none. */
 export const ENDINGS = ["", "[02468]$", "[0-3]$", "[5-9]$"] as const;
 export type Ending = (typeof ENDINGS)[number];
 
@@ -17,7 +17,7 @@ export interface DesiredOwners {
   isLabelled(namespace: string): boolean;
   ownerOf(namespace: string): string;
   ownersOf(namespace: string): readonly OwnerChange[];
-  /** Call before the edit is sent: the edit may take effect from then on. */
+  /** Call before the edit is sent, since the edit may take effect at once. */
   noteNamespace(name: string, labelled: boolean, atMs: number): void;
   noteEnding(ending: Ending, atMs: number): void;
 }

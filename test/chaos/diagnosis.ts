@@ -1,4 +1,4 @@
-// Collects what helps to find the cause when a chaos run does not converge. Called by run-chaos.ts.
+// Collects information about the cause if a chaos run does not converge. Called by run-chaos.ts.
 
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
@@ -9,7 +9,7 @@ const LAST_LINES = 12;
 
 /**
  * The holders of the locks, the status of the VirtualApp, and the last lines of each process. @throws Error if the API server
- * does not answer
+ * does not respond
  */
 export async function diagnose({ mesh, pods }: ChaosWorld): Promise<readonly string[]> {
   const [leases, app] = await Promise.all([mesh.client.list(LEASES, LIMITS), mesh.client.get(VIRTUAL_APPS, APP, LIMITS)]);

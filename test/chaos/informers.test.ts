@@ -1,4 +1,4 @@
-// Made-up logs of the requests of informers, and whether they excuse late work.
+// Tests informers.ts with constructed logs of informers' requests.
 import { describe, expect, it } from "vitest";
 import type { AuditEvent } from "../support/kube.ts";
 import { type ApiRead, type LateSubset, longestSleepMs, readsOf, whyLate } from "./informers.ts";
@@ -20,15 +20,15 @@ describe("whyLate", () => {
     expect(reason([read("foos", 21_000), read("configmaps", 1_000, 19_000)])).toBeUndefined();
     expect(reason([read("foos", 1_000, 22_000), read("configmaps", 21_000)])).toBeUndefined();
   });
-  it("gives an informer ten seconds after its request", () => {
+  it("allows an informer ten seconds after its request", () => {
     const reads = [read("foos", 1_000, 19_000), read("foos", 50_000), read("configmaps", 21_000)];
     expect(reason(reads)).toBeUndefined();
     expect(reason(reads, { nowMs: 60_001 })).toBe(
-      "foo-0 leads its owner since 00:00:00.000; it requested foos last at 00:00:50.000, watching " +
+      "foo-0 has led the owner since 00:00:00.000; it requested foos last at 00:00:50.000, watching " +
         "and configmaps last at 00:00:21.000, watching; ownership converged at 00:00:20.000, now it is 00:01:00.001",
     );
   });
-  it("does not excuse an informer with an open watch from before", () => {
+  it("does not excuse an informer with a watch that was opened before ownership converged", () => {
     expect(reason([read("foos", 1_000), read("configmaps", 1_000)])).toMatch(/^foo-0 leads/);
   });
   it("does not excuse an informer whose new watch has ended", () => {
@@ -39,7 +39,7 @@ describe("whyLate", () => {
     const reads = [read("foos", 1_000, 14_000), read("foos", 59_000, ALWAYS, "foo-1"), read("configmaps", 16_000)];
     expect(reason(reads, { leader })).toMatch(/requested foos never/);
   });
-  it("gives a new leader ten seconds too", () => {
+  it("allows a new leader ten seconds", () => {
     const leader = { pod: "foo-0", sinceMs: 50_000 };
     expect(reason([], { leader })).toBeUndefined();
     expect(reason([], { leader, nowMs: 60_001 })).toMatch(/never/);
@@ -48,17 +48,17 @@ describe("whyLate", () => {
     const reads = [read("foos", 1_000, 19_000), read("configmaps", 1_000, 19_000)];
     expect(reason(reads, { refused: 2 })).toBeUndefined();
     expect(reason(reads, { refused: 3 })).toBe(
-      "the proxy of foo-0, its owner's leader, has refused 3 watches since 00:00:20.000",
+      "the proxy of foo-0, the owner's leader, has refused 3 watches since 00:00:20.000",
     );
   });
   it("does not excuse a subset without a leader", () => {
-    expect(reason([], { leader: undefined })).toBe("its owner has no leader");
+    expect(reason([], { leader: undefined })).toBe("the owner has no leader");
   });
 });
 
 describe("longestSleepMs", () => {
   const leaders = [{ pod: "foo-0", sinceMs: 0 }];
-  it("is the longest time without a request of one informer", () => {
+  it("is the longest time for which one informer sent no request", () => {
     const reads = [read("foos", 1_000, 5_000), read("configmaps", 1_000, 6_000), read("configmaps", 8_000), read("foos", 9_000)];
     expect(longestSleepMs(reads, leaders, 2_000, 20_000)).toBe(4_000);
   });
@@ -85,13 +85,13 @@ describe("askingsOf", () => {
     expect(readsOf([begun], 0)).toEqual([read("foos", 2_000)]);
     expect(readsOf([begun, over], 0)).toEqual([read("foos", 2_000, 9_000)]);
   });
-  it("ends a list with its answer", () => {
+  it("takes the response as the end of a list", () => {
     expect(readsOf([event("1", "ResponseComplete", "03", "list", "02")], 0)).toEqual([read("foos", 2_000, 3_000)]);
   });
   it("ends all requests when the API server is killed", () => {
     expect(readsOf([begun], 5_000)).toEqual([read("foos", 2_000, 5_000)]);
   });
-  it("leaves out requests of anything but pods", () => {
+  it("leaves out requests of callers that are not pods", () => {
     expect(readsOf([{ ...begun, user: { username: "admin" } }], 0)).toEqual([]);
   });
 });

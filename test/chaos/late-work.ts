@@ -1,5 +1,5 @@
-// Finds what has not converged: Foos without a reconciliation of their last edit by their owner, ConfigMaps with another content,
-// and a VirtualApp that is not done. Empty: no work was lost and everything has converged. Called by wait-converged.ts.
+// Finds state that has not converged: Foos that their owner has not reconciled after the last edit, ConfigMaps with another content, and
+// a VirtualApp with a handover. If it finds nothing, no work was lost. Called by wait-converged.ts.
 
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, LEASES, type Lease } from "../../src/kube/client/resources.ts";
@@ -11,7 +11,7 @@ import { APP, type ChaosWorld } from "./world.ts";
 
 const LIMITS = { timeoutMs: 5_000 };
 
-/** Work that is not done yet. */
+/** Work that is not complete yet. */
 export interface LateWork {
   readonly problem: string;
   /** The subset that owns the work. */
@@ -21,15 +21,15 @@ export interface LateWork {
 export interface Late {
   /** The problems of ownership, by the status of the VirtualApp. */
   readonly ownership: readonly string[];
-  /** The work that the operators have not done yet. */
+  /** The work that the operators have not completed yet. */
   readonly work: readonly LateWork[];
   /** The leader of each subset that has one. */
   readonly leaders: ReadonlyMap<string, Leader>;
 }
 
 /**
- * Everything that has not converged, in words.
- * @throws Error if the API server does not answer
+ * A description of everything that has not converged.
+ * @throws Error if the API server does not respond
  */
 export async function findLate(world: ChaosWorld): Promise<Late> {
   const { client } = world.mesh;
@@ -45,7 +45,7 @@ export async function findLate(world: ChaosWorld): Promise<Late> {
     const { namespace = "", name, generation } = metadata;
     const by = status?.reconciledBy ?? "";
     const owner = world.owners.ownerOf(namespace);
-    const add = (what: string) => work.push({ owner, problem: `${namespace}/${name}: ${what}` });
+    const add = (problem: string) => work.push({ owner, problem: `${namespace}/${name}: ${problem}` });
     if (status?.observedGeneration !== generation)
       add(`generation ${generation}, observed ${status?.observedGeneration ?? "none"} by ${by || "no pod"}`);
     else if (world.subsetOf(by) !== owner) add(`reconciled by ${by || "no pod"}, owned by "${owner}"`);
@@ -53,7 +53,8 @@ export async function findLate(world: ChaosWorld): Promise<Late> {
   }
   const ownership: string[] = [];
   const { conditions = [], observedGeneration } = app.status ?? {};
-  if (observedGeneration !== app.metadata.generation) ownership.push("the VirtualApp's status is of an older generation");
+  if (observedGeneration !== app.metadata.generation)
+    ownership.push("the status of the VirtualApp describes an older generation");
   for (const type of ["Converged", "Ready"]) {
     const condition = conditions.find((one) => one.type === type);
     if (condition?.status !== "True")

@@ -1,4 +1,4 @@
-// Checks made-up logs, with and without violations.
+// Tests ownership-check.ts with constructed logs, with and without violations.
 import { describe, expect, it } from "vitest";
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 import { microTimeMs, podWritesOf } from "../support/mesh/pod-writes.ts";
@@ -31,10 +31,10 @@ describe("checkOwnership", () => {
     const result = checkOwnership({ writes, subsetOf: (pod) => SUBSETS[pod], ownersOf: () => [change(0, ""), change(50, "v2")] });
     expect(result).toEqual({ violations: [], checked: 3, places: 1, handovers: 1 });
   });
-  it("accepts that the old owner continues for a while after a change of the rules", () => {
+  it("accepts writes of the old owner for a while after a change of the rules", () => {
     expect(violationsOf([write("foo-0", 55, 59), write("canary-0", 60, 70)], [change(0, ""), change(50, "v2")])).toEqual([]);
   });
-  it("accepts a move there and back, also when the owner in between wrote nothing", () => {
+  it("accepts a move to another subset and back, also if the other subset wrote nothing", () => {
     const changes = [change(0, ""), change(50, "v2"), change(100, ""), change(150, "v2")];
     expect(violationsOf([write("foo-0", 0, 10), write("canary-0", 60, 70), write("foo-0", 110, 120)], changes)).toEqual([]);
     expect(violationsOf([write("foo-0", 0, 10), write("canary-0", 160, 170)], changes)).toEqual([]);
@@ -53,7 +53,7 @@ describe("checkOwnership", () => {
       ["not-owner", "canary-0"],
     ]);
   });
-  it("finds a writer that was never an owner", () => {
+  it("finds a subset that writes although it was never the owner", () => {
     expect(violationsOf([write("canary-0", 40, 45)], [change(0, "")])).toEqual([["not-owner", "canary-0"]]);
   });
   it("finds an overlap with the next owner, also after a change of the rules", () => {
@@ -68,7 +68,7 @@ describe("checkOwnership", () => {
     const writes = [write("canary-0", 60, 62), write("foo-0", 0, 65), write("canary-1", 66, 67)];
     expect(violationsOf(writes, [change(0, ""), change(50, "v2")])).toEqual([["overlap", "foo-0", "canary-0"]]);
   });
-  it("counts a write that the API server refused, since a proxy let it through", () => {
+  it("counts a write that the API server refused, since a proxy forwarded it", () => {
     const writes = [write("foo-0", 0, 10), write("canary-0", 60, 70, { code: 409 })];
     expect(violationsOf(writes, [change(0, "")])).toEqual([["not-owner", "canary-0"]]);
   });
@@ -123,7 +123,7 @@ describe("podWritesOf", () => {
     expect(microTimeMs("2026-01-02T03:04:05.123456Z") % 1000).toBeCloseTo(123.456, 3);
     expect(microTimeMs("2026-01-02T03:04:05Z")).toBe(Date.parse("2026-01-02T03:04:05Z"));
   });
-  it("leaves out reviews and writes of anything but pods", () => {
+  it("leaves out reviews, and writes of callers that are not pods", () => {
     expect(podWritesOf([{ ...event, user: { username: "admin" } }])).toEqual([]);
     expect(
       podWritesOf([{ ...event, objectRef: { resource: "selfsubjectaccessreviews", apiGroup: "authorization.k8s.io" } }]),

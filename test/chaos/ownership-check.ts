@@ -1,14 +1,14 @@
 // Checks exclusive ownership: reads the pods' writes from the API server's audit log and the owners over time, and finds objects
 // that two subsets worked on. Pure; called by run-chaos.ts. There are two violations:
 //
-// - writes of two subsets in one place overlap in time: one was let through before the other had ended;
+// - writes of two subsets in one place overlap in time, since a proxy forwarded one write before the other had ended;
 // - a subset writes after another subset, without a change of the rules in between that gave the place back.
 //
-// A write counts whatever the answer: if the API server refused it, a proxy still let it through. A write that was carried out
-// while the API server was killed is not in the log. The check may miss it, but it never reports a false violation.
+// Refused writes count too, since a proxy forwarded them. A write that was carried out while the API server was killed is not in the log.
+// The check may miss such a write, but it never reports a false violation.
 import type { PodWrite } from "../support/mesh/pod-writes.ts";
 
-/** The rules give the place to this subset, at the earliest from this time on. */
+/** The rules assign the place to this subset, from this time on at the earliest. */
 export interface OwnerChange {
   readonly sinceMs: number;
   readonly subset: string;
@@ -23,7 +23,7 @@ export interface OwnershipCheck {
    * namespace.
    */
   placeOf?(write: PodWrite): string | undefined;
-  /** The desired owners of the place, oldest first. The first one's time does not count. */
+  /** The desired owners of the place, oldest first. The time of the first owner is ignored. */
   ownersOf(place: string): readonly OwnerChange[];
 }
 
@@ -79,7 +79,7 @@ function resourceAndNamespace({ resource, namespace }: PodWrite): string {
 
 /** The writes that began during a write of another subset. @param writes ordered by the time they were received */
 function* overlaps(place: string, writes: readonly CheckedWrite[]): Iterable<Violation> {
-  const lastOf = new Map<string, CheckedWrite>(); // of each subset the write that ended last
+  const lastOf = new Map<string, CheckedWrite>(); // for each subset, the write that ended last
   for (const write of writes) {
     for (const [subset, first] of lastOf) {
       if (subset !== write.subset && first.answeredMs > write.receivedMs) yield { kind: "overlap", place, first, second: write };
@@ -89,8 +89,8 @@ function* overlaps(place: string, writes: readonly CheckedWrite[]): Iterable<Vio
   }
 }
 
-// Each series of writes of one subset needs a change of ownership of its own: after the change of the previous series, and not in
-// the future. The earliest such change is taken. If a later change explains the following writes, the earliest one does too.
+// Each series of writes of one subset needs its own change of ownership, after the change of the previous series and not in the
+// future. The earliest such change is taken, since it explains all writes that a later change explains.
 function follow(
   place: string,
   writes: readonly CheckedWrite[],

@@ -1,5 +1,5 @@
-// One chaos run: for some time it kills, stops and edits at random. Then everything must converge within half a minute, except
-// work whose operator's informer client-go still delays. At last the ownership check reads the audit log.
+// One chaos run. For some time it kills and stops processes and edits objects at random. Then everything must converge within half a
+// minute, except work of an operator with an informer that client-go delays. At last the ownership check reads the audit log.
 //
 // The seed alone decides the actions. Their effects also depend on the machine. Called by `npm run chaos` and
 // test/e2e/alone/chaos.test.ts.
@@ -30,11 +30,11 @@ export interface ChaosReport {
   readonly seed: number;
   /** The violations of exclusive ownership. */
   readonly violations: readonly string[];
-  /** What did not converge in time. */
+  /** A description of everything that did not converge in time. */
   readonly late: readonly string[];
   /** Time from the last action to convergence. */
   readonly convergedMs: number;
-  /** How long a leader's informer was idle during that time, without a request and without an open watch. */
+  /** The longest time until convergence for which a leader's informer had no request and no open watch. */
   readonly sleptMs: number;
   readonly actions: number;
   readonly edits: number;
@@ -49,7 +49,7 @@ const NAMESPACES = 12;
 const MAX_NAMESPACES = 40;
 /** The time limit for convergence after the last action. */
 const QUIET_MS = 30_000;
-/** How much longer client-go may delay an informer: see informers.ts. */
+/** The additional time for which client-go may delay an informer (see informers.ts). */
 const REFLECTOR_MS = 60_000;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -59,7 +59,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const say = (line: string) => onLine(`${((performance.now() - start) / 1000).toFixed(1).padStart(6)} ${line}`);
   try {
     await waitConverged(world, { ownershipMs: 60_000, extraWorkMs: 0 });
-    say("all has converged; the chaos begins");
+    say("everything has converged; the chaos begins");
     const over = AbortSignal.timeout(seconds * 1000);
     const chaos = createActions(world, seededRandom(seed), { lostNodes });
     const pauses = seededRandom(seed + 3);
@@ -97,7 +97,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-/** How long a leader's informer was idle during that time, without a request and without an open watch. */
+/** The longest time until convergence for which a leader's informer had no request and no open watch. */
 function sleptIn({ kube }: ChaosWorld, { leaders, fromMs, toMs }: Outcome): number {
   const reads = readsOf(kube.audit(), kube.startedAtMs);
   return Math.round(longestSleepMs(reads, leaders, fromMs, toMs));
@@ -107,7 +107,7 @@ function outcomeText({ late, fromMs, toMs, ownedMs, refused }: Outcome, sleptMs:
   const all = late.length === 0 ? `converged ${toMs - fromMs} ms after the last action` : `not converged: ${late.join("; ")}`;
   const owned =
     ownedMs === undefined ? "ownership has not converged" : `ownership converged ${ownedMs - fromMs} ms after the last action`;
-  return `${all}; ${owned}; an informer was idle for ${sleptMs} ms of that; proxies have since refused ${refused} watches because the client must list again`;
+  return `${all}; ${owned}; an informer was idle for ${sleptMs} ms of that; after that the proxies refused ${refused} watches because the client must list again`;
 }
 
 async function runActions(
@@ -133,7 +133,7 @@ async function runEdits(world: ChaosWorld, seed: number, over: AbortSignal, say:
   for (; !over.aborted; count++) {
     const dice = random();
     if (dice < 0.12) {
-      // The rules do not name it, so its owner changes.
+      // The rules do not name this namespace, so its owner changes.
       const namespace = pick(owners.namespaces.filter((name) => owners.isLabelled(name) === (owners.ownerOf(name) === CANARY)));
       await world.relabel(namespace);
       say(`relabelled ${namespace}: its owner is ${nameOf(owners.ownerOf(namespace))}`);

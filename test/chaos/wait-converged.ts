@@ -1,11 +1,11 @@
-// Waits until the world has converged, or has taken too long. Called by run-chaos.ts before and after the chaos.
+// Waits until the world has converged, or until the time limits are over. Called by run-chaos.ts before and after the chaos.
 import { setTimeout as sleep } from "node:timers/promises";
 import { readMetrics } from "../support/proxy-metrics.ts";
 import { type Leader, readsOf, whyLate } from "./informers.ts";
 import { findLate, type Late, type LateWork } from "./late-work.ts";
 import type { ChaosWorld } from "./world.ts";
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 const MAX_NAMED = 10;
 
 export interface WaitLimits {
@@ -16,36 +16,36 @@ export interface WaitLimits {
 }
 
 export interface Outcome {
-  /** What did not converge in time, in words. */
+  /** A description of everything that did not converge in time. */
   readonly late: readonly string[];
   /** Start and end of the wait, in milliseconds since 1970. */
   readonly fromMs: number;
   readonly toMs: number;
   /** When ownership converged; undefined if it did not. */
   readonly ownedMs: number | undefined;
-  /** How many watches the pods' proxies have refused since then because the client must list again. */
+  /** The number of watches that the proxies have refused after ownership converged, because the client must list again. */
   readonly refused: number;
   /** The leaders of the subsets at the end. */
   readonly leaders: readonly Leader[];
 }
 
-/** Ownership has converged. */
+/** The state when ownership converged. */
 interface OwnershipConverged {
   readonly sinceMs: number;
-  /** The watches that each pod's proxy had refused by then. */
+  /** The number of watches that each pod's proxy had refused until ownership converged. */
   readonly refusals: ReadonlyMap<string, number>;
 }
 
-/** Looks at the world until it has converged, or should have. */
+/** Reads the state of the world until it has converged, or until something is overdue. */
 export async function waitConverged(world: ChaosWorld, { ownershipMs, extraWorkMs }: WaitLimits): Promise<Outcome> {
   const fromMs = Date.now();
   let owned: OwnershipConverged | undefined;
-  for (; ; await sleep(LOOK_MS)) {
-    const look = await findLate(world).catch((error: unknown) => `cannot read the state: ${error}`);
+  for (; ; await sleep(POLL_MS)) {
+    const found = await findLate(world).catch((error: unknown) => `cannot read the state: ${error}`);
     const toMs = Date.now();
     const isOver = toMs > fromMs + ownershipMs + extraWorkMs;
-    if (typeof look === "string" && !isOver) continue; // ownership is unknown
-    const now = typeof look === "string" ? { ownership: [look], work: [], leaders: new Map() } : look;
+    if (typeof found === "string" && !isOver) continue; // ownership is unknown
+    const now = typeof found === "string" ? { ownership: [found], work: [], leaders: new Map() } : found;
     if (now.ownership.length > 0) owned = undefined;
     else owned ??= { sinceMs: toMs, refusals: await refusalsOf(world) };
     const late = toMs > fromMs + ownershipMs ? await overdue(world, now, owned, isOver) : [];
@@ -58,7 +58,7 @@ export async function waitConverged(world: ChaosWorld, { ownershipMs, extraWorkM
 }
 
 /**
- * The problems that are overdue.
+ * The problems that exceed their time limits.
  * @param owned undefined while ownership has not converged
  * @param isOver true after all limits
  */
@@ -77,7 +77,7 @@ async function overdue(
     const refused = refusals.get(leader?.pod ?? "") ?? 0;
     const why = whyLate({ leader, reads, ownedMs: owned.sinceMs, refused, nowMs: Date.now() });
     const reason = why ?? (isOver ? "its informers have waited longer than client-go does" : undefined);
-    return reason === undefined ? [] : [`of ${owner === "" ? "the default subset" : owner}: ${reason}`];
+    return reason === undefined ? [] : [`late in ${owner === "" ? "the default subset" : owner}: ${reason}`];
   });
   return reasons.length === 0 ? [] : [...problemsOf(work), ...reasons];
 }
@@ -87,7 +87,7 @@ function problemsOf(work: readonly LateWork[]): string[] {
   return work.length > MAX_NAMED ? [...words, `and ${work.length - MAX_NAMED} more`] : words;
 }
 
-/** How many watches each pod's proxy has refused since its start. A proxy without an answer is left out. */
+/** The number of watches that each pod's proxy has refused since its start, without proxies that do not respond. */
 async function refusalsOf({ pods }: ChaosWorld): Promise<Map<string, number>> {
   const counts = [...pods.values()].map(async ({ name, healthUrl }): Promise<[string, number]> => {
     const metrics = await readMetrics(healthUrl);
@@ -98,6 +98,6 @@ async function refusalsOf({ pods }: ChaosWorld): Promise<Map<string, number>> {
 
 async function refusalsSince(world: ChaosWorld, { refusals }: OwnershipConverged): Promise<Map<string, number>> {
   const now = await refusalsOf(world);
-  // A proxy that restarted since has none before.
+  // A proxy that has restarted counts from 0 again, so its result may be too low.
   return new Map([...now].map(([pod, count]) => [pod, count - Math.min(count, refusals.get(pod) ?? 0)]));
 }

@@ -26,7 +26,7 @@ export interface ChaosWorld {
   readonly kube: Kube;
   readonly mesh: Mesh;
   readonly owners: DesiredOwners;
-  /** By name, so that a new pod replaces the old one. */
+  /** The pods by name. A new pod replaces an old one of the same name. */
   readonly pods: ReadonlyMap<string, MeshPod>;
   subsetOf(pod: string): string | undefined;
   createNamespace(labelled: boolean): Promise<string>;
@@ -34,13 +34,13 @@ export interface ChaosWorld {
   editRules(ending: Ending): Promise<void>;
   /** Edits one Foo. Does nothing if the API server is down. */
   editFoo(namespace: string, index: number, message: string): Promise<void>;
-  /** The manager that holds the lease, if the API server answers. */
+  /** The manager that holds the lease; undefined if the API server does not respond. */
   leadingManager(): Promise<number | undefined>;
   /** Stops a pod's processes, deletes its object and creates the pod again. */
   replacePod(name: string): Promise<void>;
   /**
-   * Deletes a pod's object while its processes continue for some time, then creates the pod again: like a node that was believed
-   * dead.
+   * Deletes a pod's object while its processes continue for some time, then creates the pod again. This happens on a node that the control
+   * plane considers lost.
    */
   loseNode(name: string, forMs: number): Promise<void>;
   stop(): Promise<void>;

@@ -7,7 +7,7 @@ import { createInformers } from "../../../src/runtime/informers.ts";
 import { FOOS, type MeshPod } from "../mesh.ts";
 
 export interface FooInformer {
-  /** The number of these namespaces whose Foos it knows. */
+  /** The number of Foos in the informer, in the namespaces for which `isCounted` is true. */
   count(isCounted: (namespace: string) => boolean): number;
   stop(): Promise<void>;
 }

@@ -19,24 +19,26 @@ export interface HandoverOptions {
 
 /** Times are milliseconds since the edit was sent. */
 export interface HandoverReport {
-  /** The new owner's proxy serves the first namespace: everything was acknowledged and granted. */
+  /** The new owner's proxy serves the first namespace, so everything has been acknowledged and granted. */
   readonly grantedMs: number;
-  /** An informer behind the new owner's proxy has every Foo; one behind the old owner's has none. */
+  /** The informer behind the new owner's proxy has every Foo. */
   readonly seenMs: number;
-  readonly leftMs: number;
-  /** The new owner's operator has written its first, its last status. It reconciles one after the other. */
+  /** The informer behind the old owner's proxy has no Foo. */
+  readonly removedMs: number;
+  /** The new owner's operator has written its first status. */
   readonly firstReconciledMs: number;
+  /** The new owner's operator has written its last status. It reconciles one object after the other. */
   readonly reconciledMs: number;
   /** The VirtualApp's Converged is True for the edit. */
   readonly convergedMs: number;
-  /** As the status says; undefined if it does not. */
+  /** `lastHandover.noWriterSeconds` of the status, if it is set. */
   readonly noWriterSeconds: number | undefined;
-  /** The snapshots and deltas that proxies acknowledged for it. */
+  /** The number of snapshots and deltas that proxies acknowledged for the handover. */
   readonly acknowledged: number;
-  /** Requests that kube-apiserver answered until all was seen and left, but for the operators' own writes, by verb and resource. */
+  /** The number of requests until both informers were up to date, by verb and resource. The operators' own writes are not included. */
   readonly requests: Readonly<Record<string, number>>;
-  /** Writes of a subset after the other one in the same namespace. */
-  readonly strangers: readonly string[];
+  /** The old owner's writes that ended after the new owner's first write. */
+  readonly writesByOldOwner: readonly string[];
 }
 
 const KEY = { namespace: "foo-system", name: "foo-operator" };
@@ -51,13 +53,13 @@ export async function runHandover({ namespaces, foosEach, note = () => {} }: Han
     await mesh.apply(virtualApp("^nothing$"));
     const from = await mesh.addPod({ name: "foo-0", labels: { version: "v1" }, operator: true });
     const to = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
-    // The pods already run: the first owner works while more Foos are created.
+    // The pods run first, so that the first owner reconciles while the Foos are created.
     note(`creating ${namespaces} namespaces with ${foosEach} Foos each`);
     await populate(mesh, namespaces, foosEach);
-    note("waiting until the first owner has reconciled them all");
+    note("waiting until the first owner has reconciled all Foos");
     await untilReconciled(mesh, from, namespaces * foosEach);
     for (const pod of [from, to]) informers.push(await startFooInformer(pod, kube.token));
-    await sleep(2_000); // late work of the creation does not count
+    await sleep(2_000); // so that late requests of the creation are not counted
     note("handing over");
     return await measure(mesh, { from, to, informers, total: namespaces * foosEach }, note);
   } finally {
@@ -89,7 +91,7 @@ async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: 
       return Math.round(performance.now() - start);
     };
     const [old, next] = informers;
-    const [grantedMs, seenMs, leftMs, convergedMs] = await Promise.all([
+    const [grantedMs, seenMs, removedMs, convergedMs] = await Promise.all([
       when(async () => (await through.get(`/apis/demo.ctrlmesh.io/v1/namespaces/${nameOf(0)}/foos/foo-0`)).status === 200),
       when(() => next?.count(isMoved) === total),
       when(() => old?.count(isMoved) === 0),
@@ -97,10 +99,10 @@ async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: 
     ]);
     const requests = requestsBetween(askedBefore, await asked(), isOfHandover);
     const acknowledged = (await acks(mesh)) - acksBefore;
-    note(`granted in ${grantedMs} ms, shown in ${seenMs} ms; waiting until the new owner has reconciled them all`);
+    note(`granted in ${grantedMs} ms, shown in ${seenMs} ms; waiting until the new owner has reconciled all Foos`);
     await untilReconciled(mesh, to, total);
     const noWriterSeconds = (await client.get(VIRTUAL_APPS, KEY)).status?.lastHandover?.noWriterSeconds;
-    const times = { grantedMs, seenMs, leftMs, convergedMs, noWriterSeconds, acknowledged, requests };
+    const times = { grantedMs, seenMs, removedMs, convergedMs, noWriterSeconds, acknowledged, requests };
     return { ...times, ...workOf(mesh, from, to, editedAtMs) };
   } finally {
     await direct.close();
@@ -124,13 +126,13 @@ function workOf(mesh: Mesh, from: MeshPod, to: MeshPod, editedAtMs: number) {
   return {
     firstReconciledMs: since(done.reduce((least, ms) => Math.min(least, ms), Number.POSITIVE_INFINITY)),
     reconciledMs: since(done.reduce((most, ms) => Math.max(most, ms), 0)),
-    strangers: writes
+    writesByOldOwner: writes
       .filter(({ pod, answeredMs }) => pod === from.name && answeredMs > firstMs)
       .map(({ verb, resource, namespace, name }) => `${verb} ${resource} ${namespace}/${name}`),
   };
 }
 
-// GETs are this program's own polls. The operators' writes are their own work, not the handover's.
+// GETs are this program's own polls. The operators' writes do not belong to the handover.
 const OPERATORS_WORK = /^(POST|PUT|PATCH) (foos\/status|configmaps|leases|events)$/;
 
 function isOfHandover(key: string): boolean {

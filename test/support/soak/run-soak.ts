@@ -12,7 +12,7 @@ import { seededRandom } from "../random.ts";
 import { ABUSES, type AbuseContext, pickAbuse } from "./abuses.ts";
 import { startExecEnd } from "./exec-end.ts";
 import { createRudeClient } from "./rude-client.ts";
-import { lookInside, readVitals, type Vitals } from "./vitals.ts";
+import { preloadVitals, readVitals, type Vitals } from "./vitals.ts";
 
 export interface SoakOptions {
   readonly kube: Kube;
@@ -49,7 +49,7 @@ const TICK_MS = 5;
 
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { kube, rounds, seconds, onRound = () => undefined } = options;
-  const inside = lookInside();
+  const inside = preloadVitals();
   const cleanUps: (() => unknown)[] = [() => inside.stop()];
   try {
     const { main, remove } = await compileProxy();

@@ -55,7 +55,7 @@ const MB = 1024 * 1024;
 const PRELOAD = fileURLToPath(new URL("./vitals-preload.js", import.meta.url));
 
 /** Until `stop`, new processes get the preload through their environment. */
-export function lookInside(): { readonly folder: string; stop(): void } {
+export function preloadVitals(): { readonly folder: string; stop(): void } {
   const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-vitals-"));
   const before = { ...process.env };
   process.env.NODE_OPTIONS = `${before.NODE_OPTIONS ?? ""} --expose-gc --import ${PRELOAD}`;

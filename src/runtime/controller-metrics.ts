@@ -1,10 +1,10 @@
 // The metrics of all controllers of a process. Invariant: they have controller-runtime's names and its label `controller`, so that
-// existing dashboards and alerts work. Made in main, written by running-controller.ts.
+// existing dashboards and alerts work. Created in main, written by running-controller.ts.
 import { Counter, Gauge, Histogram, type Registry } from "../base/metrics.ts";
 
 export interface ControllerMetrics {
   readonly queue: WorkQueueMetrics;
-  /** By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that a stop ended is not counted. */
+  /** By result: `success`, `requeue_after`, `error` (terminal errors too). A reconcile that ended because of a stop is not counted. */
   readonly reconciles: Counter<"controller" | "result">;
   readonly errors: Counter<"controller">;
   /** Errors that are not retried. */
@@ -42,7 +42,7 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
     duration: new Histogram({
       ...common,
       name: `${prefix}_reconcile_time_seconds`,
-      help: "How long reconciles took.",
+      help: "Duration of reconciles in seconds.",
       buckets: SECONDS,
     }),
     active: new Gauge({ ...common, name: `${prefix}_active_workers`, help: "Reconciles that are running." }),

@@ -62,7 +62,7 @@ test("every object is reconciled at the start and at every change", async () => 
   expect(take()).toEqual(["a/y", "a/x"]);
 });
 
-test("no reconcile before every store has synced", async () => {
+test("no reconcile begins before every store has synced", async () => {
   const { client, clock, take, start } = await setUp(undefined, {}, (builder) =>
     builder.for(CONFIG_MAPS).watches(PODS, () => []),
   );
@@ -206,7 +206,7 @@ test("after a lost leadership no reconcile begins, not even of waiting objects",
   expect(take()).toEqual(["a/x"]);
 });
 
-test("a controller whose stores never sync can stop", async () => {
+test("a controller with stores that never sync can stop", async () => {
   const { client, start, controller } = await setUp();
   client.before = () => {
     throw new MeshError("KUBE_UNREACHABLE", "never");
@@ -229,7 +229,7 @@ test("an object that always fails does not delay the others", async () => {
   await clock.flush();
   expect(take()).toEqual(["a/good"]);
   await clock.advance(600_000);
-  expect(take().length).toBeLessThanOrEqual(6); // every two minutes by then
+  expect(take().length).toBeLessThanOrEqual(6); // one each two minutes, the maximum of the backoff
 });
 
 test("a status write does not trigger its own controller", async () => {

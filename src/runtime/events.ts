@@ -26,7 +26,7 @@ export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
   /** The reporting program, for example "ctrlmesh-manager". */
   readonly component: string;
-  /** The name of its pod. */
+  /** The name of the program's pod. */
   readonly instance?: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -140,7 +140,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   function newEvent({ reference, type, reason, message, firstMs, lastMs, count }: Pending) {
     const suffix = `${clock.now().toString(16)}${Math.floor(random() * 2 ** 32).toString(16)}`;
     return {
-      // Events about cluster-scoped objects live in "default", where kubectl looks for them.
+      // kubectl reads the Events about cluster-scoped objects in the namespace "default".
       metadata: { namespace: reference.namespace ?? "default", name: `${(reference.name ?? "").slice(0, 220)}.${suffix}` },
       involvedObject: reference,
       type,

@@ -13,7 +13,7 @@ function setUp(finalizers: readonly string[] = []) {
   client.put(CONFIG_MAPS, { metadata: { ...REF, ...(finalizers.length === 0 ? {} : { finalizers }) } });
   const read = () => client.read(CONFIG_MAPS, REF);
   const reconcile = (object = read(), cleanup: () => Promise<Result> = async () => ({})) => {
-    if (object === undefined) throw new Error("it is gone");
+    if (object === undefined) throw new Error("the object does not exist");
     return reconcileFinalized({ client, resource: CONFIG_MAPS, finalizer: FINALIZER }, object, {
       async apply({ metadata }) {
         done.push(`apply ${metadata.finalizers}`);
@@ -37,7 +37,7 @@ test("the finalizer is added once, before anything is created, and beside other 
   expect(verbs()).toEqual(["patch"]);
 });
 
-test("an object in deletion is cleaned up, and then gone", async () => {
+test("an object in deletion is cleaned up, and then removed", async () => {
   const { client, done, reconcile, read } = setUp([FINALIZER]);
   await client.delete(CONFIG_MAPS, REF);
   expect(read()?.metadata.deletionTimestamp).toBeDefined();
@@ -55,7 +55,7 @@ test("an object stays while its clean-up fails or needs more time, and keeps oth
   expect(read()?.metadata.finalizers).toEqual(["other/two"]);
 });
 
-test("an object in deletion without the finalizer needs nothing, and an object that is gone is no error", async () => {
+test("an object in deletion without the finalizer needs no clean-up, and an object that does not exist is no error", async () => {
   const { client, done, reconcile, read } = setUp(["other/two"]);
   await client.delete(CONFIG_MAPS, REF);
   await reconcile();
@@ -65,7 +65,7 @@ test("an object in deletion without the finalizer needs nothing, and an object t
   expect(await reconcile({ ...going, metadata: { ...going.metadata, finalizers: [FINALIZER] } })).toEqual({});
 });
 
-test("a finalizer that another program adds meanwhile is not lost", async () => {
+test("a finalizer that another program adds at the same time is not lost", async () => {
   const { client, reconcile, read } = setUp();
   const stale = read();
   client.put(CONFIG_MAPS, { metadata: { ...REF, finalizers: ["other/two"] } });

@@ -10,7 +10,7 @@ import type { Result } from "./reconciler.ts";
 export interface FinalizerOptions<T extends KubeObject> {
   readonly client: Pick<KubeClient, "patch">;
   readonly resource: Resource<T>;
-  /** "domain/name". It must never change: only a program that knows it can complete the deletion of these objects. */
+  /** "domain/name". The name must never change, since only a program that knows the name can complete the deletion of these objects. */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
   readonly fieldManager?: string;
@@ -18,16 +18,16 @@ export interface FinalizerOptions<T extends KubeObject> {
 
 /** How to reconcile an object, and how to clean up after it. Both are level-based: they may be called any number of times. */
 export interface Finalized<T extends KubeObject> {
-  /** The object has the finalizer. Use this object from here on: its resourceVersion may be newer. */
+  /** Called with the object after it has the finalizer. Use this object, since its resourceVersion may be newer. */
   apply(object: T): Promise<Result>;
-  /** Removes the external resources of the object. The object stays until this resolves without requeueAfterMs. */
+  /** Removes the external resources of the object. The object is not deleted until `cleanUp` resolves without requeueAfterMs. */
   cleanup(object: T): Promise<Result>;
 }
 
 /**
- * Reconciles an object with a finalizer: adds it and applies, or cleans up and removes it. An object that is being deleted and does
- * not have the finalizer needs nothing.
- * @throws StatusError `Conflict` if the object has changed meanwhile; the controller retries
+ * Reconciles an object with a finalizer. For a live object it adds the finalizer and calls `apply`. For an object that is being deleted
+ * it cleans up and removes the finalizer. It does nothing for an object that is being deleted and does not have the finalizer.
+ * @throws StatusError `Conflict` if the object has changed since it was read; the controller retries
  */
 export async function reconcileFinalized<T extends KubeObject>(
   options: FinalizerOptions<T>,
@@ -38,7 +38,7 @@ export async function reconcileFinalized<T extends KubeObject>(
   const finalizers = object.metadata.finalizers ?? [];
   const isThere = finalizers.includes(finalizer);
   if (object.metadata.deletionTimestamp === undefined) {
-    // The generation does not count finalizers, so the predicate generationChanged would drop the event: continue at once.
+    // A change of finalizers does not raise the generation, so the predicate generationChanged would drop the event. So continue at once.
     return apply(isThere ? object : await writeFinalizers(options, object, [...finalizers, finalizer]));
   }
   if (!isThere) return {};
@@ -57,9 +57,9 @@ export async function reconcileFinalized<T extends KubeObject>(
 }
 
 /**
- * Writes the list of an object's finalizers. The version is a precondition, since a merge patch replaces the list: the finalizer of
- * another program must not get lost.
- * @throws StatusError `Conflict` if the object has changed meanwhile, `NotFound` if it is gone
+ * Writes the list of an object's finalizers. The version is a precondition, since a merge patch replaces the list and the
+ * finalizer of another program must not be lost.
+ * @throws StatusError `Conflict` if the object has changed since it was read, `NotFound` if it is deleted
  */
 export function writeFinalizers<T extends KubeObject>(
   { client, resource, signal, fieldManager }: Omit<FinalizerOptions<T>, "finalizer">,

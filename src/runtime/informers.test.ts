@@ -13,7 +13,7 @@ function setUp() {
   return { clock, client, informers, lists: () => client.calls.filter(({ verb }) => verb === "list").length };
 }
 
-test("the same kind with the same selectors is one store, every other combination another one", () => {
+test("the same kind with the same selectors has one store, and every other combination has another store", () => {
   const { informers } = setUp();
   const pods = informers.store(PODS, { labelSelector: "a=1" });
   expect(informers.store(PODS, { labelSelector: "a=1", namespace: "" })).toBe(pods);
@@ -32,7 +32,7 @@ test("stores requested before and after the start run and sync", async () => {
   await informers.stop();
 });
 
-test("the last release stops the reflector, and the next acquire makes a new one", async () => {
+test("the last release stops the reflector, and the next acquire creates a new one", async () => {
   const { informers, clock, client, lists } = setUp();
   await informers.start(new AbortController().signal);
   const one = informers.acquire(PODS);

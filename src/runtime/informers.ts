@@ -1,4 +1,4 @@
-// Shared reflectors: callers that ask for the same kind with the same selectors get the same store. Invariant: there is one list and
+// Shared reflectors: callers that request the same kind with the same selectors get the same store. Invariant: there is one list and
 // one watch for each pair of resource and selectors, from the first acquire to the last release. A process has one Informers.
 import type { Clock, Random } from "../base/clock.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -14,21 +14,21 @@ export interface InformersOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** See WatchOptions. */
+  /** As in WatchOptions. */
   readonly silenceMs?: number;
 }
 
-/** A share in a reflector. */
+/** The use of a shared reflector by one caller. */
 export interface Informer<T extends KubeObject> {
   readonly store: Store<T>;
-  /** Returns the share; the last release stops the reflector. */
+  /** Ends this use. The last release stops the reflector. */
   release(): Promise<void>;
 }
 
 export interface Informers extends Runnable {
   /** The store of a kind, until the process ends. */
   store<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Store<T>;
-  /** The store of a kind until the release, for kinds that are watched only at times. */
+  /** The store of a kind until the release, for kinds that are not always watched. */
   acquire<T extends KubeObject>(resource: Resource<T>, selectors?: SelectorOptions): Informer<T>;
   /** Resolves once all stores that exist at this moment have synced. */
   readonly synced: Promise<void>;
@@ -40,8 +40,8 @@ interface Shared {
 }
 
 /**
- * Informers that run from `start` on; a store that is requested later starts at once. `start` does not wait for the first lists,
- * since a kind whose CRD is missing would block everything: controllers wait for their own stores.
+ * Informers that run from `start` on. A store that is requested later starts at once. `start` does not wait for the first lists, since
+ * a kind with a missing CRD would block everything. Controllers wait for their own stores.
  */
 export function createInformers(options: InformersOptions): Informers {
   const shared = new Map<string, Shared>();

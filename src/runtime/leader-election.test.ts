@@ -63,7 +63,7 @@ test("the first contender leads, and renews every two seconds", async () => {
   await one.stop();
 });
 
-test("a stop ends the leading work before the lease is released, and keeps renewing until then", async () => {
+test("a stop ends the leading work before the lease is released, and renews the lease until the work has ended", async () => {
   const world = setUp();
   const events: string[] = [];
   const { promise: drained, resolve: setDrained } = Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ test("a stop ends the leading work before the lease is released, and keeps renew
   await two.stop();
 });
 
-test("a crashed leader is followed after its lease has expired, not before", async () => {
+test("another process leads after a crashed leader's lease has expired, not before", async () => {
   const world = setUp();
   world.client.put(LEASES, { metadata: REF, spec: { holderIdentity: "dead", leaseDurationSeconds: 15, renewTime: "long ago" } });
   const heard: string[] = [];
@@ -116,7 +116,7 @@ test("steps of the wall clock do not matter", async () => {
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("a leader cut off from the API server stops leading before another one starts", async () => {
+test("a leader without a connection to the API server stops leading before another process leads", async () => {
   const world = setUp();
   let cutOff = false;
   const update: FakeKubeClient["update"] = (resource, object, options) =>
@@ -143,7 +143,7 @@ test("a leader cut off from the API server stops leading before another one star
   await one.stop();
 });
 
-test("a renewal that hangs is given up at the deadline", async () => {
+test("a renewal that hangs is aborted at the deadline", async () => {
   const world = setUp();
   const one = elector(world, "one");
   await one.start(never);

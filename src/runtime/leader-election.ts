@@ -1,6 +1,6 @@
 // Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline after it sent its last
 // successful renewal; another process takes the lease no earlier than leaseDuration after it saw that renewal, so two never lead at
-// once. The decisions are in leader-state.ts and lease-record.ts; here are the waiting and the callbacks.
+// once. leader-state.ts and lease-record.ts make the decisions; this file waits and calls the callbacks.
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -28,7 +28,7 @@ export interface LeaderElectionOptions {
   readonly namespace: string;
   /** Name of the Lease. */
   readonly name: string;
-  /** Unique for each process that contends: the pod's name and a random part. */
+  /** The pod's name and a random part, so that each contending process has its own identity. */
   readonly identity: string;
   readonly callbacks: LeaderCallbacks;
   readonly clock: Clock;
@@ -42,27 +42,27 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
 }
 
-/** A contender. `start` resolves at once. */
+/** A contender for the lease. `start` resolves at once. */
 export interface LeaderElector extends Runnable {
   /** True if this process leads at this moment. A process that slept past its deadline does not, even before it notices. */
   readonly isLeader: boolean;
-  /** The identity of the leader as last seen; "" if there is none, or if the leader has missed renewals and would not answer. */
+  /** The identity of the last observed leader; "" if there is none, or if the leader has missed renewals. */
   readonly leader: string;
-  /** Grows with every change of the leader, from 1; undefined unless this process leads at this moment. */
+  /** The number of the leadership term, from 1; undefined unless this process leads at this moment. */
   readonly epoch: number | undefined;
-  /** Another process has seen a leader of this epoch, before the lease was deleted: the next renewal goes beyond it. */
+  /** Another process has seen a leader of this epoch, before the lease was deleted. The next renewal uses a higher epoch. */
   raiseEpoch(seen: number): void;
 }
 
-// Waiting contenders spread their tries over 1 to 2.2 periods, as client-go does.
+// After it has led, a process waits 1 to 2.2 retry periods before it contends again. checkTimes uses the same factor, as client-go does.
 const JITTER_FACTOR = 1.2;
-// Contenders look more often than the leader renews: a contender that sees the last renewal late takes the lease late.
-const LOOKS_A_PERIOD = 2;
-const LOOK_JITTER_FACTOR = 0.2;
-// A leader renews every period, and contenders look after half of one.
+// Contenders read the lease more often than the leader renews it. A contender that reads the last renewal late takes the lease late.
+const READS_PER_PERIOD = 2;
+const READ_JITTER_FACTOR = 0.2;
+// The periods without a renewal after which `leader` is "".
 const MISSED_RENEWALS = 3;
 
-/** @throws MeshError `CONFIG_INVALID` if the times do not leave a margin */
+/** @throws MeshError `CONFIG_INVALID` if the times leave no margin */
 export function createLeaderElector(options: LeaderElectionOptions): LeaderElector {
   const { client, namespace, name, identity, callbacks, clock, random } = options;
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
@@ -70,7 +70,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   const log = options.log.child({ lease: `${namespace}/${name}`, identity });
   const lease = createLeaseClient({
     ...{ client, namespace, name, identity, leaseDurationMs, clock, log },
-    // Half the deadline, so that a request that hangs on a dead connection leaves time for another one.
+    // Half of the deadline, so that after a request on a dead connection there is time for another request.
     timeoutMs: renewDeadlineMs / 2,
     onHolder: (holder) => guard(() => callbacks.onNewLeader?.(holder)),
   });
@@ -113,7 +113,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     switch (state.kind) {
       case "contending": {
         const input = await tryToHold(false, shutdown);
-        if (input.kind === "not-held") await pause(untilNextLookMs(), shutdown);
+        if (input.kind === "not-held") await pause(untilNextReadMs(), shutdown);
         return input;
       }
       case "leading":
@@ -140,7 +140,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     return { kind: "not-held", isTaken: lease.observation !== undefined && lease.holder !== identity, nowMs };
   }
 
-  /** Renews once, after a period; ends early when the work has ended or the deadline has passed. */
+  /** Renews once, after a period. Ends early if the work has ended or the deadline has passed. */
   async function renew(untilMs: number): Promise<LeaderInput> {
     const expired = new AbortController();
     const timer = clock.after(untilMs - clock.monotonicMs(), () => expired.abort());
@@ -156,14 +156,14 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     return { kind: "work-ended", isDrained: (await work?.isDrained) ?? true };
   }
 
-  // The moment when the lease expires is known, so no contender sleeps through it.
-  function untilNextLookMs(): number {
+  // Contenders know when the lease expires, and read it shortly after that time at the latest.
+  function untilNextReadMs(): number {
     const { observation } = lease;
-    const periodMs = retryPeriodMs / LOOKS_A_PERIOD;
-    const lookMs = periodMs * (1 + random() * LOOK_JITTER_FACTOR);
+    const periodMs = retryPeriodMs / READS_PER_PERIOD;
+    const readMs = periodMs * (1 + random() * READ_JITTER_FACTOR);
     const leaseMs = (observation?.lease.spec?.leaseDurationSeconds ?? 0) * 1000;
     const untilFreeMs = observation === undefined ? 0 : observation.sinceMs + leaseMs - clock.monotonicMs();
-    return untilFreeMs > 0 ? Math.min(lookMs, untilFreeMs + periodMs * random() * LOOK_JITTER_FACTOR) : lookMs;
+    return untilFreeMs > 0 ? Math.min(readMs, untilFreeMs + periodMs * random() * READ_JITTER_FACTOR) : readMs;
   }
 
   async function run(shutdown: AbortSignal): Promise<void> {

@@ -73,7 +73,7 @@ test("a process that was stopped past its deadline does not lead, even before it
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("two never lead at the same moment, however long one of them is stopped", async () => {
+test("two processes never lead at the same time, however long one of them is stopped", async () => {
   for (let stoppedMs = 500; stoppedMs <= 40_000; stoppedMs += 1_700) {
     const { clock, client } = setUp();
     const process = stoppable(clock);
@@ -99,7 +99,7 @@ test("two never lead at the same moment, however long one of them is stopped", a
   }
 });
 
-test("a leader that has missed renewals is not named as leader", async () => {
+test("a leader that has missed renewals is not reported as leader", async () => {
   const { clock, process, one, two } = await leaderAndContender();
   await clock.advance(4_000);
   expect(two.leader).toBe("one");
@@ -124,7 +124,7 @@ test("the next contender takes over within two seconds of the lease's end", asyn
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("epochs grow with every leader, also if the lease was deleted and another process names a higher epoch", async () => {
+test("epochs grow with every leader, even if the lease was deleted and another process names a higher epoch", async () => {
   const { clock, client } = setUp();
   const epochs: (number | undefined)[] = [];
   for (const identity of ["one", "two", "one"]) {

@@ -35,7 +35,7 @@ test("a stop waits for the end of the work and for the release", () => {
   expect(after({ kind: "releasing" }, { kind: "released" }, { kind: "stop" })).toEqual({ kind: "stopped" });
 });
 
-test("after a rest the process contends again", () => {
+test("a process that has led waits, then contends again", () => {
   expect(after({ kind: "resting" }, { kind: "rested" })).toEqual({ kind: "contending" });
   expect(after({ kind: "stopped" }, { kind: "rested" }, held(10, 0))).toEqual({ kind: "stopped" });
 });

@@ -2,15 +2,15 @@
 // does this process lead; the lease is released only after the leading work has ended. Called by leader-election.ts.
 
 export type LeaderState =
-  /** Another process may hold the lease; this process tries to take it. */
+  /** Another process may hold the lease. This process tries to take the lease. */
   | { readonly kind: "contending" }
   /** The work runs, and the lease is renewed. `untilMs` is the deadline on the monotonic clock. */
   | { readonly kind: "leading"; readonly epoch: number; readonly untilMs: number }
-  /** The lease was not renewed in time; the work is ending. */
+  /** The lease was not renewed in time, or another process holds it. The work is ending. */
   | { readonly kind: "lost" }
-  /** The work has ended; the lease is given up. */
+  /** The work has ended. This process releases the lease. */
   | { readonly kind: "releasing" }
-  /** Leading is over; the other contenders go first. */
+  /** Leading is over. This process waits, so that other contenders can take the lease first. */
   | { readonly kind: "resting" }
   | { readonly kind: "stopped" };
 
@@ -19,7 +19,7 @@ export type LeaderInput =
   | { readonly kind: "held"; readonly epoch: number; readonly untilMs: number; readonly nowMs: number }
   /** The lease could not be taken or renewed. `isTaken`: another process holds it. */
   | { readonly kind: "not-held"; readonly isTaken: boolean; readonly nowMs: number }
-  /** The work has ended. `isDrained`: nothing of it can still be running. */
+  /** The work has ended. `isDrained`: no part of the work can still be running. */
   | { readonly kind: "work-ended"; readonly isDrained: boolean }
   | { readonly kind: "released" }
   | { readonly kind: "rested" }
@@ -36,12 +36,12 @@ export function nextLeaderState(state: LeaderState, input: LeaderInput): LeaderS
       // Contending => Stopped at a stop
       return input.kind === "stop" ? { kind: "stopped" } : state;
     case "leading":
-      // Leading => Leading, further, when the lease was renewed in time
-      // Leading => Lost when it was not: a process that slept past its deadline does not lead, whatever its late renewal says
+      // Leading => Leading with a later deadline when the lease was renewed in time
+      // Leading => Lost when the renewal came too late: a process that slept past its deadline does not lead, even if the renewal succeeded
       if (input.kind === "held") return input.nowMs < state.untilMs ? leading(input) : { kind: "lost" };
-      // Leading => Lost when another process holds the lease
+      // Leading => Lost when another process holds the lease or the deadline has passed
       if (input.kind === "not-held") return input.isTaken || input.nowMs >= state.untilMs ? { kind: "lost" } : state;
-      // Leading => Releasing when the work has ended; => Resting if a part of it may still run, so that the lease has to expire
+      // Leading => Releasing when the work has ended; => Resting if a part of the work may still run, so that the lease has to expire
       if (input.kind === "work-ended") return input.isDrained ? { kind: "releasing" } : { kind: "resting" };
       // A stop ends the work first.
       return state;
@@ -49,7 +49,7 @@ export function nextLeaderState(state: LeaderState, input: LeaderInput): LeaderS
       // Lost => Resting when the work has ended
       return input.kind === "work-ended" ? { kind: "resting" } : state;
     case "releasing":
-      // Releasing => Resting when the lease is given up
+      // Releasing => Resting when the lease is released
       return input.kind === "released" ? { kind: "resting" } : state;
     case "resting":
       // Resting => Contending after a while; => Stopped at a stop

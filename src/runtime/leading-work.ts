@@ -29,7 +29,7 @@ export function startLeading(
       await work(leading.signal);
     } catch (error) {
       log.error({ err: error }, "leading failed");
-      return !isMeshError(error, "DRAIN_TIMEOUT"); // a leader that does nothing must not keep the lease from the others
+      return !isMeshError(error, "DRAIN_TIMEOUT"); // a leader without work must not prevent other processes from leading
     }
     if (!leading.signal.aborted) {
       await new Promise((resolve) => leading.signal.addEventListener("abort", resolve, { once: true }));

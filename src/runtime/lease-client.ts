@@ -1,5 +1,5 @@
 // Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is written only over the version
-// that was read, and only where lease-record.ts allows it; an epoch never goes back, also if the Lease is deleted and created again.
+// that was read, and only where lease-record.ts allows it; epochs never decrease, even if the Lease is deleted and created again.
 // Called by leader-election.ts.
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
@@ -14,11 +14,11 @@ export interface LeaseClientOptions {
   readonly name: string;
   readonly identity: string;
   readonly leaseDurationMs: number;
-  /** Bound of one request. */
+  /** The time limit of one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Another holder was seen; not called for a lease without a holder. */
+  /** Called when the lease has another holder than before. Not called for a lease without a holder. */
   readonly onHolder: (identity: string) => void;
 }
 
@@ -30,23 +30,23 @@ export interface HeldLease {
 }
 
 export interface LeaseClient {
-  /** The lease as last seen. */
+  /** The last observed lease. */
   readonly observation: Observation | undefined;
-  /** The holder as last seen; "" if there is none. */
+  /** The last observed holder; "" if there is none. */
   readonly holder: string;
   /**
    * Tries once to take or renew the lease. Undefined if that failed. Never throws.
-   * @param isRenewal this process leads, so it knows what it wrote last and need not read
+   * @param isRenewal this process leads. Then it knows the lease that it wrote last, and does not read the lease first.
    */
   hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
-  /** Gives the lease up, if this process holds it. Never throws: a lease that is not released expires. */
+  /** Releases the lease, if this process holds it. Never throws, since a lease that is not released expires. */
   release(timeoutMs: number): Promise<void>;
-  /** Another process has seen this epoch: the next write goes beyond it. */
+  /** Another process has seen this epoch. The next write uses a higher epoch. */
   raiseEpoch(seen: number): void;
 }
 
-// leaseTransitions is an int32, and a registration may name any number: half of the range stays free for later leaders. Without
-// a free number the API server would refuse every later leader.
+// leaseTransitions is an int32, and a registration may name any number. Half of the range stays free for later leaders, since without a
+// free number the API server would refuse every later leader.
 const MAX_EPOCH = 2 ** 30;
 
 export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
@@ -111,7 +111,7 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
         const spec = await write(isRenewal, signal);
         return spec === undefined ? undefined : { sentMs, epoch: epochOf(spec) };
       } catch (error) {
-        // Whether the failed write took effect is not known: read before the next one.
+        // The failed write may have taken effect, so the next attempt reads first.
         if (isRenewal) observation = undefined;
         if (isStatus(error, "Conflict", "AlreadyExists")) log.debug({ err: error }, "another process has written the lease");
         else if (!signal.aborted) log.warn({ err: error }, "lease could not be acquired or renewed");

@@ -1,10 +1,10 @@
 // The rules for the Lease of a leader election. Pure. Invariant: this process takes another holder's lease only after it has seen the
-// lease unchanged for its whole duration, by its own monotonic clock: the times in a lease come from other clocks and are never
+// lease unchanged for its whole duration, by its own monotonic clock. The times in a lease come from other clocks and are never
 // compared. Called by lease-client.ts.
 import type { Lease, LeaseSpec } from "../kube/client/resources.ts";
 import { isDeepEqual } from "./deep-equal.ts";
 
-/** A lease as last seen, and the time when this content was first seen. */
+/** The last observed lease, and the time when its content was first observed. */
 export interface Observation {
   readonly lease: Lease;
   readonly sinceMs: number;
@@ -37,7 +37,7 @@ export function heldSpec(before: LeaseSpec | undefined, identity: string, leaseD
   };
 }
 
-/** The spec with which a holder releases the lease: any contender may take it at once. */
+/** The spec with which a holder releases the lease. Any contender may take a released lease at once. */
 export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): LeaseSpec {
   return {
     ...before,
@@ -48,7 +48,7 @@ export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): Leas
   };
 }
 
-/** The number of the leadership term, from 1: it grows with every change of the holder. */
+/** The number of the leadership term. It begins at 1 and grows with every change of the holder. */
 export function epochOf(spec: LeaseSpec | undefined): number {
   return (spec?.leaseTransitions ?? 0) + 1;
 }

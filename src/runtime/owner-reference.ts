@@ -3,8 +3,8 @@ import { apiVersionOf, type Resource } from "../kube/client/resource.ts";
 import type { KubeObject, OwnerReference } from "../kube/types.ts";
 
 /**
- * The reference that makes `owner` the controller of an object: the garbage collector deletes the object after its owner, and `owns()`
- * finds the owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the owner's
+ * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its owner, and `owns()` finds
+ * the owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the owner's
  * foreground deletion, so no permission on the owner's finalizers is needed.
  * @param owner as read from the API server, with a uid
  */

@@ -5,12 +5,12 @@ import { MeshError } from "../base/errors.ts";
 import type { Reconciler, Request } from "./reconciler.ts";
 import { TerminalError } from "./reconciler.ts";
 
-/** How a reconcile ended. `result` is its label in the metrics. */
+/** The outcome of a reconcile. `result` is the label in the metrics. */
 export type Outcome =
   | { readonly result: "success" }
   | { readonly result: "requeue_after"; readonly afterMs: number }
   | { readonly result: "error"; readonly error: unknown; readonly terminal: boolean }
-  /** A stop ended the reconcile: this is no failure, and there is no retry. */
+  /** The reconcile ended because of a stop. This is no failure, and there is no retry. */
   | { readonly result: "canceled" };
 
 export interface AttemptOptions {
@@ -19,7 +19,7 @@ export interface AttemptOptions {
   /** Fires when the reconcile must end at once. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** See ControllerOptions. */
+  /** As in ControllerOptions. */
   readonly timeoutMs: number | undefined;
   /** The reconcile has timed out, and its signal has fired. */
   onTimeout(): void;
@@ -30,7 +30,7 @@ export interface AttemptOptions {
 // A reconciler that follows its signal ends within this time.
 const STUCK_AFTER_MS = 1_000;
 
-/** Reconciles once; never rejects. */
+/** Reconciles once. Never rejects. */
 export async function attemptReconcile(options: AttemptOptions): Promise<Outcome> {
   const { reconciler, request, signal } = options;
   if (signal.aborted) return { result: "canceled" }; // taken from the queue during a stop

@@ -10,16 +10,16 @@ export interface Request {
 
 export interface Result {
   /**
-   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter; a change
-   * reconciles the object earlier. Absent: reconcile at the next change.
+   * Reconcile again after this time, in milliseconds, even if nothing changes. There is no backoff or jitter. A change
+   * reconciles the object earlier. If absent, the object is reconciled at the next change.
    */
   readonly requeueAfterMs?: number;
 }
 
 export interface Reconciler {
   /**
-   * Makes the cluster match the object, which may be gone. Never called twice at a time for one object. An error is retried with
-   * backoff, except for a TerminalError, which only a change of the object can resolve.
+   * Brings the cluster to the state that the object describes. The object may be deleted. There is one call at a time for each object.
+   * An error is retried with backoff, except for a TerminalError, which only a change of the object can resolve.
    * @param signal fires when the reconcile must end at once: the leadership is lost (reason `LEADERSHIP_LOST`), the timeout is
    *   reached (`RECONCILE_TIMEOUT`), or the grace after a stop is over. Pass it to every call of the client.
    */

@@ -25,11 +25,11 @@ export const initialReflectorState: ReflectorState = { kind: "listing", failures
 /** The next state. An input that does not belong to the state changes nothing. */
 export function nextReflectorState(state: ReflectorState, input: ReflectorInput): ReflectorState {
   switch (input.kind) {
-    // any => Stopped, finally
+    // Any state => Stopped. A stopped reflector never runs again.
     case "stop":
       return { kind: "stopped" };
-    // Listing => Watching from the list's version. Only a working watch resets the failures: a server that answers lists
-    // but expires every watch must not be listed in a tight loop.
+    // Listing => Watching from the list's version. Only a working watch resets the failures, so that a server that serves lists
+    // but expires every watch is not listed in a tight loop.
     case "listed":
       return state.kind === "listing"
         ? { kind: "watching", resourceVersion: input.resourceVersion, failures: state.failures }
@@ -45,7 +45,7 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
       const then = { kind: "watching", resourceVersion: input.resourceVersion, failures } as const;
       return failures === 0 ? then : wait(then);
     }
-    // Watching => Listing when the version is gone (410): at once if the watch had worked, else after a wait
+    // Watching => Listing when the version has expired (410): at once if the watch had worked, else after a wait
     case "watch-expired": {
       if (state.kind !== "watching") return state;
       if (input.healthy) return { kind: "listing", failures: 0 };

@@ -57,7 +57,7 @@ test("a watch that ends in order continues without a list and without a gap", as
   await reflector.stop();
 });
 
-test("a broken watch continues after a wait, with all changes since", async () => {
+test("a broken watch continues after a wait, without a lost change", async () => {
   const { reflector, client, clock, take, start } = await setUp();
   await start();
   client.endWatches(new MeshError("KUBE_UNREACHABLE", "reset"));
@@ -70,7 +70,7 @@ test("a broken watch continues after a wait, with all changes since", async () =
   await reflector.stop();
 });
 
-test("after an expired watch a list follows, with deletions for objects that are gone", async () => {
+test("after an expired watch the reflector lists again, and publishes deletions for objects that no longer exist", async () => {
   const { reflector, client, clock, take, verbs, start } = await setUp();
   await start();
   client.endWatches(new StatusError("Expired", "too old"));
@@ -82,7 +82,7 @@ test("after an expired watch a list follows, with deletions for objects that are
   await reflector.stop();
 });
 
-test("after an unreadable stream a list follows", async () => {
+test("after an unreadable stream the reflector lists again", async () => {
   const { reflector, client, clock, verbs, start } = await setUp();
   await start();
   client.endWatches(new MeshError("WATCH_MALFORMED", "garbage"));

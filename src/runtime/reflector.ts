@@ -1,5 +1,5 @@
-// Keeps a store equal to a collection of the API server: lists, then watches from there. Invariant: no event is lost and none is
-// invented; after each list the store equals the list. The decisions are in reflector-state.ts, the I/O is here; informers.ts makes one
+// Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is lost or invented, and after
+// each list the store equals the list. reflector-state.ts makes the decisions, and this file does the I/O. informers.ts creates one
 // reflector for each pair of resource and selectors.
 import { backoffMs } from "../base/backoff.ts";
 import { type Clock, type Random, sleep } from "../base/clock.ts";
@@ -22,7 +22,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly log: Logger;
   /** Changes each object before it is stored; default dropManagedFields. */
   readonly transform?: (object: T) => T;
-  /** See WatchOptions. */
+  /** As in WatchOptions. */
   readonly silenceMs?: number;
 }
 
@@ -31,12 +31,12 @@ export interface Reflector<T extends KubeObject> extends Runnable {
 }
 
 const BACKOFF = { baseMs: 800, maxMs: 30_000 };
-// Watches last 5 to 10 minutes, at random, so that those of a process do not all end together (as in client-go).
+// Watches last 5 to 10 minutes, at random, so that the watches of a process do not all end together (as in client-go).
 const MIN_WATCH_SECONDS = 300;
-// A watch that lasts this long works, even without an event.
+// A watch that lasts this long counts as working, even without an event.
 const HEALTHY_AFTER_MS = 10_000;
 
-/** A reflector that does not run yet. `start` resolves at once; wait for `store.synced`. */
+/** Creates a reflector, without running it. `start` resolves at once; wait for `store.synced`. */
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector<T> {
   const { resource, clock, random } = options;
   const log = options.log.child({ resource: resourceName(resource), ...options.selectors });
@@ -134,7 +134,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   };
 }
 
-// The version is gone or refused, or the stream cannot be read: the same watch would end in the same way again.
+// The version is expired or refused, or the stream cannot be read. The same watch would end in the same way again.
 function needsList(error: unknown): boolean {
   return isStatus(error, "Expired", "Gone", "BadRequest", "Invalid") || isMeshError(error, "WATCH_MALFORMED");
 }

@@ -36,7 +36,7 @@ test("after a conflict the status is computed from the newest object", async () 
   expect(verbs()).toEqual(["patch", "get", "patch"]);
 });
 
-test("an object that is gone, or was created again, is not written", async () => {
+test("an object that was deleted, or created again, is not written", async () => {
   const { client, stored } = setUp();
   client.remove(PODS, REF);
   expect(await writeStatus(client, PODS, stored, { phase: "Running" })).toBeUndefined();
@@ -68,7 +68,7 @@ test("two writers that apply keep each other's fields, and each removes its own"
   expect(third?.status).toEqual({ phase: "Failed", conditions: [seen("True")] });
 });
 
-test("an apply of equal fields makes no new version", async () => {
+test("an apply of equal fields creates no new version", async () => {
   const { client, stored, verbs } = setUp();
   const options = { fieldManager: "one" };
   const first = await applyStatus(client, PODS, stored, { phase: "Running" }, options);

@@ -1,6 +1,6 @@
 // Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the only writer of a status,
 // applyStatus for one of several writers. Invariant: an equal status is not written; a status is written only over the version that it
-// was compared with; an object that is gone, or was created again under the same name, is not written.
+// was compared with; an object that is deleted, or was created again under the same name, is not written.
 import { MeshError } from "../base/errors.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient, Patch } from "../kube/client/types.ts";
@@ -26,7 +26,7 @@ export interface ApplyStatusOptions {
   readonly signal?: AbortSignal;
   /** Name of the writer. Fields that it applied before and omits now are removed. All replicas must use the same name. */
   readonly fieldManager: string;
-  /** Take over fields of other managers; default true. If false, such a field is a StatusError `Conflict`. */
+  /** True takes over fields of other managers; default true. If false, such a field causes a StatusError `Conflict`. */
   readonly force?: boolean;
 }
 
@@ -36,7 +36,7 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Replaces the whole status, by a merge patch of the difference: all other fields are removed, also those of other writers. Resolves
- * with the written object; undefined if the object is gone.
+ * with the written object; undefined if the object is deleted.
  * @param status the desired status, or a function that computes it from the current object (called again after a conflict)
  * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt
  */
@@ -56,7 +56,7 @@ export function writeStatus<T extends StatusObject>(
 /**
  * Applies a part of the status (server-side apply): sets these fields, removes other fields that this manager applied before, and
  * keeps those of other managers. A list is one field, unless the CRD declares it a map (conditions by type). Resolves with the
- * written object; undefined if the object is gone.
+ * written object; undefined if the object is deleted.
  * @param status the fields of this manager, or a function that computes them from the current object (called again after a conflict)
  * @throws MeshError `STATUS_CONFLICT` if the object changed at every attempt; StatusError for a field that is not in the CRD
  */
@@ -111,7 +111,7 @@ function preconditions({ metadata: { uid, resourceVersion } }: KubeObject): Obje
   return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }
 
-// Reading again does not resolve this conflict: the field stays with the other manager.
+// Another read does not resolve this conflict, since the other manager still owns the field.
 function isFieldConflict(error: unknown): boolean {
   return (
     isStatus(error, "Conflict") && (error.status.details?.causes ?? []).some(({ reason }) => reason === "FieldManagerConflict")

@@ -37,7 +37,7 @@ test("a waiting key is queued once", async () => {
   expect(worked).toEqual(["a", "b"]);
 });
 
-test("a key that is added while in progress is queued again afterwards, and never runs twice at a time", async () => {
+test("a key that is added while in progress is queued again afterwards, and has at most one worker", async () => {
   const { queue, worked, runGated, letGo, clock } = setUp();
   void runGated(3);
   queue.add("a");
@@ -54,7 +54,7 @@ test("a key that is added while in progress is queued again afterwards, and neve
   expect(worked).toHaveLength(2);
 });
 
-test("of several delays for a key the shortest counts", async () => {
+test("if a key has several delays, the earliest time counts", async () => {
   const { queue, worked, run, clock } = setUp();
   void run();
   queue.addAfter("a", 500);

@@ -5,11 +5,11 @@ import type { Clock, Random, Timer } from "../base/clock.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
 
 export interface WorkQueueOptions {
-  /** The label `name` of its metrics. */
+  /** The label `name` of the queue's metrics. */
   readonly name: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Backoff of a failing key; default 50 ms to 2 min. */
+  /** Backoff of a failing key; by default from 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   readonly metrics?: WorkQueueMetrics | undefined;
 }
@@ -26,7 +26,7 @@ export interface WorkQueue {
   readonly depth: number;
   /** Queues the key, unless it already waits. */
   add(key: string): void;
-  /** Queues the key later. Of several delays for a key the earliest wins. */
+  /** Queues the key later. Of several delays for a key, the earliest time counts. */
   addAfter(key: string, delayMs: number): void;
   /** Queues the key after its backoff, which grows with each call until `forget`. Returns the delay in milliseconds. */
   addRateLimited(key: string): number;
@@ -47,7 +47,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, random, metrics, name, backoff = DEFAULT_BACKOFF } = options;
   const waiting = new Map<string, number>(); // key -> the time of its arrival; a Map keeps this order
   const processing = new Map<string, number>(); // key -> the start of its work
-  const dirty = new Set<string>(); // added while in progress: queued again when their worker is done
+  const dirty = new Set<string>(); // keys added while in progress; queued again when their worker is done
   const delayed = new Map<string, { dueMs: number; timer: Timer }>();
   const failures = new Map<string, number>();
   const wakeups: (() => void)[] = [];

@@ -29,7 +29,7 @@ describe("whyLate", () => {
     );
   });
   it("does not excuse an informer with a watch that was opened before ownership converged", () => {
-    expect(reason([read("foos", 1_000), read("configmaps", 1_000)])).toMatch(/^foo-0 leads/);
+    expect(reason([read("foos", 1_000), read("configmaps", 1_000)])).toMatch(/^foo-0 has led/);
   });
   it("does not excuse an informer whose new watch has ended", () => {
     expect(reason([read("foos", 21_000, 22_000), read("configmaps", 21_000)])).toMatch(/ended at 00:00:22/);

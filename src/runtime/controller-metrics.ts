@@ -93,13 +93,13 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
     queueDuration: new Histogram({
       ...common,
       name: "workqueue_queue_duration_seconds",
-      help: "How long a key waited.",
+      help: "Time that a key waited, in seconds.",
       buckets: QUEUE_SECONDS,
     }),
     workDuration: new Histogram({
       ...common,
       name: "workqueue_work_duration_seconds",
-      help: "How long the work on a key took.",
+      help: "Duration of the work on a key, in seconds.",
       buckets: QUEUE_SECONDS,
     }),
     trackRunning: (name, ages) => void running.set(name, ages),

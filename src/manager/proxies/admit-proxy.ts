@@ -52,7 +52,7 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
       rejections?.reject("no-proxy", key, message);
       return { kind: "refuse", message };
     }
-    // Labels change while proxies serve: what it has to go on with counts, whoever it was told by.
+    // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get the next route.
     if (registration.route?.acknowledged && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
     if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };

@@ -32,17 +32,17 @@ export interface RouteHandler extends ResourceHandler {
 }
 
 /**
- * What this proxy may still write to, for its registration. A new manager believes nothing but this, so it must cover every write under way:
+ * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims cover every write in flight:
  *
- * - What is in force refuses new writes in what it lost, but older ones may still run there. So a snapshot is told as held
- *   (`acknowledged`) only from the moment when an ACK could be sent; until then the last such one is, and with it what it lost.
- * - That one alone would hide what was gained since, where writes are let through already. So all that came into force since is
- *   told too (`inDoubt`): writes were let through by one of these and by nothing else.
- * - The manager ends the doubt only upon an ACK, and sends a snapshot to be acknowledged whatever it wishes; that ACK waits for
- *   the writes, as every one does. So a registration can be said at any time, and a write without end blocks its ACK and nothing more.
- * - A process that starts again holds what its disk says, which was stored after the writes had ended and before the ACK. Writes of
- *   the process before may outlive it, and where it was killed also be in what it had gained and not stored yet. Until they are over
- *   nothing is acknowledged, and this process may hold anything besides (`mayHoldMore`).
+ * - The snapshot in force refuses new writes to what the pod has lost, but older writes may still run there. So a snapshot becomes
+ *   `acknowledged` only when its ACK can be sent. Until then, the snapshot before it stays `acknowledged`.
+ * - The snapshots that came into force since then already allow writes to what the pod has gained. So they are listed too (`inDoubt`).
+ *   Each write in flight was allowed by one of the listed snapshots.
+ * - The manager ends the doubt only after an ACK. It always sends a snapshot to such a proxy, and that ACK waits for the writes, as every
+ *   ACK does. So a proxy can register at any time, and a write that never ends delays only its own ACK.
+ * - A new process starts with the snapshot on disk, which was stored after the writes had ended and before the ACK. Writes of a killed
+ *   process may outlive it, also in namespaces of a snapshot that was not stored yet. Until they are over, the proxy acknowledges nothing
+ *   and may hold more than it lists (`mayHoldMore`).
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;

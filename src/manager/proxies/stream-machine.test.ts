@@ -2,11 +2,18 @@ import { status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { claimsOf } from "../../../test/support/updates.ts";
 import type { ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
-import { type Admission, MAX_WAIT_MS, type StreamEvent, type StreamFacts, type StreamState, step } from "./stream-machine.ts";
+import {
+  MAX_WAIT_MS,
+  type StreamEvent,
+  type StreamFacts,
+  type StreamState,
+  step,
+  type WelcomeVerdict,
+} from "./stream-machine.ts";
 
 const registration: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
-  ...{ proxyVersion: "", capabilities: [], stream: 1, epoch: 0, route: claimsOf() },
+  ...{ proxyVersion: "", capabilities: [], streamNumber: 1, epoch: 0, route: claimsOf() },
 };
 const table = Buffer.from("table");
 const leads: ReportMessage = { leader: true };
@@ -21,8 +28,8 @@ const WELCOMED: StreamState = { kind: "promise-due", registration, epoch: 3, rep
 const SERVED: StreamState = { kind: "served", epoch: 3 };
 const OVER: StreamState = { kind: "over" };
 
-const WAIT: Admission = { kind: "wait", message: "not listed" };
-const REFUSE: Admission = { kind: "refuse", message: "no such pod" };
+const WAIT: WelcomeVerdict = { kind: "wait", message: "not listed" };
+const REFUSE: WelcomeVerdict = { kind: "refuse", message: "no such pod" };
 const factsWith = (more: Partial<StreamFacts>): StreamFacts => ({
   nowMs: () => 0,
   epoch: () => 3,

@@ -72,6 +72,8 @@ const registrations = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("registration" in message && message.registration ? [message.registration] : []));
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
+/** Leadership, lock access, backlog. */
+const KINDS_OF_REPORT = 3;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -245,31 +247,33 @@ describe("a proxy's session", () => {
   it("reports its leadership when that changes, and again on a new stream", async () => {
     const manager = await runManager();
     const { session } = await proxy(manager.endpoint);
-    await eventually(() => manager.streams.length === 1);
-    session.setLeader(true);
-    session.setLeader(true);
+    // A stream starts with a report of each kind.
     await eventually(() => leaders(manager).length === 1);
-    manager.streams.at(-1)?.end();
+    session.setLeader(true);
+    session.setLeader(true);
     await eventually(() => leaders(manager).length === 2);
-    session.setLeader(false);
+    manager.streams.at(-1)?.end();
     await eventually(() => leaders(manager).length === 3);
-    expect(leaders(manager)).toEqual([true, true, false]);
+    session.setLeader(false);
+    await eventually(() => leaders(manager).length === 4);
+    expect(leaders(manager)).toEqual([false, true, true, false]);
   });
 
   it("reports the verbs that the API server denies on its lock beside its leadership, and again on a new stream", async () => {
     const manager = await runManager();
     const { session } = await proxy(manager.endpoint);
-    await eventually(() => manager.streams.length === 1);
+    await eventually(() => reports(manager).length === KINDS_OF_REPORT);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
     session.setLockAccess(lock);
     session.setLeader(true);
-    await eventually(() => reports(manager).length === 2);
-    expect(reports(manager)).toMatchObject([{ lock }, { leader: true }]);
+    await eventually(() => reports(manager).length === KINDS_OF_REPORT + 2);
+    expect(reports(manager).slice(-2)).toMatchObject([{ lock }, { leader: true }]);
     manager.streams.at(-1)?.end();
-    await eventually(() => reports(manager).length === 4);
+    await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 2);
+    expect(reports(manager).slice(-KINDS_OF_REPORT)).toMatchObject([{ leader: true }, { lock }, { backlog: {} }]);
     session.setLockAccess(null);
-    await eventually(() => reports(manager).length === 5);
-    expect(reports(manager).slice(2)).toMatchObject([{ leader: true }, { lock }, { lock: { resource: "" } }]);
+    await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);
+    expect(reports(manager).at(-1)).toMatchObject({ lock: { resource: "" } });
   });
 
   it("enforces the stored snapshot after a restart without a manager, but not that of another pod", async () => {
@@ -409,15 +413,16 @@ describe("a proxy's session", () => {
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
     const release = session.beginHold("new");
-    await eventually(() => counts().length === 1);
+    await eventually(() => counts().length === 2);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
     send(manager, routes(2, { rest: ["a"] }), 2);
-    await eventually(() => counts().length === 2);
-    release();
     await eventually(() => counts().length === 3);
-    done();
+    release();
     await eventually(() => counts().length === 4);
+    done();
+    await eventually(() => counts().length === 5);
     expect(counts()).toEqual([
+      [0, 0],
       [1, 0],
       [1, 1],
       [0, 1],

@@ -2,7 +2,7 @@
 import type { Resource } from "../../src/kube/client/resource.ts";
 import type { Condition, ConfigMap } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { controlledBy, controllerOfKind } from "../../src/runtime/owner-reference.ts";
+import { controlledBy, controllerOfKind } from "../../src/runtime/controller.ts";
 
 export interface GreetingStatus {
   readonly observedGeneration?: number;

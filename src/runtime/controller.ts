@@ -1,12 +1,12 @@
 // The builder of a controller: which kind it reconciles, which kinds it watches, and how a change becomes a request. Invariant: a
 // builder is immutable; each call returns a new one. Called by each controllers/*/add.ts; it builds running-controller.ts.
-import type { Resource } from "../kube/client/resource.ts";
+import { apiVersionOf, type Resource } from "../kube/client/resource.ts";
 import type { SelectorOptions } from "../kube/client/types.ts";
-import type { KubeObject } from "../kube/types.ts";
-import { type ChangeSource, createSource, type MapFunction, ownerRequests, selfRequest } from "./controller-source.ts";
+import type { KubeObject, OwnerReference } from "../kube/types.ts";
 import type { Predicate } from "./predicates.ts";
-import type { Reconciler } from "./reconciler.ts";
-import { type Controller, type ControllerOptions, createController } from "./running-controller.ts";
+import type { Reconciler, Request } from "./reconciler.ts";
+import { type ChangeSource, type Controller, type ControllerOptions, createController } from "./running-controller.ts";
+import type { Change, Store } from "./store.ts";
 
 export type { Controller, ControllerOptions } from "./running-controller.ts";
 
@@ -54,4 +54,68 @@ function builder(options: ControllerOptions, sources: readonly ChangeSource[], p
     watches: (resource, map, more = {}) => builder(options, [...sources, add(resource, map, more)], primary),
     withReconciler: (reconciler) => createController(options, sources, reconciler),
   };
+}
+
+/** The requests that a change of this object queues. */
+type MapFunction<T extends KubeObject> = (object: T) => readonly Request[];
+
+/**
+ * Combines a store, a map and predicates; a change must pass all of them. An update queues the requests of the old object and of the new one, so
+ * that the former target of a reference is reconciled too.
+ */
+function createSource<T extends KubeObject>(source: {
+  readonly store: Store<T>;
+  readonly map: MapFunction<T>;
+  readonly predicates: readonly Predicate<T>[];
+}): ChangeSource {
+  const { store, map, predicates } = source;
+  return {
+    synced: store.synced,
+    connect: (enqueue) =>
+      store.onChange((change) => {
+        if (!predicates.every((predicate) => predicate(change))) return;
+        for (const object of objectsOf(change)) for (const request of map(object)) enqueue(request);
+      }),
+  };
+}
+
+function objectsOf<T extends KubeObject>(change: Change<T>): readonly T[] {
+  return change.type === "updated" ? [change.previous, change.object] : [change.object];
+}
+
+/** The object itself. */
+export function selfRequest({ metadata }: KubeObject): readonly Request[] {
+  return [{ namespace: metadata.namespace ?? "", name: metadata.name ?? "" }];
+}
+
+/** The object's controller, if it is of this kind. */
+function ownerRequests(owner: Resource): MapFunction<KubeObject> {
+  return (object) => {
+    const reference = controllerOfKind(object, owner);
+    if (reference === undefined) return [];
+    return [{ namespace: owner.namespaced ? (object.metadata.namespace ?? "") : "", name: reference.name }];
+  };
+}
+
+/**
+ * The reference to `owner` as the controller of an object. The garbage collector deletes the object after its owner, and `owns()` finds
+ * the owner. The owner must be cluster-scoped or in the object's namespace. The reference does not block the owner's
+ * foreground deletion, so no permission on the owner's finalizers is needed.
+ * @param owner as read from the API server, with a uid
+ */
+export function controlledBy<T extends KubeObject>(resource: Resource<T>, { metadata }: T): OwnerReference {
+  const { name = "", uid = "" } = metadata;
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, controller: true };
+}
+
+/** The reference to the object's controller, if the controller is of this kind. Its version may be an older one of the kind. */
+export function controllerOfKind({ metadata }: KubeObject, { group, kind }: Resource): OwnerReference | undefined {
+  return metadata.ownerReferences?.find(
+    (reference) => reference.controller === true && reference.kind === kind && groupOf(reference.apiVersion) === group,
+  );
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0 ? "" : apiVersion.slice(0, slash);
 }

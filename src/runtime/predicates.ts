@@ -25,8 +25,3 @@ export function changed<T extends KubeObject>(read: (object: T) => unknown): Pre
 export function anyOf<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.some((predicate) => predicate(change));
 }
-
-/** Passes a change that all of the predicates pass. */
-export function allOf<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
-  return (change) => predicates.every((predicate) => predicate(change));
-}

@@ -8,11 +8,17 @@ import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import { isStatus } from "../kube/status.ts";
 import type { ControllerMetrics } from "./controller-metrics.ts";
-import type { ChangeSource } from "./controller-source.ts";
 import type { Informers } from "./informers.ts";
 import { attemptReconcile, type Outcome } from "./reconcile-attempt.ts";
 import { formatRequest, parseRequest, type Reconciler, type Request } from "./reconciler.ts";
 import { createWorkQueue } from "./work-queue.ts";
+
+/** A source without its object type, so that a controller has one list of sources. */
+export interface ChangeSource {
+  readonly synced: Promise<void>;
+  /** Begins to queue requests; returns the function that ends it. */
+  connect(enqueue: (request: Request) => void): () => void;
+}
 
 export interface ControllerOptions {
   /** Name in logs and metrics; unique in the process. */

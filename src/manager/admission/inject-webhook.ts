@@ -19,19 +19,20 @@ export interface InjectOptions {
   /** Undefined while what pods have to be told is not known yet. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
-  /** How long to wait for an app that this replica has not heard of yet; default 2,000. */
-  readonly waitMs?: number;
 }
 
+/** How long to wait for an app that this replica has not heard of yet. */
+const UNKNOWN_APP_MS = 2_000;
+
 /** Makes the review of each app's path. */
-export function createInjectWebhook({ apps, read, settings, clock, waitMs = 2_000 }: InjectOptions): (app: AppName) => Review {
+export function createInjectWebhook({ apps, read, settings, clock }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     if (!apps.hasSynced) throw notYet("has not listed the apps yet");
     const known = settings();
     if (known === undefined) throw notYet("does not know the address of the API server yet");
-    const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, waitMs, signal));
+    const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, signal));
     // An app that was made anew under its name, or this replica's watch hangs: before a pod is let through as it is, that is made sure of.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
     if (app === undefined) {
@@ -129,11 +130,10 @@ function untilKnown(
   apps: InjectOptions["apps"],
   { namespace, name }: AppName,
   clock: Clock,
-  waitMs: number,
   signal: AbortSignal,
 ): Promise<App | undefined> {
   const { promise, resolve } = Promise.withResolvers<App | undefined>();
-  const timer = clock.after(waitMs, () => resolve(undefined));
+  const timer = clock.after(UNKNOWN_APP_MS, () => resolve(undefined));
   const gone = () => resolve(undefined);
   signal.addEventListener("abort", gone, { once: true });
   const unsubscribe = apps.onChange(({ type, object }) => {

@@ -7,7 +7,7 @@
 //   refused   => not allowed, status {code: 403, reason: "Forbidden", message: injection.message}, warnings
 import type { App } from "../sources/app.ts";
 import type { PatchOperation } from "./json-patch.ts";
-import type { PodManifest, Resources } from "./pod-manifest.ts";
+import type { PodManifest } from "./pod-manifest.ts";
 
 /** What a pod's injection depends on. */
 export interface InjectionRequest {
@@ -36,10 +36,6 @@ export interface InjectionSettings {
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
   /** Default "cluster.local". */
   readonly clusterDomain?: string;
-  /** Default 50m CPU and 128Mi requested, 512Mi at most. */
-  readonly resources?: Resources;
-  /** Default "info". */
-  readonly logLevel?: string;
 }
 
 /** What is to be done with the pod. */

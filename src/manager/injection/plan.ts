@@ -41,19 +41,19 @@ export function planInjection(
     hostAliases: wantsAliases && mode !== "iptables",
     native: options.nativeSidecar ?? settings.nativeSidecars,
     image: options.image ?? settings.proxyImage,
-    logLevel: options.logLevel ?? settings.logLevel ?? "info",
-    resources: resourcesOf(options, settings.resources ?? DEFAULT_RESOURCES),
+    logLevel: options.logLevel ?? "info",
+    resources: resourcesOf(options),
     env: options.env,
     graceSeconds: typeof graceSeconds === "number" ? graceSeconds : DEFAULT_GRACE_SECONDS,
     settings,
   };
 }
 
-function resourcesOf(options: PodOptions, defaults: Resources): Resources {
-  const limits = withValues(defaults.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
+function resourcesOf(options: PodOptions): Resources {
+  const limits = withValues(DEFAULT_RESOURCES.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
   const desired: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
   // A limit that is set alone may be below the default request, and the other way round.
-  const requests = withValues(defaults.requests, desired);
+  const requests = withValues(DEFAULT_RESOURCES.requests, desired);
   const lowered = Object.entries(requests).map(([name, value]) => [name, desired[name] ?? smaller(value, limits[name])]);
   const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, desired[name])]);
   return { requests: Object.fromEntries(lowered), limits: Object.fromEntries(raised) };

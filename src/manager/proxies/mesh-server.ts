@@ -19,9 +19,6 @@ import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
 import type { WelcomeVerdict } from "./stream-machine.ts";
 
-export type { Leadership } from "./proxy-stream.ts";
-export type { WelcomeVerdict } from "./stream-machine.ts";
-
 export interface MeshServerOptions {
   readonly listen: ListenAddress;
   /** Who the manager and its proxies are. Default: nobody proves anything, and everything is said in plain text. */

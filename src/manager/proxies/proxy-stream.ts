@@ -7,7 +7,6 @@ import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wi
 import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
-import { createFloodGuard, MAX_MESSAGES } from "./flood-guard.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import { exceededBound, registeredPod } from "./registration-bounds.ts";
@@ -227,4 +226,19 @@ function deliver(registry: ProxyRegistry, pod: PodKey, proxy: ProxyStream, messa
   else if ("nack" in message) registry.nacked(pod, proxy, message.nack);
   else if ("report" in message) registry.reported(pod, proxy, message.report);
   // Anything else is of a newer proxy: ignored, as the contract says.
+}
+
+/** In a second. A proxy sends a few messages a minute. */
+const MAX_MESSAGES = 500;
+const WINDOW_MS = 1_000;
+
+/** Counts a message with each call. True once there are more than MAX_MESSAGES in a second. */
+function createFloodGuard(clock: Clock): () => boolean {
+  let sinceMs = clock.monotonicMs();
+  let messages = 0;
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - sinceMs >= WINDOW_MS) [sinceMs, messages] = [nowMs, 0];
+    return ++messages > MAX_MESSAGES;
+  };
 }

@@ -6,13 +6,10 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import type { PodKey } from "../../../src/manager/facts/pod-key.ts";
 import { rulesOf } from "../../../src/manager/plan/pod-rules.ts";
-import {
-  createMeshServer,
-  type Leadership,
-  type MeshServer,
-  type WelcomeVerdict,
-} from "../../../src/manager/proxies/mesh-server.ts";
+import { createMeshServer, type MeshServer } from "../../../src/manager/proxies/mesh-server.ts";
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/proxies/proxy-registry.ts";
+import type { Leadership } from "../../../src/manager/proxies/proxy-stream.ts";
+import type { WelcomeVerdict } from "../../../src/manager/proxies/stream-machine.ts";
 import { greetingOf } from "../../../src/proxy/session/registration.ts";
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";

@@ -80,11 +80,22 @@ export interface NackMessage extends AckMessage {
   readonly needsWhole: boolean;
 }
 
-/** Exactly one of the fields. */
-export type ReportMessage =
-  | { readonly report?: "leader"; readonly leader: boolean }
-  | { readonly report?: "lock"; readonly lock: LockAccessMessage }
-  | { readonly report?: "backlog"; readonly backlog: BacklogMessage };
+/** What a proxy reports, by kind. A new kind is a member of the oneof in `Report`, a field here and a value in NO_REPORTS. */
+export interface Reports {
+  /** The pod holds the operator's lock. */
+  readonly leader: boolean;
+  /** The API server's answer about the operator's use of its renamed lock; null while it is not known. */
+  readonly lock: LockAccessMessage | null;
+  readonly backlog: BacklogMessage;
+}
+
+/** The reports of a proxy that has reported nothing. */
+export const NO_REPORTS: Reports = { leader: false, lock: null, backlog: { heldNamespaces: 0, drainingWrites: 0 } };
+
+/** Exactly one kind. A lock that is not known has no resource. */
+export type ReportMessage = {
+  [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
+}[keyof Reports];
 
 export interface LockAccessMessage {
   readonly lockName: string;
@@ -94,7 +105,9 @@ export interface LockAccessMessage {
 }
 
 export interface BacklogMessage {
+  /** Unknown namespaces for whose owner requests wait. */
   readonly heldNamespaces: number;
+  /** Writes in flight that delay the proxy's acknowledgement. */
   readonly drainingWrites: number;
 }
 

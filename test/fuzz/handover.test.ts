@@ -14,6 +14,7 @@ import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissol
 import { podClaims, tableInForce } from "../../src/manager/plan/pod-claims.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
 import type { RouteRule, RouteTable } from "../../src/route/table.ts";
+import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { group, limit, objectLimit, objects, subset } from "../support/route-table.ts";
 import {
@@ -286,7 +287,7 @@ function read({ pods }: World): [AppPod[], FactsOf] {
   const factsOf = (key: string): ProxyFacts | undefined => {
     const pod = byKey.get(key);
     if (pod === undefined || !pod.reported || pod.bare) return undefined;
-    const common = { inDoubt: [], mayHoldMore: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
+    const common = { inDoubt: [], mayHoldMore: false, problems: {}, ...NO_REPORTS };
     const version = Math.max(pod.enforced?.version ?? 0, pod.outstanding?.version ?? 0);
     return { ...common, connected: true, acknowledged: pod.enforced, outstanding: pod.outstanding, version };
   };

@@ -61,7 +61,7 @@ function applyToPod(world: StatusWorld, kind: string, name: string): void {
   else if (kind === "registration") world.registration(name);
   else if (kind === "cut") world.reports.set(name, { connected: false });
   else if (kind === "mend") world.reports.delete(name);
-  else if (kind === "write") world.reports.set(name, { drainingWrites: 1, held: 2 });
+  else if (kind === "write") world.reports.set(name, { backlog: { heldNamespaces: 2, drainingWrites: 1 } });
   else add({ proxy: kind === "bare" ? "none" : "other-app" });
 }
 

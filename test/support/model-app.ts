@@ -9,6 +9,7 @@ import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
 import type { RouteTable } from "../../src/route/table.ts";
+import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { subset as subsetRule, table } from "./route-table.ts";
 
 const APP = { namespace: "shop", name: "app" };
@@ -48,7 +49,7 @@ export function modelApp(
     if (model === undefined || !model.isReported || model.pod.proxy !== "own") return undefined;
     const { enforced, outstanding } = model;
     const version = Math.max(enforced?.version ?? 0, outstanding?.version ?? 0);
-    const rest = { inDoubt: [], mayHoldMore: false, problems: {}, leader: false, held: 0, drainingWrites: 0, lock: null };
+    const rest = { inDoubt: [], mayHoldMore: false, problems: {}, ...NO_REPORTS };
     return { ...rest, connected: true, acknowledged: enforced, outstanding, version };
   };
   const appPods = () =>

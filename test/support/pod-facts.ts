@@ -2,6 +2,7 @@
 
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
+import { NO_REPORTS } from "../../src/wire/messages.ts";
 
 /** A ready pod in the namespace "shop" with its app's proxy and a workload that replaces it. */
 export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {
@@ -30,10 +31,7 @@ export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
     mayHoldMore: false,
     version: 1,
     problems: {},
-    leader: false,
-    held: 0,
-    drainingWrites: 0,
-    lock: null,
+    ...NO_REPORTS,
     ...more,
   };
 }

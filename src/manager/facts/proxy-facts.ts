@@ -1,10 +1,10 @@
 // What the manager knows about one proxy. The registry of proxies makes it; plan, status and restart read it.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { LockAccessMessage } from "../../wire/messages.ts";
+import type { Reports } from "../../wire/messages.ts";
 import type { PodKey } from "./pod-key.ts";
 
 /** What is known about one proxy. */
-export interface ProxyFacts {
+export interface ProxyFacts extends Reports {
   readonly connected: boolean;
   /** The newest route that the proxy acknowledged, or named so in its registration. */
   readonly acknowledged: Snapshot | undefined;
@@ -18,14 +18,6 @@ export interface ProxyFacts {
   readonly version: number;
   /** By resource type: why the proxy does not enforce the newest resource. It refused the resource, or it does not support the type. */
   readonly problems: Readonly<Record<string, readonly string[]>>;
-  /** The pod holds the operator's lock. */
-  readonly leader: boolean;
-  /** Namespaces whose requests wait there for their owner. */
-  readonly held: number;
-  /** Writes in flight there that delay its acknowledgement. */
-  readonly drainingWrites: number;
-  /** What the API server said about the operator's use of its renamed lock; null while the proxy has not reported it. */
-  readonly lock: LockAccessMessage | null;
 }
 
 /** What is known about the proxy of a pod; undefined if it has not registered to this manager. */

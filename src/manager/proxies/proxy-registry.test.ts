@@ -380,8 +380,7 @@ describe("streams of one pod", () => {
       connected: true,
       acknowledged: undefined,
       version: 0,
-      held: 0,
-      drainingWrites: 0,
+      backlog: { heldNamespaces: 0, drainingWrites: 0 },
     });
     acked(POD, proxy, 1);
     expect(registry.facts(POD)).toMatchObject({ acknowledged: undefined });

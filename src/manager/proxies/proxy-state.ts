@@ -1,12 +1,12 @@
 // What is known about one proxy, and how a registration changes it. Pure. Invariant: what is known only gets narrower by what the proxy itself
 // has said. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
-import type { UpdateMessage } from "../../wire/messages.ts";
+import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
 import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
-import { NO_REPORTS, type Reports, reportsAfter } from "./proxy-reports.ts";
+import { reportsAfter } from "./proxy-reports.ts";
 import type { RouteClaims } from "./registration-tables.ts";
 
 /** The sending side of one proxy's stream. */
@@ -102,10 +102,7 @@ export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFa
     mayHoldMore,
     version,
     problems: problemsByType(new Map<string, Delivery>([[ROUTE.name, route], ...others])),
-    leader: reports.leader,
-    lock: reports.lock,
-    held: reports.backlog.heldNamespaces,
-    drainingWrites: reports.backlog.drainingWrites,
+    ...reports,
   };
 }
 

@@ -162,7 +162,10 @@ describe("appStatus", () => {
       isDissolving: true,
       waits: [{ ...wait, subset: "canary", to: [""], podName: "c", cause: "holds" }],
     };
-    const result = status({ plan: dissolving }, { "shop/c": proxy("d-canary", { drainingWrites: 2 }) });
+    const result = status(
+      { plan: dissolving },
+      { "shop/c": proxy("d-canary", { backlog: { heldNamespaces: 0, drainingWrites: 2 } }) },
+    );
     expect(result.handover).toMatchObject({
       from: "canary",
       to: "",
@@ -187,7 +190,9 @@ describe("appStatus", () => {
     );
   });
   it("shows the most namespaces that one proxy holds requests of", () => {
-    expect(status({}, { "shop/c": proxy("d-canary", { held: 3 }) }).namespaces).toMatchObject({ held: 3 });
+    expect(
+      status({}, { "shop/c": proxy("d-canary", { backlog: { heldNamespaces: 3, drainingWrites: 0 } }) }).namespaces,
+    ).toMatchObject({ held: 3 });
   });
   it("has all conditions from the first write, each of this generation", () => {
     const said = status().conditions ?? [];

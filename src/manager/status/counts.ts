@@ -24,7 +24,7 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
     namespaces: {
       total: desired.classOf.size - unowned,
       moving: movingOf(facts, gains),
-      held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.held ?? 0)),
+      held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       ...(facts.plan.kept === 0 ? {} : { kept: facts.plan.kept }),
       ...nonZero("conflicting", conflictingOf(facts)),
     },

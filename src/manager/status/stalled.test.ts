@@ -37,7 +37,7 @@ const messagesFor = (world: ReturnType<typeof made>, seconds: number) => {
 
 describe("a wait", () => {
   it("is told with its age and its cause, in few messages however long it lasts", () => {
-    const world = moving({ drainingWrites: 1 });
+    const world = moving({ backlog: { heldNamespaces: 0, drainingWrites: 1 } });
     const messages = messagesFor(world, 4 * 24 * 3600);
     expect(messages.slice(0, 3)).toEqual([
       "1 namespace moves: pilot waits for pod a0: 1 write in flight",
@@ -61,7 +61,7 @@ describe("a wait", () => {
   });
 
   it("keeps its age when its cause changes", () => {
-    const world = moving({ drainingWrites: 2 });
+    const world = moving({ backlog: { heldNamespaces: 0, drainingWrites: 2 } });
     world.nowMs += 200_000;
     world.reports.set("a0", { connected: false });
     world.look();

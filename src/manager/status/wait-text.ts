@@ -113,7 +113,7 @@ function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Exp
   const known = own && proxyOf(facts, own);
   const problems = known === undefined ? "" : routeProblems(known).join("; ").slice(0, MAX_PROBLEM_CHARS);
   const isUnstarted = own?.unstarted === true && own.running;
-  const details = { writes: known?.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
+  const details = { writes: known?.backlog.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
   return explain(reason as WaitReason, pod, details);
 }
 

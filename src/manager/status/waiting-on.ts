@@ -59,7 +59,7 @@ function proxyReason(facts: StatusFacts, pod: AppPod): WaitReason {
   if (known === undefined) return pod.running ? "NotReported" : "NotStarted";
   if (routeProblems(known).length > 0) return "SnapshotRefused";
   if (!known.connected) return "NotConnected";
-  return known.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
+  return known.backlog.drainingWrites > 0 ? "WriteInFlight" : "NotAcknowledged";
 }
 
 /** The rows of the status. */

@@ -3,14 +3,7 @@
 // most once in REPORT_EVERY_MS, but its step from or to zero at once, unless the last such step was. Called by the session.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { BacklogMessage, LockAccessMessage, ReportMessage } from "../../wire/messages.ts";
-
-/** What the proxy reports, by kind. A new kind is a field here and a line in KINDS. */
-export interface Reports {
-  leader: boolean;
-  lock: LockAccessMessage | null;
-  backlog: BacklogMessage;
-}
+import { type LockAccessMessage, NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
 
 export interface Reporter {
   tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
@@ -25,30 +18,27 @@ const NOT_KNOWN: LockAccessMessage = { lockName: "", resource: "", deniedVerbs: 
 interface Kind<T> {
   readonly initial: T;
   toWire(value: T): ReportMessage;
-  /** Present if the kind is paced: whether the change is a step that is sent at once. */
-  isStep?(before: T, after: T): boolean;
+  /** Undefined unless the kind is paced: whether the change is a step that is sent at once. */
+  readonly isStep: ((before: T, after: T) => boolean) | undefined;
 }
 
-const KINDS: { readonly [K in keyof Reports]: Kind<Reports[K]> } = {
-  leader: { initial: false, toWire: (leader) => ({ leader }) },
-  lock: { initial: null, toWire: (lock) => ({ lock: lock ?? NOT_KNOWN }) },
-  backlog: {
-    initial: { heldNamespaces: 0, drainingWrites: 0 },
-    toWire: (backlog) => ({ backlog }),
-    isStep: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
-  },
+/** The kinds that are paced. */
+const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
+  backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
 };
 
+function kindOf<K extends keyof Reports>(kind: K): Kind<Reports[K]> {
+  const toWire = (value: Reports[K]) => ({ [kind]: value ?? NOT_KNOWN }) as unknown as ReportMessage;
+  return { initial: NO_REPORTS[kind], toWire, isStep: STEPS[kind] };
+}
+
 export function createReporter(clock: Clock, send: (report: ReportMessage) => void): Reporter {
-  const channels = {
-    leader: createChannel(KINDS.leader, clock, send),
-    lock: createChannel(KINDS.lock, clock, send),
-    backlog: createChannel(KINDS.backlog, clock, send),
-  } satisfies { readonly [K in keyof Reports]: Channel<Reports[K]> };
-  const every = Object.values(channels);
+  const kinds = Object.keys(NO_REPORTS) as (keyof Reports)[];
+  const channels = new Map(kinds.map((kind) => [kind, createChannel(kindOf(kind), clock, send)]));
+  const every = [...channels.values()];
   return {
     tell(kind, value) {
-      (channels[kind] as Channel<typeof value>).tell(value);
+      channels.get(kind)?.tell(value);
     },
     get all() {
       return every.map(({ last }) => last);

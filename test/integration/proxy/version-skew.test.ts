@@ -121,6 +121,8 @@ it("today's proxy and today's manager agree on types and deltas", async () => {
   }
   session.setLeader(true);
   session.beginHold("new");
-  await eventually(() => registry.facts("shop/shop-0")?.leader === true && registry.facts("shop/shop-0")?.held === 1);
+  await eventually(
+    () => registry.facts("shop/shop-0")?.leader === true && registry.facts("shop/shop-0")?.backlog.heldNamespaces === 1,
+  );
   expect(session.current?.view("", "pods").ownershipOf("b2")).toBe("own");
 });

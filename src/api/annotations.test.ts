@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { stripsManagedFields, virtualAppAnnotations } from "./annotations.ts";
+import { appAnnotations, stripsManagedFields } from "./annotations.ts";
 
-const found = (annotations: Readonly<Record<string, unknown>>) => [...virtualAppAnnotations({ annotations })];
+const found = (annotations: Readonly<Record<string, unknown>>) => [...appAnnotations({ annotations })];
 
 describe("the annotations of a VirtualApp", () => {
   it.each([

@@ -20,15 +20,15 @@ export type InterceptMode = (typeof INTERCEPT_MODES)[number];
 
 const BOOLEAN: readonly string[] = ["true", "false"];
 
-const VIRTUAL_APP_VALUES: readonly (readonly [annotation: string, allowed: readonly string[]])[] = [
+const APP_VALUES: readonly (readonly [annotation: string, allowed: readonly string[]])[] = [
   [STRIP_MANAGED_FIELDS, BOOLEAN],
   [INTERCEPT, INTERCEPT_MODES],
   [HOST_ALIASES, BOOLEAN],
 ];
 
-/** Finds invalid annotations in the metadata of a VirtualApp. */
-export function* virtualAppAnnotations(metadata: unknown): Iterable<Finding> {
-  for (const [annotation, allowed] of VIRTUAL_APP_VALUES) {
+/** Finds invalid annotations in the metadata of an object that describes an app. */
+export function* appAnnotations(metadata: unknown): Iterable<Finding> {
+  for (const [annotation, allowed] of APP_VALUES) {
     const value = fieldAt(metadata, "annotations", annotation);
     const message = wrongChoice(value, allowed);
     if (message !== undefined) yield { path: ["annotations", annotation], value, message };

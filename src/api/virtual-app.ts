@@ -1,7 +1,7 @@
 // The kind VirtualApp: one operator, its subsets, and the rules of ownership. The manager compiles it into route tables; admission
 // validates it. Rules over several fields are in virtual-app-rules.ts.
 import { z } from "zod";
-import { virtualAppAnnotations } from "./annotations.ts";
+import { appAnnotations } from "./annotations.ts";
 import { appStatusSchema } from "./app-status.ts";
 import { celRules, listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
@@ -157,7 +157,7 @@ const virtualAppSpecSchema = withRules(
 );
 
 /** The name of a VirtualApp is also the value of a label on injected pods, so it has at most 63 characters. */
-const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), virtualAppAnnotations);
+const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
 
 export const virtualAppSchema = z
   .strictObject({

@@ -148,7 +148,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
     notReady() {
       if (mesh !== undefined && mesh.identity.serving === undefined)
         return `no mesh CA yet: ${mesh.identity.problem ?? "not read"}`;
-      return apps.hasSynced ? undefined : "VirtualApps have not been listed yet";
+      return apps.hasSynced ? undefined : "the apps have not been listed yet";
     },
   });
   const webhooks =

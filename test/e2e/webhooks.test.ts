@@ -119,7 +119,7 @@ describeWithKube("webhooks", () => {
     expect(stderr).toContain("* spec.route.subRules[0].match[0].objectSelector: must have exactly one term");
     expect(stderr).toContain('* spec.subsets[1].routeRules[0]: "bth": no such subRule; did you mean "both"?');
     await expect(world.client.create(VIRTUAL_APPS, app as never)).rejects.toThrow(
-      /"virtualapps.validate.ctrlmesh.kruise.io" denied the request: ctrlmesh: VirtualApp bad has 2 problems: /,
+      /"validate.ctrlmesh.kruise.io" denied the request: ctrlmesh: VirtualApp bad has 2 problems: /,
     );
   });
 

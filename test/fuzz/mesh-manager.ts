@@ -56,7 +56,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
       return { store: store as unknown as WritableStore<T>, release };
     },
   };
-  const pods = createPodWatch({ informers, apps, log });
+  const pods = createPodWatch({ informers, apps: appsIn(apps), log });
   const source = createVirtualAppSource();
   const registry = createProxyRegistry({ log });
   const history = createPodHistory({ clock, tokenCacheMs: 10_000 });

@@ -49,6 +49,12 @@ describe("the injection's configuration", () => {
     expect(new Set(one.webhooks?.map(({ name }) => name)).size).toBe(5);
   });
 
+  it("has one entry for two apps of different kinds with one name, since names must be unique", () => {
+    const [one, other] = [app("ops", "shop"), app("ops", "shop")];
+    const apps = [one, { ...other, ref: { ...other.ref, kind: "ShardingConfig" } }];
+    expect(webhooksOf(apps, TARGET, "PEM").map(({ name }) => name)).toHaveLength(2);
+  });
+
   it("asks about VirtualApps before the API server checks them, too", () => {
     const [early] = webhooksOf([], TARGET, "PEM");
     const [late] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];

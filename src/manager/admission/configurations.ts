@@ -21,7 +21,7 @@ export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME
 export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
 const SUFFIX = "ctrlmesh.kruise.io";
-const VALIDATION_WEBHOOK_NAME = `virtualapps.validate.${SUFFIX}`;
+const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
 /** The API server gives up after this; our own waits are far shorter. Pods of a ReplicaSet are tried again. */
 const INJECT_TIMEOUT_SECONDS = 10;
@@ -114,7 +114,9 @@ export function validationConfiguration(entries: Entries): ValidatingWebhookConf
 }
 
 function injectedApps({ apps, target }: Entries): App[] {
-  return apps.filter((app) => isInjected(app, target.namespace));
+  // Two entries of one name would make the API server refuse all entries. Validation refuses an app with another kind's name.
+  const injected = apps.filter((app) => isInjected(app, target.namespace));
+  return [...new Map(injected.toReversed().map((app) => [injectionWebhookName(app.ref), app])).values()];
 }
 
 function inOrder<W extends ValidatingWebhook>(webhooks: readonly W[]): W[] {

@@ -6,6 +6,7 @@ import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createStore, type WritableStore } from "../../runtime/store.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
+import type { Apps } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import { createAdmitWebhook, createInjectWebhook } from "./inject-webhook.ts";
 
@@ -41,6 +42,7 @@ describe("the injecting webhook", () => {
     });
     settings = SETTINGS;
     newest = undefined;
+    listed = undefined;
   });
 
   const app = (name: string, metadata: object = {}, spec: Readonly<Record<string, unknown>> = {}) =>
@@ -48,15 +50,18 @@ describe("the injecting webhook", () => {
       ...sampleVirtualApp(spec),
       metadata: { namespace: "ops", name, uid: name, resourceVersion: "1", ...metadata },
     }) as unknown as VirtualApp;
+  let listed: Apps["list"] | undefined;
   const ask = (object: object = pod(), more: Partial<AdmissionRequest> = {}, signal = new AbortController().signal) => {
     const resource = { group: "", version: "v1", resource: "pods" };
     const request: AdmissionRequest = { uid: "u", resource, operation: "CREATE", namespace: "ops", object, ...more };
     const found = () => (newest === undefined ? apps.get("shop", "ops") : newest.app);
     const read = async () => found() && appOf(found());
-    return createInjectWebhook({ apps: appsIn(apps), read, settings: () => settings, clock })({ namespace: "ops", name: "shop" })(
-      request,
-      signal,
-    );
+    return createInjectWebhook({
+      apps: { ...appsIn(apps), hasSynced: apps.hasSynced, ...(listed && { list: listed }) },
+      read,
+      settings: () => settings,
+      clock,
+    })({ namespace: "ops", name: "shop" })(request, signal);
   };
   const patched = (answer: AdmissionAnswer) => (answer.allowed ? (answer.patch ?? []).map(({ path }) => path) : answer);
 
@@ -95,9 +100,23 @@ describe("the injecting webhook", () => {
 
   it("refuses a pod that two apps select, and names both; one that is being deleted does not count", async () => {
     apps.replace([app("shop"), app("second")]);
-    expect(await ask()).toMatchObject({ allowed: false, reason: "Forbidden", message: expect.stringMatching(/second and shop/) });
+    expect(await ask()).toMatchObject({
+      allowed: false,
+      reason: "Forbidden",
+      message: expect.stringMatching(/VirtualApp second and VirtualApp shop both select it/),
+    });
     apps.upsert(app("second", { resourceVersion: "2", deletionTimestamp: "2026-01-01T00:00:00Z" }));
     expect(patched(await ask())).toContain("/spec/initContainers");
+  });
+
+  it("refuses a pod that two apps of one name and different kinds select", async () => {
+    apps.replace([app("shop")]);
+    const own = appOf(app("shop"));
+    listed = () => [own, { ...own, ref: { ...own.ref, kind: "ShardingConfig" } }];
+    expect(await ask()).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining("ShardingConfig shop and VirtualApp shop both select it"),
+    });
   });
 
   it("refuses what cannot be injected, in words", async () => {

@@ -39,7 +39,7 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
       const message = `there is no app ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
-    const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== name.name);
+    const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
     return judgePod(app, request, [app, ...others], known);
   };
 }

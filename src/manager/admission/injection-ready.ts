@@ -19,7 +19,7 @@ const IN_FORCE_AFTER_MS = 1_000;
 const PENDING_MS = 5_000;
 
 const TOO_LARGE =
-  "the API server does not store the app's webhook: with those of all other VirtualApps and the CAs in each, the object is too large";
+  "the API server does not store the app's webhook: with those of all other apps and the CAs in each, the object is too large";
 
 /** What the controller of the webhook configurations says of its last write. */
 export interface ConfigurationSize {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { appsIn } from "../../../test/support/source-apps.ts";
+import { appOf, appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -39,6 +39,25 @@ describe("the validating webhook", () => {
     const same = { ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop" } } as unknown as VirtualApp;
     apps.replace([same, { ...same, metadata: { namespace: "ops", name: "rival" } }]);
     expect(await ask({ object: sampleVirtualApp() })).toMatchObject({ warnings: [expect.stringContaining("VirtualApp rival")] });
+  });
+
+  it("refuses an object with the name of an app of another kind", async () => {
+    const other = appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop" } });
+    const reviewBeside = (kind: string) =>
+      createValidateWebhook({
+        sources: [createVirtualAppSource()],
+        apps: { list: () => [{ ...other, ref: { ...other.ref, kind } }] },
+        namespaces,
+      });
+    const create = { uid: "u", resource, operation: "CREATE", namespace: "ops", name: "shop", object: sampleVirtualApp() };
+    const { signal } = new AbortController();
+    expect(await reviewBeside("ShardingConfig")(create as AdmissionRequest, signal)).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining("metadata.name: is the name of a ShardingConfig of this namespace"),
+    });
+    expect(await reviewBeside("VirtualApp")(create as AdmissionRequest, signal)).toMatchObject({ allowed: true });
+    const edit = { ...create, operation: "UPDATE", oldObject: create.object };
+    expect(await reviewBeside("ShardingConfig")(edit as AdmissionRequest, signal)).toMatchObject({ allowed: true });
   });
 
   it.each<[string, object]>([

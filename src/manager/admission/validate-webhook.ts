@@ -4,7 +4,7 @@ import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { Apps, Source } from "../sources/app.ts";
+import type { App, Apps, Source } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { Review } from "./webhook.ts";
 
@@ -25,12 +25,22 @@ export function createValidateWebhook({ sources, apps, namespaces }: ValidateOpt
     const source = sources.find((each) => isAbout(request, each));
     if (source === undefined || (request.operation !== "CREATE" && request.operation !== "UPDATE")) return notOurs(request);
     if (!isObject(request.object)) return { allowed: false, reason: "BadRequest", message: "the review carries no object" };
+    const { kind } = source.resource;
+    const others = apps.list(request.namespace).filter(({ ref }) => ref.name !== request.name || ref.kind !== kind);
     const { problems, warnings } = source.judgeEdit(request.oldObject ?? undefined, request.object, {
-      others: apps.list(request.namespace).filter(({ ref }) => ref.name !== request.name),
+      others,
       namespaces: namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined,
     });
-    return problems.length === 0 ? { allowed: true, warnings } : refusal(source, request.name, problems);
+    const all = request.operation === "CREATE" ? [...namesakes(others, request.name), ...problems] : problems;
+    return all.length === 0 ? { allowed: true, warnings } : refusal(source, request.name, all);
   };
+}
+
+/** The label of injected pods and the snapshots hold an app's name without its kind. */
+function namesakes(others: readonly App[], name: string | undefined): Problem[] {
+  return others
+    .filter(({ ref }) => ref.name === name)
+    .map(({ ref }) => ({ path: "metadata.name", message: `is the name of a ${ref.kind} of this namespace; use another name` }));
 }
 
 function isAbout({ resource, subResource = "" }: AdmissionRequest, source: Source): boolean {

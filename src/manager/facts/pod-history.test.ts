@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { appsIn } from "../../../test/support/source-apps.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
@@ -85,7 +86,7 @@ describe("who was removed before this replica led", () => {
     await informers.start(new AbortController().signal);
     const pods = new Map(["a", "b", "c"].map((name) => [name, client.put<Pod>(PODS, pod(name))]));
     apps.upsert(app);
-    const watch = createPodWatch({ informers, apps, log });
+    const watch = createPodWatch({ informers, apps: appsIn(apps), log });
     const end = history.follow(watch);
     await watch.start(new AbortController().signal);
     await clock.flush();

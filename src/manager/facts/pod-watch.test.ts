@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { appsIn } from "../../../test/support/source-apps.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
+import type { Apps } from "../sources/app.ts";
 import { createPodWatch } from "./pod-watch.ts";
 
 const app = (namespace: string, name: string): VirtualApp => ({
@@ -23,7 +25,7 @@ function setUp() {
   const apps = createStore<VirtualApp>((error) => {
     throw error;
   });
-  const watch = createPodWatch({ informers, apps, log });
+  const watch = createPodWatch({ informers, apps: appsIn(apps), log });
   const seen: string[] = [];
   watch.onChange(({ type, object }) => seen.push(`${type} ${object.metadata.namespace}/${object.metadata.name}`));
   watch.onListed((namespace) => seen.push(`listed ${namespace}`));
@@ -84,6 +86,21 @@ describe("the pods that are watched", () => {
     await clock.flush();
     expect(watch.list("shop")).toEqual([]);
     expect(seen).toEqual(["added shop/p", "listed shop", "left shop", "listed shop"]);
+  });
+  it("stay while one of two apps with one name and different kinds is there", async () => {
+    const { informers, clock } = world;
+    let handler: Parameters<Apps["onChange"]>[0] = () => undefined;
+    const onChange: Apps["onChange"] = (given) => {
+      handler = given;
+      return () => undefined;
+    };
+    const watch = createPodWatch({ informers, apps: { onChange }, log: silentLogger() });
+    await watch.start(new AbortController().signal);
+    for (const kind of ["VirtualApp", "ShardingConfig"]) handler({ type: "added", object: app("shop", "one") }, kind);
+    await clock.flush();
+    handler({ type: "deleted", object: app("shop", "one") }, "ShardingConfig");
+    expect(watch.list("shop")).toHaveLength(1);
+    await watch.stop();
   });
   it("are not listed before the watch starts, since an older leader may still let some in", async () => {
     const { watch, apps, client, clock } = world;

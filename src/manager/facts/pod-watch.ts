@@ -36,6 +36,7 @@ export interface PodWatchOptions {
 
 interface Watched {
   readonly informer: Informer<Pod>;
+  /** By kind/name. */
   readonly apps: Set<string>;
   isListed: boolean;
 }
@@ -73,12 +74,13 @@ export function createPodWatch({ informers, apps, log }: PodWatchOptions): PodWa
     informer.release().catch((error: unknown) => log.error({ err: error, namespace }, "watch of pods could not be ended"));
   }
 
-  function follow({ type, object }: Change<KubeObject>): void {
+  function follow({ type, object }: Change<KubeObject>, kind: string): void {
     const { namespace = "", name = "" } = object.metadata;
+    const app = `${kind}/${name}`;
     const entry = watched.get(namespace);
     if (type !== "deleted") {
-      (entry ?? enter(namespace)).apps.add(name);
-    } else if (entry?.apps.delete(name) && entry.apps.size === 0) {
+      (entry ?? enter(namespace)).apps.add(app);
+    } else if (entry?.apps.delete(app) && entry.apps.size === 0) {
       leave(namespace, entry);
     }
   }

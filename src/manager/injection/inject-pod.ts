@@ -1,7 +1,7 @@
 // One pod and the apps of its namespace -> the pod with its sidecar, nothing to do, or a refusal. Pure and idempotent: the result, given in
 // again, is unchanged, whatever the API server has defaulted in it and other webhooks have added to it. Nothing that a pod says of itself
 // is believed: its containers are looked at. Called by the injecting webhook on the CREATE of a pod.
-import { HOST_ALIASES, INTERCEPT, virtualAppAnnotations } from "../../api/annotations.ts";
+import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/problems.ts";
@@ -55,7 +55,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
 
 // The app's own admission refuses them too, but it may have been away.
 function appRefusals({ ref, object }: App): Refusal[] {
-  return [...virtualAppAnnotations(object.metadata)]
+  return [...appAnnotations(object.metadata)]
     .filter(({ path: [, annotation] }) => annotation === INTERCEPT || annotation === HOST_ALIASES)
     .map(({ path, message }) => {
       const where = `${ref.kind} ${ref.name}: ${formatPath(["metadata", ...path])}`;
@@ -64,8 +64,8 @@ function appRefusals({ ref, object }: App): Refusal[] {
 }
 
 function severalApps(apps: readonly App[]): Refusal {
-  const names = apps.map(({ ref }) => ref.name).sort();
-  const message = `the ${apps[0]?.ref.kind}s ${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
+  const names = apps.map(({ ref }) => `${ref.kind} ${ref.name}`).sort();
+  const message = `${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
   return { reason: "SeveralApps", message };
 }
 

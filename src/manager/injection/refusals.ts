@@ -25,7 +25,7 @@ export function annotationRefusals(annotations: Readonly<Record<string, string>>
   );
   if (inject || problems.length > 0) return problems;
   const message =
-    'ctrlmesh.kruise.io/inject is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the VirtualApp not select it instead';
+    'ctrlmesh.kruise.io/inject is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the app not select it instead';
   return [{ reason: "InjectionUnwanted", message }];
 }
 

@@ -71,7 +71,7 @@ describe("which proxies are served", () => {
     expect(admissionWith()(null)).toMatchObject({ kind: "refuse" });
     expect(admissionWith({ apps: [{ ...app, metadata: { namespace: "shop", name: "other" } }] })()).toEqual({
       kind: "refuse",
-      message: "there is no VirtualApp shop/app",
+      message: "there is no app shop/app",
     });
   });
   it("are those that enforce something already, whatever their pods' labels say by now: what they hold has to be known", () => {

@@ -39,7 +39,7 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
     const said = caller ?? registration.pod;
     const { namespace } = said;
     const key = podKey(said);
-    if (!apps.hasSynced) return { kind: "wait", message: "VirtualApps have not been listed yet" };
+    if (!apps.hasSynced) return { kind: "wait", message: "the apps have not been listed yet" };
     if (pods.list(namespace) === undefined) return whyUnlisted(apps, namespace);
     const pod = pods.get(said.name, namespace);
     if (pod === undefined) return { kind: "refuse", message: `there is no pod ${key}` };
@@ -56,7 +56,7 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
     if (registration.route?.acknowledged && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
     if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
-    if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no VirtualApp ${namespace}/${app}` };
+    if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no app ${namespace}/${app}` };
     return { kind: "serve" };
   };
 }
@@ -73,6 +73,6 @@ function isSamePod(caller: PodIdentity, said: NonNullable<RegistrationMessage["p
 
 // Nobody asks for the pods of a namespace without an app.
 function whyUnlisted(apps: AdmissionOptions["apps"], namespace: string): WelcomeVerdict {
-  if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no VirtualApp in namespace ${namespace}` };
+  if (apps.list(namespace).length === 0) return { kind: "refuse", message: `there is no app in namespace ${namespace}` };
   return { kind: "wait", message: `the pods of namespace ${namespace} have not been listed yet` };
 }

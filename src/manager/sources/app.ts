@@ -8,9 +8,12 @@ import type { KubeObject, LabelSelector } from "../../kube/types.ts";
 import type { CallerPolicy } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { Informers } from "../../runtime/informers.ts";
-import type { ChangeHandler } from "../../runtime/store.ts";
+import type { Change } from "../../runtime/store.ts";
 
-/** Names one app. No two apps of a namespace have the same name, whatever their kinds: the label of injected pods holds the name alone. */
+/**
+ * Names one app. The label of injected pods holds the name without the kind, so the validating webhook refuses an app with the name of
+ * another kind's app, and the injecting webhook refuses a pod that both select.
+ */
 export interface AppRef {
   /** Of the source object, for messages. */
   readonly kind: string;
@@ -103,8 +106,8 @@ export interface Apps {
   get(name: string, namespace: string): App | undefined;
   /** All apps, or those of one namespace. */
   list(namespace?: string): App[];
-  /** Calls the handler for every object that is there, as added, and then for every change. Returns the way to end it. */
-  onChange(handler: ChangeHandler<SourceObject>): () => void;
+  /** Calls the handler for every object that is there, as added, and then for every change. Returns the function that ends it. */
+  onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;
 }
 
 export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
@@ -122,7 +125,7 @@ export function createApps(informers: Pick<Informers, "store">, sources: readonl
     },
     list: (namespace) => kinds.flatMap(({ source, store }) => store.list(namespace).map((object) => source.appOf(object))),
     onChange(handler) {
-      const ends = kinds.map(({ store }) => store.onChange(handler));
+      const ends = kinds.map(({ source, store }) => store.onChange((change) => handler(change, source.resource.kind)));
       return () => {
         for (const end of ends) end();
       };

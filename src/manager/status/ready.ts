@@ -69,7 +69,7 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   const foreign = pods.find(({ proxy, ended }) => proxy === "other-app" && !ended);
   if (foreign !== undefined) {
     const { name, injectedFor } = foreign;
-    const whose = injectedFor === undefined ? "a proxy, and no label says whose" : `the proxy of VirtualApp ${injectedFor}`;
+    const whose = injectedFor === undefined ? "a proxy, and no label says whose" : `the proxy of app ${injectedFor}`;
     const message = `pod ${name} counts as one of this app and carries ${whose}: nothing new is granted beside it`;
     return { status, reason, message };
   }

@@ -53,7 +53,7 @@ function explain(reason: WaitReason, pod: string, details: Details): Explanation
     case "ForeignProxy":
       return {
         why: "it carries the proxy of another app",
-        remedy: "see that no two VirtualApps select the same pods, then restart it",
+        remedy: "see that no two apps select the same pods, then restart it",
       };
     case "SnapshotRefused":
       return {

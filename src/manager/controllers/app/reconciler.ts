@@ -1,10 +1,12 @@
 // Reconciles one app of any source kind: gathers the facts, plans, hands every proxy its snapshot, writes the status. Level-based: it
 // remembers the version counter, which a restart finds again in the status and in the registrations, and which apps it was the first to
 // serve, which a restart may forget.
+import type { AppStatus } from "../../../api/app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
+import { lockNameFor } from "../../../route/lock.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../../route/table.ts";
 import type { EventRecorder } from "../../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../../runtime/reconciler.ts";
@@ -138,7 +140,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
         ? planDissolution({
             ...{ ...common, lockName: app.spec?.lockName },
             namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
-            lastLockName: readStatus(app.object.status)?.subsets?.find((each) => each.name === DEFAULT_SUBSET)?.lock,
+            lastLockName: lastLockName(app.object.status),
           })
         : planApp({ ...app.spec, ...common, bySpec, isYoung: youngAt(namespaces, clock.now()) });
     return { plan, pods: own, version: handOut(key, app, plan, own) };
@@ -165,7 +167,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
       log.info({ app: formatRequest(app.ref), version }, "every pod has the whole view: the app may go");
       return {};
     }
-    const lockName = plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "";
+    const lockName = app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? ""; // a dissolution has the default subset
     const generation = app.object.metadata.generation ?? 0;
     const facts = { ...known, ...said, generation, version, lockName, idle: app.spec?.notSupported ?? [] };
     return writeAndRestart(
@@ -224,6 +226,12 @@ function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: bool
     const own = { ...view, appsOf: () => appsIn(facts) };
     return appPods(app, [pod], own).map((each) => ({ pod: each, facts }));
   });
+}
+
+// A source kind may have no default subset. The lock of each other subset has a suffix.
+function lastLockName(status: AppStatus | undefined): string | undefined {
+  const { name = DEFAULT_SUBSET, lock } = readStatus(status)?.subsets?.find((each) => each.lock !== undefined) ?? {};
+  return lock?.slice(0, lock.length - lockNameFor("", name).length);
 }
 
 // The pods of an app with a refused spec: those that carry its proxy.

@@ -45,7 +45,7 @@ type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConf
 const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =
-  "webhook configuration is larger than the API server stores: new VirtualApps get no entry; have fewer, or a smaller bundle of CAs";
+  "webhook configuration is larger than the API server stores: new apps get no entry; have fewer, or a smaller bundle of CAs";
 const FIELD_MANAGER = "ctrlmesh-manager";
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationReconcilerOptions): Reconciler {

@@ -118,11 +118,11 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
     // Waits => as from Registration due, by time; Over by a second registration
     case "waits":
       if ("registration" in message) return secondRegistration(state);
-      return stay({ ...state, reports: withReport(state.reports, message) });
+      return stay({ ...state, reports: withEarlyReport(state.reports, message) });
     // Promise due => Served if the proxy may still be served, else Over. Before that, only reports are kept of other messages.
     case "promise-due": {
       if ("registration" in message) return secondRegistration(state);
-      if (!("promise" in message)) return stay({ ...state, reports: withReport(state.reports, message) });
+      if (!("promise" in message)) return stay({ ...state, reports: withEarlyReport(state.reports, message) });
       const { registration, epoch, reports } = state;
       const admission = facts.admit(registration);
       if (admission.kind !== "serve") return turnAway(state, admission);
@@ -197,7 +197,7 @@ function leadsNoMore(state: StreamState): Step {
 }
 
 // Bounded by the number of kinds.
-function withReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {
+function withEarlyReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {
   if (!("report" in message)) return reports;
   const { report } = message;
   const kindOf = (each: ReportMessage) => Object.keys(each).filter((key) => key !== "report")[0];

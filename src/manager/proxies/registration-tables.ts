@@ -42,9 +42,13 @@ export interface StreamTables {
 
 /** Of one registration: as many as it can name. */
 const MAX_ASKED = 16;
-/** For each table, so many streams are asked at first. After so long without the table, in milliseconds, all that name it are. */
-const ASKED_AT_ONCE = 2;
-const ANSWER_MS = 500;
+/**
+ * For each table, the manager asks two streams at first, and in total four times as many after each further period without the table. A few
+ * silent proxies then delay the others briefly, and a manager that is busy after a failover does not receive a table from every proxy.
+ */
+const ASKED_AT_FIRST = 2;
+const ASKED_FACTOR = 4;
+const PERIOD_MS = 500;
 /**
  * Each version is one more than the last. A higher one in a registration is a lie or a broken file. If the manager took it, later versions
  * would soon be no safe integers, and the status would keep that for the managers to come.
@@ -63,7 +67,9 @@ export function createRegistrationTables({
 
   const mayBeAsked = (hash: string): boolean => {
     const asked = pending.get(hash);
-    return asked === undefined || asked.streams.size < ASKED_AT_ONCE || clock.monotonicMs() - asked.sinceMs >= ANSWER_MS;
+    if (asked === undefined) return true;
+    const periods = Math.floor((clock.monotonicMs() - asked.sinceMs) / PERIOD_MS);
+    return asked.streams.size < ASKED_AT_FIRST * ASKED_FACTOR ** periods;
   };
 
   return {

@@ -1,6 +1,6 @@
-// Results that tests build once for each state of their sources (Go programs, images, Python clients). They are in the user's
-// cache under the hash of their sources, so a fresh clone of the same sources finds them. Each build removes the results that
-// have not been used for some time.
+// Results that tests build once for each state of the sources (Go programs, images, Python clients). The results are in the user's
+// cache under the hash of their sources, so a fresh clone of the same sources finds them. Each build removes results that have not been
+// used for some time.
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -18,7 +18,7 @@ export function runFilter(filter: ByteFilter, chunks: readonly Uint8Array[]): Bu
   return Buffer.concat(slices);
 }
 
-/** What the filter emits for these chunks, and the error that it throws, if any. */
+/** The bytes that the filter emits for these chunks, and the error that it throws, if any. */
 export function tryFilter(
   filter: ByteFilter,
   chunks: readonly Uint8Array[],

@@ -1,6 +1,6 @@
-// Sets of values for the tests of the chart: each turns on what the others do not.
+// Sets of values for the tests of the chart. Each set turns on features that the other sets do not.
 
-/** Kinds of other projects, for which the chart can make objects. */
+/** Kinds of other projects, of which the chart can create objects. */
 export const OPTIONAL_KINDS = [
   { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor", plural: "servicemonitors" },
   { group: "monitoring.coreos.com", version: "v1", kind: "PodMonitor", plural: "podmonitors" },

@@ -1,4 +1,4 @@
-// Child processes of tests and scripts: each has a ready line, and its logs go into the failure message. All end with the parent.
+// Child processes of tests and scripts. Each has a ready line, and a failure message contains its logs. All end with the parent.
 // (After kill -9 of the parent the children end by --parent-pid or by the end of stdin.)
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -14,7 +14,7 @@ export interface ChildOptions {
   readonly readyMs?: number;
   /** Prints the child's output. */
   readonly verbose?: boolean;
-  /** Receives every line of stdout but the ready line. */
+  /** Receives every line of stdout except the ready line. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -43,7 +43,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const child = spawn(options.command, [...options.args], { env: { ...process.env, ...options.env } });
   running.add(child);
   child.once("exit", () => running.delete(child));
-  child.on("error", () => running.delete(child)); // it did not start, or is gone
+  child.on("error", () => running.delete(child)); // the process did not start, or has ended
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const lines: string[] = [];
   const keep = (line: string) => {

@@ -12,11 +12,11 @@ export interface CatalogEntry {
   /** The kinds of lock that it holds, all with the same name. */
   readonly locks: readonly ("leases" | "configmaps" | "endpoints")[];
   /**
-   * - `cache`: it sees the objects that exist
-   * - `events`: it sees events, but no deletion from a time without a watch
+   * - `cache`: the program sees the objects that exist
+   * - `events`: the program sees events, but no deletion that happens while it has no watch
    */
   readonly sees: "cache" | "events";
-  /** The lists and watches that it has open at once. */
+  /** The number of informers of the program. */
   readonly informers: number;
   readonly command: () => Promise<{ readonly command: string; readonly args: readonly string[] }>;
 }

@@ -1,5 +1,5 @@
-// Runs a client program of test/operators. From its stdout (JSON lines, see test/operators/README.md) it derives what the program
-// sees now, what it ever saw, and whether it leads.
+// Runs a client program of test/operators. From its stdout (JSON lines, see test/operators/README.md) it derives the
+// objects that the program sees, its events, and whether it leads.
 import { startChild } from "./child-process.ts";
 
 export interface ClientProgramOptions {

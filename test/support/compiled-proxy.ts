@@ -1,4 +1,4 @@
-// The proxy as it ships: compiled by scripts/build.ts. Measurements then exclude the cost of stripping types in Node (20 MB, a
+// The proxy as users run it, compiled by scripts/build.ts. Measurements then exclude the cost of stripping types in Node (20 MB, a
 // third of a second at the start). Tests run the sources.
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";

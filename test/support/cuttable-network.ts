@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 
 export interface CuttableNetwork {
-  /** The names of the namespaces; `ip netns exec NAME ...` runs a program in one. */
+  /** The names of the namespaces. `ip netns exec NAME ...` runs a program in a namespace. */
   readonly near: string;
   readonly router: string;
   readonly far: string;
@@ -16,7 +16,7 @@ export interface CuttableNetwork {
 const NEAR = { host: "192.0.2.2", router: "192.0.2.1" };
 const FAR = { host: "198.51.100.2", router: "198.51.100.1" };
 
-/** Creates and connects them. */
+/** Creates the two namespaces and the router, and connects them. */
 export function createCuttableNetwork(): CuttableNetwork {
   const name = (side: string) => `ctrlmesh-${process.pid}-${side}`;
   const [near, router, far] = [name("near"), name("router"), name("far")];

@@ -11,7 +11,7 @@ export interface DemoAppOptions {
   readonly onLoss?: "Restart" | "InPlace";
 }
 
-/** YAML of the app: subset v2 serves namespaces labelled ns-type=canary-1 or named canary*. */
+/** YAML of the app. Subset v2 owns namespaces labelled ns-type=canary-1 or named canary*. */
 export function demoVirtualApp({ namespace = "foo-system", name = "foo-operator", onLoss }: DemoAppOptions = {}): string {
   const app = parse(readFileSync(FILE, "utf8")) as { metadata: object; spec: { route: object } };
   return stringify({

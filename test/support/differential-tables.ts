@@ -9,7 +9,7 @@ export const FOOS = "/apis/demo.ctrlmesh.io/v1/namespaces/wide/foos";
 const DEPLOYMENTS = "/apis/apps/v1/namespaces/wide/deployments";
 const APPLY = "?fieldManager=differential&force=true";
 
-/** A request that changes something; `n` makes a name for one side. */
+/** A request that changes something. `n` returns a name for one side. */
 export type Step = readonly [name: string, status: number, request: (n: (name: string) => string) => RawRequest];
 
 export const configMap = (name: string, data: object = { a: "b" }, meta = "") =>
@@ -33,7 +33,7 @@ export const WRITES: readonly Step[] = [
   ["create in chunks", 201, (n) => ({ ...post(CMS, configMap(n("c"))), chunkBytes: 7 })],
   ["create after 100 Continue", 201, (n) => ({ ...post(CMS, configMap(n("e"))), expectContinue: true })],
   ["create of an invalid object", 422, () => post(CMS, configMap("Not_A_Name"))],
-  ["create of what is no JSON", 400, () => post(CMS, "{")],
+  ["create with a body that is not JSON", 400, () => post(CMS, "{")],
   ["create of nothing", 400, () => post(CMS, "")],
   ["create with unknown fields, strictly", 400, (n) => post(`${CMS}?fieldValidation=Strict`, withNope(configMap(n("f"))))],
   ["create with unknown fields, warned", 201, (n) => post(`${CMS}?fieldValidation=Warn`, withNope(configMap(n("f"))))],

@@ -45,7 +45,7 @@ export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: 
     return seen(answer, writes ? withoutNature : (text) => text);
   };
   for (let attempt = 1; ; attempt++) {
-    // Both sides read at the same time, so that they read the same state. Writes could conflict and go one after the other.
+    // Both sides read at the same time, so that they read the same state. Writes could conflict, so they are sent one after the other.
     const [direct, proxied] = writes
       ? [await ask("direct"), await ask("proxied")]
       : await Promise.all([ask("direct"), ask("proxied")]);
@@ -56,9 +56,9 @@ export async function compare(targets: Readonly<Record<Side, RawTarget>>, each: 
 /** The differences, one on each line; empty if the answers are equal and have the expected status. */
 export function difference({ name, status }: Case, { direct, proxied }: Compared): string[] {
   const lines: string[] = [];
-  const note = (what: string, one: unknown, two: unknown) => {
-    const [left, right] = [JSON.stringify(one), JSON.stringify(two)];
-    if (left !== right) lines.push(`${name}: ${what}: ${left} became ${right}`);
+  const note = (part: string, one: unknown, two: unknown) => {
+    const [direct, proxied] = [JSON.stringify(one), JSON.stringify(two)];
+    if (direct !== proxied) lines.push(`${name}: ${part}: ${direct} became ${proxied}`);
   };
   note("status", direct.status, proxied.status);
   note(

@@ -2,7 +2,7 @@
 // wildcards and with no option but --from.
 
 export interface Copy {
-  /** The earlier stage of the files; absent: the source tree. */
+  /** The earlier stage that has the files. If absent, the files are from the source tree. */
   readonly from: string | undefined;
   readonly sources: readonly string[];
   readonly destination: string;
@@ -20,7 +20,7 @@ export interface Stage {
   readonly name: string | undefined;
   readonly steps: readonly Step[];
   readonly copies: readonly Copy[];
-  /** The last of each other instruction, by its name. */
+  /** The last instruction of each other kind, by its name. */
   readonly instructions: Readonly<Record<string, string>>;
 }
 

@@ -29,7 +29,7 @@ export const jsonBody = (value: unknown): CallOptions => ({
   body: JSON.stringify(value),
 });
 
-/** Answers like the API server: a written object comes back, any other request gets a lock of the requested name. */
+/** Responds like the API server: a write returns the written object, and any other request returns a lock of the requested name. */
 export function echo(call: Call): Reply {
   const type = call.headers["content-type"] ?? "";
   if (call.body instanceof Uint8Array && call.body.length > 0 && encodingOf(type) !== "other") {

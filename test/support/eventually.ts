@@ -1,4 +1,4 @@
-// Waits for a state of the world instead of sleeping.
+// Waits until a condition is met, without a fixed sleep.
 
 export interface EventuallyOptions {
   /** The default is 10,000. */

@@ -79,12 +79,12 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     }
   });
 
-  /** The replicas' writes since then, without Events, which may come late. */
+  /** The replicas' writes after this call, without Events, which may be written late. */
   const writesSince = (before: number) =>
     server
       .writes()
       .slice(before)
-      .filter(({ pod, what }) => pod !== "" && !what.endsWith("events"));
+      .filter(({ pod, request }) => pod !== "" && !request.endsWith("events"));
 
   it("the operator writes each object once and then stays silent", async () => {
     const world = await inNamespace("silent");
@@ -174,7 +174,7 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     expect((await world.read("b"))?.status?.writtenBy).toBe("pod-2");
 
     const writers = writesSince(before).map(({ pod }) => pod);
-    expect(writers).toEqual([...writers].sort()); // one after the other, never two in turns
+    expect(writers).toEqual([...writers].sort()); // each writer's writes are consecutive
     expect(new Set(writers)).toEqual(new Set(["pod-0", "pod-1", "pod-2"]));
   });
 

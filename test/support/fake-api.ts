@@ -1,5 +1,5 @@
-// A scripted HTTPS server in place of the API server. The test decides its answers and can inspect its requests and connections.
-// Its certificate is from its own CA, which may change at run time.
+// A scripted HTTPS server in place of the API server. The test chooses the responses and can inspect the requests and connections. The
+// certificate is from a CA of the server, which may change at run time.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
@@ -9,13 +9,13 @@ import { createCa, issueServerCertificate, type KeyCertificate } from "../../src
 
 export type Script = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** A request as the server saw it. */
+/** A request as the server received it. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage["headers"];
   readonly rawHeaders: readonly string[];
-  /** The number of its connection, from 1. */
+  /** The number of the request's connection, from 1. */
   readonly connection: number;
 }
 
@@ -28,17 +28,17 @@ export interface FakeApi {
   readonly open: number;
   /** Connections since the start. */
   readonly accepted: number;
-  /** The answers from now on. */
+  /** Sets the responses to later requests. */
   script: Script;
   onUpgrade: ((req: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
   /** Uses a certificate of a new CA from the next connection on. */
   rotateCa(): void;
-  /** Destroys the connections and keeps the server. */
+  /** Destroys the connections. The server keeps running. */
   reset(): void;
   close(): Promise<void>;
 }
 
-/** Starts it on a free port of 127.0.0.1 (or the given one). */
+/** Starts the server on the given port of 127.0.0.1, or on a free one. */
 export async function startFakeApi(script: Script = answerOk, port = 0): Promise<FakeApi> {
   const sockets = new Map<Socket, number>();
   let accepted = 0;
@@ -95,13 +95,13 @@ export async function startFakeApi(script: Script = answerOk, port = 0): Promise
   return Object.assign(api, { port: bound, url: `https://127.0.0.1:${bound}` });
 }
 
-/** Answers everything with 200 and a small JSON object. */
+/** Responds to every request with 200 and a small JSON object. */
 function answerOk(req: IncomingMessage, res: ServerResponse): void {
   req.resume();
   answerJson(res, 200, { kind: "ConfigMap", apiVersion: "v1" });
 }
 
-/** Answers with JSON. */
+/** Responds with JSON. */
 export function answerJson(res: ServerResponse, status: number, value: unknown): void {
   const body = JSON.stringify(value);
   res.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });

@@ -1,6 +1,6 @@
 // Server-side apply for the fake client: a field that a manager applied before and now omits is removed, unless another manager
 // applied it too. A list is one field, except lists of objects with a `type` (conditions), which are maps by type. Every apply is
-// forced. localkube has the real one.
+// forced. localkube has the complete implementation.
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -53,7 +53,7 @@ export function createFakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
         timer.run();
         await flushMicrotasks();
       }
-      elapsedMs = Math.max(elapsedMs, endMs); // another call may have moved it in the meantime
+      elapsedMs = Math.max(elapsedMs, endMs); // a concurrent call may have moved the clock
     },
     flush: flushMicrotasks,
     stepWall(ms) {

@@ -12,7 +12,7 @@ export interface FakeHttp2Api extends FakeApi {
   readonly sessions: Set<ServerHttp2Session>;
   /** The number of open streams. */
   readonly streams: number;
-  /** The codes of the streams that ended, in order: 0 success, 8 cancelled by the proxy. */
+  /** The HTTP/2 codes of the ended streams, in order. 0 is success, and 8 is cancelled by the proxy. */
   readonly closed: number[];
 }
 
@@ -24,7 +24,7 @@ export interface FakeHttp2Options {
   readonly host?: string;
 }
 
-/** Starts it on a free port. */
+/** Starts the server on a free port. */
 export async function startFakeHttp2Api(options: FakeHttp2Options): Promise<FakeHttp2Api> {
   const { script, maxConcurrentStreams = 100, host = "127.0.0.1" } = options;
   const ca = createCa({ commonName: "fake api ca", now: Date.now() });

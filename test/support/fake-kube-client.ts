@@ -1,5 +1,5 @@
 // An in-memory KubeClient for unit tests: versions and conflicts, lists, watches, merge patches, applies and finalizers. It has
-// only what the runtime uses; localkube is the full API server. Tests inject failures through `before` and `endWatches`.
+// only the functions that the runtime uses; localkube is the full API server. Tests inject failures through `before` and `endWatches`.
 import { type ObjectRef, objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeClient, Patch, PatchOptions, WatchEvent } from "../../src/kube/client/types.ts";
 import { StatusError } from "../../src/kube/status.ts";

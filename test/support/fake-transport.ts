@@ -1,4 +1,4 @@
-// A transport that answers by a function instead of the network, and records the requests.
+// A transport that gets its responses from a function instead of the network, and records the requests.
 import { Readable } from "node:stream";
 import type { Transport, TransportRequest, TransportResponse } from "../../src/kube/client/transport.ts";
 

@@ -21,7 +21,7 @@ export const GO_PROGRAMS = [
 ] as const;
 export type GoProgram = (typeof GO_PROGRAMS)[number];
 
-/** The same flags for build, vet and test. With other flags Go compiles all of Kubernetes again. */
+/** Build, vet and test use the same flags, since with other flags Go compiles all of Kubernetes again. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
 
 /**

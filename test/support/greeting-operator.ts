@@ -17,7 +17,7 @@ export interface Write {
   /** The replica that wrote; "" for any other client. */
   readonly pod: string;
   /** "patch greetings/status" */
-  readonly what: string;
+  readonly request: string;
 }
 
 /** An API server to run the operator on. */
@@ -42,7 +42,7 @@ export function writeOf(line: {
   const { verb, code, userAgent, resource, subresource } = line;
   if (!WRITES.test(verb) || code >= 300 || resource === "leases") return undefined;
   const pod = /^greeting-operator\/\S+ (\S+)$/.exec(userAgent)?.[1] ?? "";
-  return { pod, what: `${verb} ${resource}${subresource === "" ? "" : `/${subresource}`}` };
+  return { pod, request: `${verb} ${resource}${subresource === "" ? "" : `/${subresource}`}` };
 }
 
 export function startReplica({ kubeconfig }: ExampleServer, podName: string): Promise<Child> {
@@ -92,7 +92,7 @@ export function greetings(client: KubeClient, namespace: string) {
 /** A block of commands of the README, and its expected output. */
 export interface ReadmeBlock {
   readonly commands: string;
-  /** True for a command that keeps running: the operator. */
+  /** True for the command that keeps running, which is the operator. */
   readonly isOperator: boolean;
   readonly output: string | undefined;
 }

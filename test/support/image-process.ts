@@ -19,7 +19,7 @@ export interface ImageProcessOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Waits for the ready line; the default is true. */
   readonly readyLine?: boolean;
-  /** Instead of the image's entrypoint. */
+  /** The command in place of the image's entrypoint. */
   readonly command?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// An informer beside a pod's operator, through the same proxy with the same token. It records every object that seems to be
+// An informer beside a pod's operator, through the same proxy with the same token. It records every object that the proxy reports as
 // deleted. Like any informer it lists again only when its watch cannot continue.
 import { readFileSync } from "node:fs";
 import { createKubeClient } from "../../src/kube/client/client.ts";
@@ -10,7 +10,7 @@ import type { RunnerPod } from "./pod-runner.ts";
 export interface InformerProbe {
   readonly pod: string;
   readonly client: KubeClient;
-  /** The Foos that seemed deleted to an informer of the pod. */
+  /** The Foos that the proxy reported as deleted to an informer of the pod. */
   readonly deleted: readonly string[];
   stop(): Promise<void>;
 }

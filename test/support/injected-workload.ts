@@ -1,4 +1,4 @@
-// The demo's operator as a user deploys it: one Deployment for each subset. Its pods look injected.
+// The demo's operator as a user deploys it: one Deployment for each subset. Its pods have the label and the annotations of injected pods.
 import { stringify } from "yaml";
 
 export interface InjectedWorkloadOptions {

@@ -1,4 +1,4 @@
-// The parts that the isolate layer needs, for tests. Missing parts get defaults.
+// The dependencies of the isolate layer, for tests. Missing ones get defaults.
 import type { Clock } from "../../src/base/clock.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { createServerFeatures } from "../../src/proxy/api-server/server-features.ts";

@@ -1,5 +1,5 @@
-// Kubernetes' protobuf bodies for tests: an encoder and a reference decoder that share no code with src. The decoder skips
-// unknown fields like any decoder, filler too.
+// Kubernetes' protobuf bodies for tests: an encoder and a reference decoder that share no code with src. Like any decoder, the decoder
+// skips unknown fields, filler included.
 
 /** A value to encode: a string or bytes as a BYTES field, a number as a varint, an array as a nested message. */
 export type Value = string | number | Uint8Array | Field[];
@@ -44,7 +44,7 @@ export function envelope(apiVersion: string, kind: string, raw: Uint8Array | Fie
   ]);
 }
 
-/** A watch event with its length. */
+/** A watch event, preceded by its length. */
 export function watchFrame(type: string, body: Uint8Array): Buffer {
   const event = message([
     [1, type],
@@ -55,13 +55,13 @@ export function watchFrame(type: string, body: Uint8Array): Buffer {
   return Buffer.concat([length, event]);
 }
 
-/** A field in any form that may arrive, also forms that the encoder never writes. */
+/** A field in any form that a client may send, including forms that the encoder never writes. */
 export interface WireField {
   readonly number: number;
   /** 0 varint, 1 eight bytes, 2 bytes, 3 a group, 5 four bytes; 4, 6 and 7 are malformed. */
   readonly wireType: number;
   readonly value: number | Uint8Array | readonly WireField[];
-  /** How many bytes longer than necessary the tag and the length are. */
+  /** The number of unnecessary bytes in each varint: in the tags, and in the length of type 2 or the value of type 0. */
   readonly padding?: number;
 }
 
@@ -92,7 +92,7 @@ export function wireMessage(fields: readonly WireField[]): Buffer {
 
 export interface Decoded {
   readonly number: number;
-  /** Undefined for a group or a field of fixed length, where only the place matters. */
+  /** Undefined for a group and for a field of fixed length. */
   readonly value: number | Buffer | undefined;
   readonly isGroup: boolean;
 }
@@ -114,7 +114,8 @@ export function decode(bytes: Buffer): Decoded[] {
   const readValue = (wireType: number): Decoded["value"] => {
     if (wireType === 0) return readVarint();
     const length = wireType === 2 ? readVarint() : wireType === 1 ? 8 : 4;
-    if (wireType > 5 || at + length > bytes.length) throw new RangeError("a field is longer than its message");
+    if (wireType > 5 || at + length > bytes.length)
+      throw new RangeError("a wire type is unknown, or a field is longer than its message");
     at += length;
     return wireType === 2 ? bytes.subarray(at - length, at) : undefined;
   };
@@ -131,7 +132,7 @@ export function decode(bytes: Buffer): Decoded[] {
   return fields;
 }
 
-/** The last BYTES value of a field, which decoders use. */
+/** The bytes of the last occurrence of a field, which decoders use; undefined if there is none or if it has no bytes. */
 export function bytesOf(fields: readonly Decoded[], number: number): Buffer | undefined {
   const value = fields.findLast((field) => field.number === number)?.value;
   return value instanceof Buffer ? value : undefined;
@@ -142,11 +143,11 @@ export interface DecodedList {
   readonly meta: Decoded[];
   /** The items as encoded. */
   readonly items: Buffer[];
-  /** How many fields of the envelope follow the list. */
+  /** The number of fields that follow the list in the envelope. */
   readonly trailing: number;
 }
 
-/** Decodes an enveloped list like a client: fields 1 and 2 of the list, no others. */
+/** Decodes an enveloped list like a client, which reads only the fields 1 and 2 of the list. */
 export function decodeList(body: Buffer): DecodedList {
   if (body.toString("latin1", 0, 4) !== "k8s\0") throw new RangeError("no prefix");
   const unknown = decode(body.subarray(4));

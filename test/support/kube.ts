@@ -1,6 +1,6 @@
 // The real control plane for tests: etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler, on free
 // loopback ports with an audit log. It is this project's binary (test/kube), or the programs in KUBEBUILDER_ASSETS. It stops when
-// its parent is gone, also after kill -9 or Ctrl-C.
+// its parent has ended, also after kill -9 or Ctrl-C.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export interface KubeOptions {
   readonly featureGates?: string;
   /** How long the API server accepts a token that it has found valid, in milliseconds; default 1,000. Kubernetes has 10,000. */
   readonly tokenCacheMs?: number;
-  /** Flags of kube-apiserver beyond ours, such as "--goaway-chance=0.01". */
+  /** Additional flags of kube-apiserver, such as "--goaway-chance=0.01". */
   readonly apiServerArgs?: readonly string[];
   /** Keeps the state here instead of in a temporary folder. */
   readonly dir?: string;
@@ -45,7 +45,7 @@ export interface AuditEvent {
   /** Annotations of admission, such as the webhook that was called: see the Kubernetes reference "Audit Annotations". */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly requestReceivedTimestamp: string;
-  /** When the answer was complete. For a watch also when it began. */
+  /** When the response was complete. The line "ResponseStarted" of a watch has the time when the response began. */
   readonly stageTimestamp: string;
 }
 
@@ -60,7 +60,7 @@ export interface Kube {
   readonly tokenCacheMs: number;
   readonly pid: number;
   readonly startupMs: number;
-  /** The start of the current process: milliseconds since 1970. */
+  /** When the current process started, in milliseconds since 1970. */
   readonly startedAtMs: number;
   /** The writes so far, oldest first, and the lists and watches of the test operator. */
   audit(): AuditEvent[];
@@ -136,7 +136,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       child = await start();
     },
     async stop() {
-      // An orderly shutdown takes a second, which only a kept state is worth.
+      // An orderly shutdown takes a second, and is necessary only if the state is kept.
       if (options.dir === undefined) child.kill("SIGKILL");
       await child.stop();
       if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
@@ -160,7 +160,7 @@ async function programFor({ controllerManager, scheduler, tokenCacheMs = SHORT_T
   return { command: await goProgram("test/kube"), args: ["--token-cache", `${tokenCacheMs}ms`], tokenCacheMs };
 }
 
-// The log grows while it is read. The text after the last newline is not a whole event yet.
+// The log grows while it is read, so the text after the last newline may be an incomplete event.
 function readAudit(file: string): AuditEvent[] {
   return readFileSync(file, "utf8")
     .split("\n")

@@ -1,7 +1,7 @@
 // Runs kubectl as a user does. Returns its output; throws with its output if it fails.
 import { execFile } from "node:child_process";
 
-// Longer than any --timeout that a test gives kubectl, whose message is better.
+// Longer than any --timeout that a test passes to kubectl, since kubectl's own message is better.
 const LIMIT_MS = 180_000;
 
 export interface KubectlResult {
@@ -22,7 +22,7 @@ export function tryKubectl(kubeconfig: string, args: readonly string[], input?: 
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
       },
     );
-    child.stdin?.on("error", () => undefined); // it may end before it has read its input
+    child.stdin?.on("error", () => undefined); // kubectl may end before it has read its input
     child.stdin?.end(input ?? "");
   });
 }

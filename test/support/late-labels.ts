@@ -1,13 +1,13 @@
 // Another project's mutating webhook. It is called after the mesh's, since its configuration comes later in the alphabet, and
-// adds a label to pods with the label `late=true`. The API server does not call the mesh's webhook again when it first skipped
-// that one.
+// adds a label to pods with the label `late=true`. The API server does not call the mesh's webhook for the second time if it skipped
+// that webhook at first.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, type MutatingWebhook } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 
-/** Adds the label until `stop`. The API server learns of the webhook a moment later. */
+/** Adds the label until `stop`. The API server calls the webhook from a moment later on. */
 export async function startLateLabels(client: KubeClient, [key, value]: readonly [string, string]) {
   const ca = createCa({ commonName: "late labels", now: Date.now() });
   const { certPem, keyPem } = issueServerCertificate(ca, { ipAddresses: ["127.0.0.1"], now: Date.now() });

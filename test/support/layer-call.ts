@@ -33,7 +33,7 @@ export interface FakeUpstream extends Handler {
   onCall?: (call: Call) => unknown;
 }
 
-/** An upstream that answers every call with the result of `answer`. */
+/** An upstream that responds to every call with the result of `answer`. */
 export function fakeUpstream(answer: (call: Call) => Reply | Promise<Reply>): FakeUpstream {
   const calls: Call[] = [];
   const handler: Handler = async (call) => {

@@ -23,7 +23,7 @@ export interface IssueOptions {
   readonly days?: number;
   /** Wall time in milliseconds since the epoch; default now. */
   readonly now?: number;
-  /** PEM after the certificate. */
+  /** PEM to append to the certificate. */
   readonly behind?: string;
   /** The CAs that the manager announces; the default is the CA. */
   readonly trustPem?: string;

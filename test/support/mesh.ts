@@ -1,6 +1,6 @@
-// A whole mesh on a control plane: CRDs, service accounts, the managers, and pods that are processes: a pod object, its proxy,
-// and optionally an operator behind it. The fixture replaces the kubelet: it runs the pod's processes, gives them a pod-bound
-// token and reports the pod's status. By that token the audit log names the pod of every write.
+// A whole mesh on a control plane: CRDs, service accounts, the managers, and pods as processes. A pod has an object, a proxy and
+// optionally an operator. The fixture replaces the kubelet: it runs the pod's processes, mounts a pod-bound token and reports the pod's
+// status. Because of that token, the audit log names the pod of every write.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export interface MeshOptions {
   readonly managerKubeconfig?: string;
   /** Replicas of the manager; default 1. */
   readonly managers?: number;
-  /** Of the managers' lease; default 5,000. */
+  /** The duration of the managers' lease; default 5,000. */
   readonly leaseDurationMs?: number;
   /** Restarts proxies and operators that end; the default is false. (Managers are always restarted.) */
   readonly restarts?: boolean;
@@ -52,7 +52,7 @@ export interface Mesh {
   /** The host:port of the managers for proxies, like a Service. */
   readonly managerAddress: string;
   addPod(options: PodOptions): Promise<MeshPod>;
-  /** kill -9 of the first replica; it stays down. */
+  /** Sends kill -9 to the first replica, which is not started again. */
   killManager(): Promise<void>;
   startManager(): Promise<void>;
   createNamespace(name: string, labels?: Readonly<Record<string, string>>): Promise<void>;
@@ -60,7 +60,7 @@ export interface Mesh {
   createFoo(namespace: string, name: string, message: string): Promise<Foo>;
   foo(namespace: string, name: string): Promise<Foo>;
   apply(yaml: string): Promise<string>;
-  /** Writes of the pods, from the audit log: which pod, which namespace, which object. */
+  /** The writes of the pods in the audit log. */
   podWrites(): PodWrite[];
   stop(): Promise<void>;
 }

@@ -22,7 +22,7 @@ interface ModelPod {
   isReported: boolean;
   /** The kubelet has not reported yet that the proxy serves. */
   isStatusLate: boolean;
-  /** An older leader may have served it so recently that its status does not count: see OlderPods. */
+  /** An older leader may have served the pod so recently that the pod's status does not count (see OlderPods). */
   isOlder: boolean;
 }
 
@@ -115,7 +115,7 @@ export function modelApp(
       known = [...known, ...more];
       return app;
     },
-    /** A namespace was created a moment ago. */
+    /** Records that a namespace has just been created. */
     young(namespace: string) {
       young.add(namespace);
       return app;
@@ -127,18 +127,18 @@ export function modelApp(
     delete({ specIsBad = false } = {}) {
       deletion = { specIsBad };
     },
-    /** Another manager leads and knows nothing. Messages on their way are lost. */
+    /** Another manager becomes leader without any registration. Messages on their way are lost. */
     failOver() {
       issue = undefined;
       for (const model of pods.values())
         Object.assign(model, { outstanding: undefined, wanted: undefined, isReported: false, isOlder: true });
     },
-    /** No status says yet that the pod has started. */
+    /** The pod's status does not yet show that the pod has started. */
     lateStatus(name: string) {
       modelOf(name).isStatusLate = true;
       return app;
     },
-    /** Half a minute later: every status is written and counts. */
+    /** Half a minute passes, so that every status is written and counts. */
     statusesWritten() {
       for (const model of pods.values()) Object.assign(model, { isStatusLate: false, isOlder: false });
       return app;
@@ -184,7 +184,7 @@ export function modelApp(
       if (enforced === undefined) throw new Error(`pod ${name} enforces nothing`);
       return enforced;
     },
-    /** The subsets as which a pod may write there now. */
+    /** The subsets of all pods that may write to the namespace at present. */
     writers(namespace: string): string[] {
       const found = [...pods.values()].flatMap(({ pod, enforced }) => {
         if (pod.proxy === "none") return [""];

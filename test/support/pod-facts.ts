@@ -1,4 +1,4 @@
-// The manager's facts about a pod and its proxy, for tests: an idle pod, and the differences to it.
+// The manager's facts about a pod and its proxy, for tests. The defaults describe an idle pod.
 
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
@@ -21,7 +21,7 @@ export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): A
   };
 }
 
-/** A connected proxy with an empty registration: it is not leading and delays nothing. */
+/** A connected proxy with an empty registration: the pod does not lead and delays nothing. */
 export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
   return {
     connected: true,

@@ -1,8 +1,8 @@
 // A small replacement for the kubelet: it runs the pods that real controllers (Deployments, StatefulSets) create in one namespace
 // as processes of this machine. No process of a pod lives longer than the pod's object. Needs no root, unlike test/support/node,
-// whose pods are injected and have networks.
+// where pods are injected and have networks.
 //
-// It binds the pods, runs the proxy and the operator of their containers, reports their status, and restarts what ended. At
+// It binds the pods, runs the proxy and the operator of their containers, reports their status, and restarts processes that ended. At
 // deletion it sends SIGTERM, waits for the grace period, reports that the containers have ended, and removes the object.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ export interface PodRunnerOptions {
   /** The manager's gRPC server, "host:port". */
   readonly manager: string;
   readonly namespace: string;
-  /** Runs the Go operator with this leader-election lock; absent: no operator. */
+  /** The leader-election lock of the Go operator. If absent, no operator runs. */
   readonly lockName?: string;
   readonly verbose?: boolean;
 }
@@ -40,7 +40,7 @@ export interface RunnerPod {
 }
 
 export interface PodRunner {
-  /** The pods whose objects exist, by name. */
+  /** The pods with existing objects, by name. */
   readonly pods: ReadonlyMap<string, RunnerPod>;
   /** Ends all processes and keeps the objects. */
   stop(): Promise<void>;

@@ -1,5 +1,5 @@
-// A probe client: plain HTTPS to a proxy or to the API server. It keeps every received byte, so that a test can prove what did
-// not pass.
+// A probe client: plain HTTPS to a proxy or to the API server. It keeps every received byte, so that a test can prove which
+// objects did not pass.
 import { Agent, request } from "undici";
 
 export interface ProbeTarget {

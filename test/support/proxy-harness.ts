@@ -1,5 +1,5 @@
 // The real proxy in this process, between a fake API server and a session that the test controls, with a plain HTTPS client.
-// `stop` fails if any socket is left, so a leak fails the test that caused it.
+// `stop` fails if any socket is still open, so a leak fails the test that caused it.
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";

@@ -32,7 +32,7 @@ export function proxyReady({ ready }: Child): ProxyReady {
   return ready as unknown as ProxyReady;
 }
 
-/** The returned function starts it, and resolves once it listens. */
+/** Returns a function that starts the proxy, and resolves once the proxy listens. */
 export function createProxyLauncher(options: ProxyLauncherOptions): () => Promise<Child> {
   const { kube, manager, namespace, name, uid, dataDir, proxyMain = PROXY_MAIN, verbose = false } = options;
   const image = readProxyImage();

@@ -1,4 +1,4 @@
-// A seeded script of writes over namespaces: creates, updates and deletes of ConfigMaps whose contents are hard for a reader of
+// A seeded script of writes over namespaces: creates, updates and deletes of ConfigMaps with contents that are hard for a reader of
 // bytes (escapes, decoy metadata, large values). For tests that compare several readers.
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";

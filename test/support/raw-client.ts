@@ -32,7 +32,7 @@ export interface RawAnswer {
   readonly body: Buffer;
   /** False if the connection ended before the end of the body. */
   readonly whole: boolean;
-  /** Interim answers before it, such as 100. */
+  /** Interim responses before this one, such as 100. */
   readonly interim: readonly number[];
 }
 
@@ -85,15 +85,15 @@ export async function openRaw({ url, caPem }: Pick<RawTarget, "url" | "caPem">):
     ended,
     until: (check) =>
       new Promise((resolve, reject) => {
-        const look = () => {
+        const poll = () => {
           const found = check(received());
           if (found === undefined && over === undefined) return;
-          waiting.delete(look);
+          waiting.delete(poll);
           if (found !== undefined) resolve(found);
           else reject(new Error(`the connection ended; received ${received().toString("latin1").slice(-500)}`));
         };
-        waiting.add(look);
-        look();
+        waiting.add(poll);
+        poll();
       }),
   };
 }
@@ -123,11 +123,11 @@ export async function readAnswer(connection: RawConnection, method = "GET", from
   void connection.ended.then(() => {
     over = true;
   });
-  const look = (bytes: Buffer) => {
+  const isComplete = (bytes: Buffer) => {
     const answer = parseAnswer(bytes.subarray(from), method, over);
     return answer?.whole || over ? answer : undefined;
   };
-  return connection.until(look).catch(async (cause: Error) => {
+  return connection.until(isComplete).catch(async (cause: Error) => {
     await connection.ended;
     const answer = parseAnswer(connection.received().subarray(from), method, true);
     if (answer === undefined) throw cause;

@@ -1,7 +1,7 @@
 // Compares RBAC rules with the requests in the API server's audit log. Pure.
 import type { AuditEvent } from "./kube.ts";
 
-/** A rule of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule), as far as ours go. */
+/** A rule of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule), with the fields that this project uses. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];

@@ -21,8 +21,8 @@ export const bookmark = (version: number) =>
   `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
 
 /**
- * @param answer to a list of one namespace; default: one pod x of version 5
- * @param record what is known of the callers
+ * @param answer the response to a list of one namespace; by default one pod x of version 5
+ * @param record the record of the callers
  */
 export async function startRenewing(
   first: Routes,

@@ -1,5 +1,5 @@
-// The programs and rights that end-to-end tests need. In CI a missing one is a failure. Elsewhere the file is skipped with one
-// clear line, so that the rest still gives a true result.
+// The programs and rights that end-to-end tests need. In CI a missing one is a failure. Elsewhere the file is skipped with one clear
+// line, so that all other tests still give a true result.
 import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoGo } from "./go-build.ts";
@@ -28,7 +28,7 @@ export function itWithProgram(program: string, name: string, body: () => Promise
 /** `describe` for tests that create network namespaces. In CI its first hook fails with the reason. */
 export function describeWithNetworkNamespaces(name: string, body: () => void): void {
   const skipped = !isCi && !canMakeNamespaces();
-  if (skipped) process.stderr.write(`SKIPPED (needs root and iproute2, to make network namespaces): ${name}\n`);
+  if (skipped) process.stderr.write(`SKIPPED (needs root and iproute2 to create network namespaces): ${name}\n`);
   describe.skipIf(skipped)(name, body);
 }
 
@@ -51,11 +51,11 @@ function canMakeNamespaces(): boolean {
   return made;
 }
 
-/** The python with the Python clients. If they cannot be installed: undefined, and a line that says so. @throws Error in CI */
-export async function pythonOrSkip(what: string): Promise<string | undefined> {
+/** The python with the Python clients. If they cannot be installed, it prints the reason and returns undefined. @throws Error in CI */
+export async function pythonOrSkip(name: string): Promise<string | undefined> {
   const environment = await pythonEnvironment();
   if ("command" in environment) return environment.command;
   if (isCi) throw new Error(environment.missing);
-  process.stderr.write(`SKIPPED (needs Python's clients: ${environment.missing}): ${what}\n`);
+  process.stderr.write(`SKIPPED (needs Python's clients: ${environment.missing}): ${name}\n`);
   return undefined;
 }

@@ -37,7 +37,7 @@ export function fence(...resources: ResourceMatch[]): RouteRule {
   return { kind: "fence", because: "moves", resources, origin: "handover" };
 }
 
-/** The fence of a subset that has nothing yet. */
+/** The fence of a subset that does not own anything yet. */
 export function unreportedFence(): RouteRule {
   return { kind: "fence", because: "unreported", resources: [group("*")], origin: "handover" };
 }

@@ -55,7 +55,7 @@ export interface RecordingSink extends ByteSink {
   readonly bytes: Buffer;
   readonly writes: number;
   readonly state: "open" | "ended" | "aborted";
-  /** Makes `write` return false. */
+  /** From this call on `write` returns false. */
   full: boolean;
 }
 

@@ -51,7 +51,7 @@ export interface ScriptedManager {
   readonly requests: readonly CertificateRequestMessage[];
   /** Sends on the newest stream; an update once the proxy has promised there to follow. */
   send(message: ManagerMessage): void;
-  /** Ends everything at once. Another call does nothing. */
+  /** Ends all streams and the server at once. A second call does nothing. */
   stop(): void;
 }
 

@@ -18,7 +18,7 @@ export interface Access {
   /** The name in the manager's certificate. */
   readonly serverName?: string;
   readonly token?: string;
-  /** It does not answer a welcome by itself. */
+  /** True: the proxy does not send a promise after a welcome. */
   readonly isSilent?: boolean;
 }
 

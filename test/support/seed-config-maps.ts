@@ -1,6 +1,6 @@
 // Fills a cluster quickly with ConfigMaps, for lists of 100,000: it writes them into etcd as kube-apiserver stores them, a
-// hundred in each transaction. kube-apiserver needs a millisecond of CPU to create one, this a twentieth. The watch cache sees
-// them like any other write. Without access to etcd it creates them by the API.
+// hundred in each transaction. kube-apiserver needs a millisecond of CPU to create one, and this code needs a twentieth of that. The
+// watch cache handles these writes like any others. Without access to etcd it creates them by the API.
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

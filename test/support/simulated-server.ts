@@ -20,7 +20,7 @@ export interface Server {
   readonly objects: readonly ServedObject[];
   /** The feature gate ShardedListAndWatch; without it the parameter is ignored. The default is true. */
   readonly shards?: boolean;
-  /** Answers 400 to these parameters, as aggregated API servers may. */
+  /** Returns 400 for these parameters, as aggregated API servers may. */
   readonly refuses?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export function select(server: Server, query: URLSearchParams, inNamespace = "")
     .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** Answers a list. */
+/** Responds to a list. */
 export function answerList(server: Server, call: Call): Reply {
   const { query, path, segments } = call.info;
   if (server.refuses?.some((parameter) => query.has(parameter))) return jsonReply({ kind: "Status" }, 400);
@@ -69,7 +69,7 @@ export function answerList(server: Server, call: Call): Reply {
     (t) => t.field === "metadata.namespace" && t.operator === "=",
   );
   const continued = query.get("continue") ?? "";
-  // The bug: the namespace of a field selector counts for the key prefix on the first page only.
+  // The bug: only the first page uses the namespace of a field selector for the key prefix.
   const prefix = keyPrefix(inPath !== "" ? inPath : continued === "" ? (pinned?.value ?? "") : "");
   const start =
     continued === "" ? "" : prefix + (JSON.parse(Buffer.from(continued, "base64url").toString()) as { start: string }).start;

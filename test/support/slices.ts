@@ -1,5 +1,5 @@
-// What a subset should see of an answer, found by decoding it: lists and watches in every encoding, as elements with their
-// namespace and original bytes. It shares no code with src.
+// Decodes a response to find the part that a subset should receive: lists and watches in every encoding, as elements with their namespace
+// and original bytes. It shares no code with src.
 import { bytesOf, decode, decodeList } from "./kube-protobuf.ts";
 
 /** An item, a row or an event. */

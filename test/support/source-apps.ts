@@ -1,16 +1,16 @@
-// VirtualApps as the manager's parts see them, for tests.
+// VirtualApps in the manager's internal form, for tests.
 import type { VirtualApp, VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import { type App, type AppSpec, type Apps, createApps } from "../../src/manager/sources/app.ts";
 import { createVirtualAppSource, specOf as virtualAppSpecOf } from "../../src/manager/sources/virtual-app/virtual-app-source.ts";
 import type { Informers } from "../../src/runtime/informers.ts";
 import type { Store } from "../../src/runtime/store.ts";
 
-/** The app of a VirtualApp, good or bad. */
+/** The app of a VirtualApp, which may be invalid. */
 export function appOf(object: unknown): App {
   return createVirtualAppSource().appOf(object as VirtualApp);
 }
 
-/** What a spec asks for. */
+/** The app that a spec describes. */
 export function specOf(spec: VirtualAppSpec): AppSpec {
   return virtualAppSpecOf({ spec, metadata: {} });
 }

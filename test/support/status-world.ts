@@ -1,5 +1,5 @@
-// A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge when the test says so. The plan is
-// real, the clock is the test's. Each `look` is one reconcile.
+// A mesh for unit tests of the status: a spec, namespaces, pods, and proxies that acknowledge at the request of the test. The plan is
+// real, and the test controls the clock.
 import type { AppStatus, RestartStatus } from "../../src/api/app-status.ts";
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
 import type { AppPod } from "../../src/manager/facts/app-pods.ts";
@@ -13,7 +13,7 @@ import { specOf } from "./source-apps.ts";
 
 const APP = { namespace: "shop", name: "app" };
 
-/** A spec that gives the namespaces to the subset "canary" and the rest to the default subset. */
+/** A spec that gives the namespaces to the subset "canary" and all others to the default subset. */
 export function canarySpec(namespaces: readonly string[], route: Partial<VirtualAppSpec["route"]> = {}): VirtualAppSpec {
   const match = namespaces.map((name) => ({ namespaceRegex: `^${name}$` }));
   return {
@@ -29,13 +29,13 @@ export interface StatusWorld {
   generation: number;
   namespaces: string[];
   readonly pods: Map<string, AppPod>;
-  /** The reports besides the snapshots. */
+  /** The reports of the proxies. */
   readonly reports: Map<string, Partial<ProxyFacts>>;
   restart: RestartStatus | undefined;
   /** The last written status, which a new manager reads. */
   status: AppStatus | undefined;
   nowMs: number;
-  /** One reconcile: plans, sends what is new, writes the status. */
+  /** Reconciles once: plans, sends new snapshots, and writes the status. */
   look(): AppStatus;
   /** The pod's proxy acknowledges its last snapshot. */
   ack(...pods: readonly string[]): void;

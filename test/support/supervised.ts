@@ -6,7 +6,7 @@ import type { Child } from "./child-process.ts";
 export interface SupervisedOptions {
   /** Starts the process. A failed start is repeated. */
   launch(): Promise<Child>;
-  /** False: an ended process stays down. The default is true. */
+  /** If false, an ended process is not restarted. The default is true. */
   readonly restarts?: boolean;
   /** The time before a restart; the default is 300 ms. (A kubelet waits longer each time; tests have less time.) */
   readonly restartMs?: number;
@@ -15,26 +15,26 @@ export interface SupervisedOptions {
 export interface Supervised {
   /** The newest process. */
   readonly child: Child;
-  /** How often the supervisor restarted it. */
+  /** The number of restarts by the supervisor. */
   readonly restarts: number;
   /** True if a process exists, stopped or not. */
   readonly isUp: boolean;
   readonly isPaused: boolean;
-  /** kill -9; the supervisor starts it again. */
+  /** Sends kill -9. The supervisor restarts the process. */
   crash(): Promise<void>;
-  /** kill -9; it stays down. */
+  /** Sends kill -9. The process is not restarted. */
   kill(): Promise<void>;
-  /** Starts it after `kill`. @throws Error if it does not start */
+  /** Starts the process after `kill`. @throws Error if the process does not start */
   start(): Promise<void>;
-  /** SIGSTOP: it keeps its connections and does not answer. */
+  /** Sends SIGSTOP. The process keeps its connections and does not respond. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** SIGTERM, after `graceMs` SIGKILL; it stays down. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. The process is not restarted. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Starts it. @throws Error if it does not start the first time */
+/** Starts the process. @throws Error if the first start fails */
 export async function supervise({ launch, restarts = true, restartMs = 300 }: SupervisedOptions): Promise<Supervised> {
   let child = await launch();
   let wanted = true;

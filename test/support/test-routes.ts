@@ -1,5 +1,5 @@
-// Snapshots of one small app for the proxy's tests: subset "blue" owns the namespaces that the test names, the default subset the
-// rest.
+// Snapshots of one small app for the proxy's tests: subset "blue" owns the namespaces that the test names, and the default
+// subset owns all others.
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
 

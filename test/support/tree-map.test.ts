@@ -16,7 +16,7 @@ it("finds links in prose, not in code", () => {
   expect(linksOf('[a](x.md) ![b](<y.png>) [c](z#h "title") `[d](no)`\n```\n[e](no)\n```\n')).toEqual(["x.md", "y.png", "z#h"]);
 });
 
-it("makes the anchors that GitHub makes", () => {
+it("generates the same anchors as GitHub", () => {
   expect([...anchorsOf("# A `b` & c\n## Who owns what?\n## Who owns what?\n")]).toEqual([
     "a-b--c",
     "who-owns-what",

@@ -1,4 +1,4 @@
-// The map of the tree in README.md: a fenced code block, one path a line, then spaces and what is there. Folders end with "/".
+// Parses the map of the tree in README.md: a fenced code block with one path and its description on each line. Folders end with "/".
 //
 //     ```
 //     src/base/    errors, clock, log, ...
@@ -25,7 +25,7 @@ export function linksOf(markdown: string): string[] {
   return [...prose.matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g)].map(([, target = ""]) => target);
 }
 
-/** The anchors of a Markdown text's headings, as GitHub makes them. */
+/** The anchors of a Markdown text's headings, as GitHub generates them. */
 export function anchorsOf(markdown: string): Set<string> {
   const headings = markdown.replace(/^```.*?^```/gms, "").matchAll(/^#{1,6}\s+(.*?)\s*#*$/gm);
   const anchors = new Set<string>();

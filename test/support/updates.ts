@@ -1,10 +1,10 @@
-// Updates of routes as a manager sends them, and what a proxy says in its registration, in few words.
+// Short forms of the updates of routes that a manager sends, and of a proxy's registration.
 import type { ProxyRegistration } from "../../src/manager/proxies/proxy-registry.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/wire/messages.ts";
 import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
 
-/** What a proxy of today supports. */
+/** The capabilities of the present proxy. */
 export const CAPABILITIES = ["type:route", "route-delta"];
 
 /** The whole snapshot. */
@@ -32,7 +32,7 @@ export function routeAck(nonce: number, version: number): AckMessage {
   return { type: ROUTE.name, nonce, version };
 }
 
-/** What a registration says of routes. */
+/** The claims of a registration about routes. */
 export function claimsOf(acknowledged?: Snapshot, ...inDoubt: readonly Snapshot[]): RouteClaimsMessage {
   return {
     version: (inDoubt.at(-1) ?? acknowledged)?.version ?? 0,
@@ -42,7 +42,7 @@ export function claimsOf(acknowledged?: Snapshot, ...inDoubt: readonly Snapshot[
   };
 }
 
-/** A registration as the registry takes it. */
+/** A registration in the form that the registry accepts. */
 export function registered(acknowledged?: Snapshot, more: Partial<ProxyRegistration> = {}): ProxyRegistration {
   const route = { version: acknowledged?.version ?? 0, acknowledged, inDoubt: [], mayHoldMore: false };
   return { uid: "uid-1", streamNumber: 0, capabilities: ["type:route"], route, ...more };

@@ -18,7 +18,7 @@ export function sampleVirtualApp(spec: Readonly<Record<string, unknown>> = {}): 
   };
 }
 
-/** The problems of an object, one line each; none if it is valid. */
+/** The problems of an object, one line each; empty if the object is valid. */
 export function problemsOf(object: unknown): string[] {
   const result = validateVirtualApp(object);
   return result.ok ? [] : result.problems.map(formatProblem);

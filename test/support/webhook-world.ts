@@ -1,5 +1,5 @@
-// The manager's webhooks in this process, on a control plane: the server, the controller of the webhook configurations, and an
-// identity that a test can change. For tests of the API server's side; test/support/mesh.ts has the whole manager.
+// The manager's webhooks in the test's process, on a control plane: the server, the controller of the webhook configurations, and an
+// identity that a test can change. test/support/mesh.ts runs the whole manager instead.
 import { systemClock, systemRandom } from "../../src/base/clock.ts";
 import { createLogger } from "../../src/base/log.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
@@ -20,11 +20,11 @@ import type { Kube } from "./kube.ts";
 export interface WebhookWorld {
   readonly client: KubeClient;
   readonly identity: FakeIdentity;
-  /** False: the injection does not have its facts yet. */
+  /** False if the injection does not have its facts yet. */
   isReady: boolean;
   /** Requests so far. */
   requests(webhook?: "inject" | "validate"): Promise<number>;
-  /** Like kill -9: no answer and no cleanup. */
+  /** Stops the server like kill -9, without responses and clean-up. */
   kill(): Promise<void>;
   /** Starts again at the same address. */
   start(): Promise<void>;

@@ -52,7 +52,7 @@ export interface FleetWorld {
   /** The added manager that leads; undefined while none does. */
   leader(): Promise<Child | undefined>;
   metric(manager: Child, name: string): Promise<number>;
-  /** kill -9. */
+  /** Sends kill -9. */
   kill(manager: Child): Promise<void>;
   relabel(namespace: string, track: string | null): Promise<void>;
   stop(): Promise<void>;

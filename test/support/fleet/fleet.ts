@@ -1,4 +1,4 @@
-// Many simulated proxies in a few processes. Each process reports for its own proxies; the fleet is done when all have reported.
+// Many simulated proxies in a few processes. Each process reports for its own proxies, and a result is complete when all processes have reported.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { FleetPod, FromWorker, ToWorker } from "./worker.ts";

@@ -1,5 +1,5 @@
-// What many simulated proxies in one process share: each snapshot is decoded once, since the manager is what is looked at. Invariant: on the
-// wire are the very bytes that a real proxy reads and writes. Used by simulated-proxy.ts.
+// The codec that many simulated proxies in one process share. Each snapshot is decoded once, since only the manager is measured.
+// Invariant: the bytes on the wire are those that a real proxy reads and writes. Used by simulated-proxy.ts.
 import type { Snapshot } from "../../../src/route/snapshot.ts";
 import { CONNECT } from "../../../src/wire/load-proto.ts";
 import type { ProxyMessage, ResourceMessage } from "../../../src/wire/messages.ts";
@@ -8,7 +8,7 @@ import { ROUTE } from "../../../src/wire/route-type.ts";
 export interface WireCounts {
   /** To the proxy. */
   bytes: number;
-  /** From it. */
+  /** From the proxy. */
   bytesSaid: number;
 }
 

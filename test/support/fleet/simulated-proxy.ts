@@ -17,7 +17,7 @@ import { ROUTE } from "../../../src/wire/route-type.ts";
 import type { SharedWire } from "./shared-wire.ts";
 import type { Slots } from "./slots.ts";
 
-/** The Service: any live replica. */
+/** The Service, which chooses any live replica. */
 const SERVICE = "service";
 const log = silentLogger();
 
@@ -25,7 +25,7 @@ export interface SimulatedProxy {
   readonly pod: PodRef;
   readonly enforced: Snapshot | undefined;
   readonly isServed: boolean;
-  /** The epoch of the newest manager that served it. */
+  /** The epoch of the newest manager that served the proxy. */
   readonly epoch: number;
   readonly counts: { wholes: number; deltas: number; registrations: number; bytes: number; bytesSaid: number };
   /** The number of snapshots from the leader of each epoch. */
@@ -40,7 +40,7 @@ export interface SimulatedProxyOptions {
   /** The service: any replica may answer. Called for each try. */
   readonly endpoints: () => readonly string[];
   readonly wire: SharedWire;
-  /** Limits handshakes: otherwise proxies give up managers whose answer their own busy process has not read yet. */
+  /** Limits handshakes. Without the limit, proxies disconnect from managers because this busy process reads their responses too late. */
   readonly handshakes: Slots;
   readonly onChange: (proxy: SimulatedProxy) => void;
 }

@@ -1,5 +1,5 @@
 // The objects that a user of the mesh applies: a namespace with the strictest pod security, an operator as its authors ship it,
-// and a VirtualApp. The operator's own objects know nothing of a mesh, unless a test asks for an annotation.
+// and a VirtualApp. The operator's own objects do not mention a mesh, unless a test requests an annotation.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";

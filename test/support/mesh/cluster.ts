@@ -93,7 +93,7 @@ function operatorHome(appNamespace: string): KubeObject[] {
   return [...homes, named("ServiceAccount", SERVICE_ACCOUNT, appNamespace), binding];
 }
 
-/** The pod object. Its label says that the proxy was injected for `app`. */
+/** The pod object, with the label of a pod that was injected for `app`. */
 export function podObject(namespace: string, app: string, name: string, labels: Readonly<Record<string, string>>): Pod {
   return {
     metadata: { namespace, name, labels: { component: app, "ctrlmesh.kruise.io/virtual-app-injected": app, ...labels } },

@@ -1,5 +1,5 @@
-// The manager's replicas: processes with their own ports, one lease for all, and the Service by which proxies reach them. A
-// replica that ends by itself, such as one that lost the lease, restarts like a container.
+// The manager's replicas: processes with their own ports, one lease for all, and the Service by which proxies reach them. Like a
+// container, a replica that ends by itself is restarted, for example after it has lost the lease.
 import { join } from "node:path";
 import { startChild } from "../child-process.ts";
 import type { Kube } from "../kube.ts";
@@ -9,12 +9,12 @@ import { ROOT } from "./cluster.ts";
 
 export interface ManagersOptions {
   readonly kube: Kube;
-  /** Their access to the control plane; the default is its administrator. */
+  /** The managers' access to the control plane; by default as its administrator. */
   readonly kubeconfig?: string;
   readonly replicas: number;
   readonly leaseDurationMs: number;
   readonly verbose: boolean;
-  /** Chooses the replica for a connection of the Service: numbers from 0 to 1. */
+  /** Random numbers from 0 to 1, with which the Service chooses a replica for each connection. */
   readonly random?: () => number;
 }
 
@@ -44,7 +44,7 @@ export async function startManagers(options: ManagersOptions): Promise<Managers>
 
 function startReplica(index: number, { kube, kubeconfig, leaseDurationMs, verbose }: ManagersOptions): Promise<Supervised> {
   const name = `ctrlmesh-manager-${index}`;
-  // A replica keeps its first ports, and so its address.
+  // A replica keeps its first gRPC port, and so its address for proxies. The health port is a new one at each start.
   let grpc = "127.0.0.1:0";
   const launch = async () => {
     const child = await startChild({

@@ -1,5 +1,5 @@
-// The pods' writes from the API server's audit log. A pod's token is bound to the pod, so the log names the pod whatever its
-// operator claims.
+// The pods' writes from the API server's audit log. A pod's token is bound to the pod, so the log names the pod, independently
+// of the operator's user agent.
 import type { AuditEvent } from "../kube.ts";
 
 export interface PodWrite {

@@ -30,7 +30,7 @@ export interface MeshPod {
   readonly proxyCaPem: string;
   /** Calls the API server through the proxy as the pod. */
   readonly kubeconfig: string;
-  /** Calls it through the proxy as cluster administrator, to see what the mesh allows, not what RBAC allows. */
+  /** Calls the API server through the proxy as cluster administrator, to test the rules of the mesh without those of RBAC. */
   readonly adminKubeconfig: string;
   readonly token: string;
   readonly proxy: Child;

@@ -1,5 +1,5 @@
-// The ways in which dying, killed or badly written clients treat a proxy. Each abuse is one visit that ends before its answer
-// does. Abuses are chosen by weight, and all randomness comes from the seed.
+// The requests of dying, killed and badly written clients. Each abuse is one visit that ends before its response does. Abuses are chosen
+// by weight, and all randomness comes from the seed.
 import type { Farewell, RudeClient } from "./rude-client.ts";
 
 export interface AbuseContext {

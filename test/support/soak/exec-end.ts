@@ -1,5 +1,5 @@
 // The target of exec in a soak: an HTTPS server in place of a node's kubelet, which accepts any upgrade and echoes its bytes. It
-// speaks no SPDY, since a tunnel is only bytes to the proxy and to kube-apiserver.
+// does not implement SPDY, since the proxy and kube-apiserver only pass on the bytes of a tunnel.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -18,7 +18,7 @@ export interface ExecEnd {
   stop(): void;
 }
 
-/** Starts it, with a node and a pod of this name that lead to it. */
+/** Starts the server, and creates a node and a pod of this name with the server's address. */
 export async function startExecEnd(client: KubeClient, namespace: string, name: string): Promise<ExecEnd> {
   const now = Date.now();
   const { certPem, keyPem } = issueServerCertificate(createCa({ commonName: "soak", now }), { ipAddresses: ["127.0.0.1"], now });

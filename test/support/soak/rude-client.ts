@@ -30,7 +30,7 @@ export interface Visit {
 export interface RudeClient {
   /** Connects, runs `act`, and disconnects. Never rejects. */
   visit(act: (visit: Visit) => Promise<Farewell>): Promise<void>;
-  /** The same without TLS: it writes bytes of no handshake, or half of one. */
+  /** The same without TLS. `act` writes bytes that are not a handshake, or half of a handshake. */
   visitRaw(act: (socket: Socket) => Promise<void>): Promise<void>;
   readonly open: number;
   /** The head of a request, with the credentials. */

@@ -1,6 +1,6 @@
-// The soak: abuses a proxy of a real mesh at a steady rate, lets it rest, and compares it with its first state. It measures only
-// at rest, after each round: a value that grows from round to round is a leak. Called by bench/soak.ts and
-// test/nightly/soak.test.ts.
+// The soak: sends aborted requests to a proxy of a real mesh at a steady rate, waits until the proxy is idle, and compares it with its
+// first state. It measures only while the proxy is idle, after each round. A value that grows from round to round is a leak. Called by
+// bench/soak.ts and test/nightly/soak.test.ts.
 import { compileProxy } from "../compiled-proxy.ts";
 import { demoVirtualApp } from "../demo-app.ts";
 import { eventually } from "../eventually.ts";
@@ -16,13 +16,13 @@ import { preloadVitals, readVitals, type Vitals } from "./vitals.ts";
 
 export interface SoakOptions {
   readonly kube: Kube;
-  /** The duration of abuse, of all rounds together. */
+  /** The duration of all rounds together, without the idle times. */
   readonly seconds: number;
   readonly rounds: number;
   /** Visits in a second. */
   readonly rate: number;
   readonly seed: number;
-  /** The rest after each round. Idle upstream connections are kept for a minute. */
+  /** The idle time after each round. Idle upstream connections are kept for a minute. */
   readonly restSeconds: number;
   readonly lastRestSeconds: number;
   readonly onRound?: (line: string) => void;
@@ -92,13 +92,13 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
 }
 
-/** The problems, one line each; empty if the proxy is as before. */
+/** The problems, one line each; empty if nothing has grown. */
 export function complaints({ vitals, gets, tunnels }: SoakReport): string[] {
   const [before, first, last] = [vitals[0], vitals[1], vitals.at(-1)];
   if (before === undefined || first === undefined || last === undefined) return ["nothing was measured"];
   const all: string[] = [];
-  const atMost = (what: string, value: number, bound: number) => {
-    if (value > bound) all.push(`${what}: ${value}, at most ${Math.round(bound * 10) / 10} was expected`);
+  const atMost = (name: string, value: number, bound: number) => {
+    if (value > bound) all.push(`${name}: ${value}, at most ${Math.round(bound * 10) / 10} was expected`);
   };
   // The first round loads code and fills caches. From then on nothing may grow.
   atMost("heap after a collection (MB)", last.heapUsedMb, first.heapUsedMb + 4);
@@ -119,7 +119,7 @@ export function complaints({ vitals, gets, tunnels }: SoakReport): string[] {
 
 const timersOf = ({ resources }: Vitals) => resources.Timeout ?? 0;
 
-// Many namespaces with only two own ones: no query can name them, so the proxy does all filtering.
+// Of many namespaces the subset owns only two. No query can name these, so the proxy does all filtering.
 async function prepare(mesh: Mesh): Promise<MeshPod> {
   const more = Array.from({ length: 20 }, (_, index) => `more-${index}`);
   await Promise.all([...NAMESPACES, ...more].map((name) => mesh.createNamespace(name)));

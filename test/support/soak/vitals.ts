@@ -1,5 +1,5 @@
 // The vitals of a proxy: its memory, file descriptors, timers and handles, and the streams that the API server holds open for it.
-// vitals-preload.js reports the inside of the process upon SIGUSR2, after a garbage collection.
+// vitals-preload.js reports the values inside the process upon SIGUSR2, after a garbage collection.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export interface Vitals {
   readonly watches: number;
   /** Watches and tunnels that are open on the API server, the control plane's own included. */
   readonly longRunning: number;
-  /** The lateness of the event loop since the last reading. */
+  /** The delay of the event loop since the last call. */
   readonly late: Lateness;
 }
 
@@ -54,7 +54,7 @@ interface Inside {
 const MB = 1024 * 1024;
 const PRELOAD = fileURLToPath(new URL("./vitals-preload.js", import.meta.url));
 
-/** Until `stop`, new processes get the preload through their environment. */
+/** Until `stop`, new processes load vitals-preload.js, because of NODE_OPTIONS. */
 export function preloadVitals(): { readonly folder: string; stop(): void } {
   const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-vitals-"));
   const before = { ...process.env };
@@ -101,7 +101,7 @@ async function readInside(pid: number, folder: string): Promise<Inside> {
   return eventually(() => JSON.parse(readFileSync(file, "utf8")) as Inside, { withinMs: 20_000, everyMs: 20 });
 }
 
-// The file may be closed during the look.
+// The process may close the file before the link is read.
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);

@@ -10,7 +10,7 @@ test("above the bound the oldest entry is removed", () => {
   ]);
 });
 
-test("setting an entry makes it the newest; reading it does not", () => {
+test("an entry becomes the newest when it is set, not when it is read", () => {
   const map = new BoundedMap<string, number>(2);
   map.set("a", 1).set("b", 2).set("a", 3);
   expect(map.get("b")).toBe(2);

@@ -7,7 +7,7 @@ const now = Date.UTC(2030, 0, 1);
 const ca = createCa({ commonName: "mesh ca", now });
 
 describe("certificates", () => {
-  it("makes a certificate authority that signs itself and is marked as one", () => {
+  it("creates a self-signed CA that is marked as a CA", () => {
     const certificate = new X509Certificate(ca.certPem);
     expect(certificate.ca).toBe(true);
     expect(certificate.subject).toBe("CN=mesh ca");
@@ -98,7 +98,7 @@ describe("a CA of another tool", () => {
     ["P-384", generateKeyPairSync("ec", { namedCurve: "P-384" }).privateKey],
     ["ed25519", generateKeyPairSync("ed25519").privateKey],
   ])("with a key of type %s signs", (_type, key) => {
-    // Our own CA's signature over its key; what the leaf then needs of it is its name, its key and how it names that.
+    // This project's CA signs the other CA's key. A leaf needs only the CA's name, key and key identifier.
     const root = createCa({ commonName: "root", now });
     const certPem = signServerCertificate(root, createPublicKey(key), { commonName: "elsewhere", dnsNames: ["x"], now });
     const signed = new X509Certificate(

@@ -11,7 +11,7 @@ export interface Timer {
 export interface Clock {
   /** Wall time in milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds on a clock that never goes back, for measuring. */
+  /** Milliseconds on a monotonic clock, for measuring. */
   monotonicMs(): number;
   /** Calls `run` once after `delayMs`. The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;

@@ -6,7 +6,7 @@ export class MeshError extends Error {
 
   /**
    * @param code stable and upper case, for example `SNAPSHOT_REJECTED`
-   * @param message the operation, and what went wrong
+   * @param message the operation and the cause of the failure
    */
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);

@@ -1,6 +1,6 @@
 // The health listener: /healthz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
-// Invariant: no answer has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the pod
-// network, a sidecar of another mesh or a browser. It starts before all other parts, so that a probe always gets an answer.
+// Invariant: no response has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the pod
+// network, a sidecar of another mesh or a browser. It starts before all other parts, so that a probe always gets a response.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { isMeshError } from "./errors.ts";
 import type { Runnable } from "./lifecycle.ts";
@@ -8,7 +8,7 @@ import { createListener, type ListenAddress } from "./listener.ts";
 import type { Registry } from "./metrics.ts";
 
 /**
- * Makes the content of a page, which is sent as JSON. The signal fires when the client disconnects.
+ * Returns the content of a page, which is sent as JSON. The signal fires when the client disconnects.
  * @throws MeshError `BAD_REQUEST` for an invalid query
  */
 export type Page = (query: URLSearchParams, signal: AbortSignal) => unknown;
@@ -31,7 +31,7 @@ export interface HealthServer extends Runnable {
 
 type Route = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** Makes the server. */
+/** Creates the server. */
 export function createHealthServer({ listen, registry, notReady, warning, pages = {} }: HealthServerOptions): HealthServer {
   let port = 0;
   const routes: Readonly<Record<string, Route>> = {
@@ -75,13 +75,13 @@ function pageRoute(page: Page): Route {
       text(res, 403, "only from inside the pod: use kubectl port-forward");
       return;
     }
-    const gone = new AbortController();
-    res.once("close", () => gone.abort());
-    render(page, new URL(req.url ?? "", "http://localhost").searchParams, gone.signal).then(
+    const disconnected = new AbortController();
+    res.once("close", () => disconnected.abort());
+    render(page, new URL(req.url ?? "", "http://localhost").searchParams, disconnected.signal).then(
       (body) => text(res, 200, body, "application/json"),
       (error: unknown) => {
         if (isMeshError(error, "BAD_REQUEST")) text(res, 400, error.message);
-        else text(res, 500, "making the page failed");
+        else text(res, 500, "rendering the page failed");
       },
     );
   };

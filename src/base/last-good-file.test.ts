@@ -27,7 +27,7 @@ it("is read again, and has the same value while the text is the same", async () 
   expect(await current()).toEqual({ a: 1 });
 });
 
-it("keeps its last good value while the file is gone or not whole, with one warning", async () => {
+it("keeps its last good value while the file is missing or incomplete, with one warning", async () => {
   const { current, warnings } = open();
   await writeFile(join(dir, "file"), '{"a":1}');
   await current();

@@ -1,5 +1,5 @@
 // A file that another program replaces, read before each use. Invariant: while the file cannot be read or parsed, its last good content
-// counts. The proxy reads the CAs of the API server and of the mesh so.
+// counts. The proxy reads the CAs of the API server and of the mesh through this.
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";

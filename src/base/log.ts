@@ -11,7 +11,7 @@ export interface LogOptions {
   readonly level?: string;
 }
 
-/** How each line looks: the level as a word, the time in RFC 3339, an error with its causes under `err`. */
+/** The format of each line: the level as a word, the time in RFC 3339, an error with its causes under `err`. */
 export const LOG_FORMAT = {
   formatters: { level: (level: string) => ({ level }) },
   timestamp: stdTimeFunctions.isoTime,

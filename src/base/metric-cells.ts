@@ -20,7 +20,7 @@ export interface HistogramCell {
   observe(value: number): void;
 }
 
-/** Returns the function that makes cells. Call that function once for each label set. */
+/** Returns a function that creates cells. Call that function once for each label set. */
 export function createCounterCells<L extends string>({
   name,
   help,

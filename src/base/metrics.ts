@@ -1,4 +1,4 @@
-// Prometheus metrics. Invariant: main makes the one registry of a process and passes it on; there is no default registry, so that tests
+// Prometheus metrics. Invariant: main creates the one registry of a process and passes it on; there is no default registry, so that tests
 // are isolated.
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 

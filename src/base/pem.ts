@@ -24,7 +24,8 @@ export function joinPem(...bundles: readonly string[]): string {
  * @throws MeshError `CERTIFICATE_INVALID`, also if the text is longer than MAX_PEM_CHARS
  */
 export function readCertificates(bundle: string, where: string): [X509Certificate, ...X509Certificate[]] {
-  const invalid = (what: string, cause?: unknown) => new MeshError("CERTIFICATE_INVALID", `reading ${where}: ${what}`, { cause });
+  const invalid = (problem: string, cause?: unknown) =>
+    new MeshError("CERTIFICATE_INVALID", `reading ${where}: ${problem}`, { cause });
   if (bundle.length > MAX_PEM_CHARS) throw invalid(`over ${MAX_PEM_CHARS} characters`);
   const [first, ...others] = splitPem(bundle).map((block) => {
     try {

@@ -9,7 +9,7 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/** One setting. `help` says what it means. */
+/** One setting. `help` is its description. */
 export interface Setting {
   readonly flag: string;
   readonly env: string;

@@ -1,4 +1,4 @@
-// Reads what a request to the API server is about from its method and URL, by the rules of kube-apiserver's RequestInfoFactory
+// Reads the verb and the object of a request to the API server from its method and URL, by the rules of kube-apiserver's RequestInfoFactory
 // (k8s.io/apiserver/pkg/endpoints/request). Anything that the API server may read differently is an error (dot segments, encoded
 // slashes, empty segments, a query that Go splits differently). Called by the proxy for every request, and by localkube.
 import { MeshError } from "../base/errors.ts";
@@ -140,8 +140,8 @@ function decode(text: string): string {
   }
 }
 
-function badTarget(what: string, options?: ErrorOptions): MeshError {
-  return new MeshError("BAD_REQUEST_TARGET", `reading request target: ${what}`, options);
+function badTarget(problem: string, options?: ErrorOptions): MeshError {
+  return new MeshError("BAD_REQUEST_TARGET", `reading request target: ${problem}`, options);
 }
 
 function readApiPrefix(segments: readonly string[]): { group: string; version: string; rest: readonly string[] } | undefined {

@@ -84,7 +84,7 @@ describeWithKube("the webhooks of managers that start and end", () => {
   it("make the API server refuse only the app's pods after the manager is killed, and inject again with a new manager", async () => {
     const [killed] = [...managers];
     killed?.kill("SIGKILL");
-    await killed?.gone;
+    await killed?.ended;
     managers.clear();
     const error: unknown = await createPod(SELECTED).catch((reason: unknown) => reason);
     expect(isStatus(error, "InternalError")).toBe(true);

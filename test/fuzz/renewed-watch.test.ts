@@ -50,7 +50,7 @@ function routesOf(places: ReadonlyMap<string, Place>): Routes {
   const where = (wanted: (place: Place) => boolean) => [...places].flatMap(([name, place]) => (wanted(place) ? [name] : []));
   return {
     blue: where((place) => place.startsWith("own")),
-    rest: where((place) => place.startsWith("theirs")),
+    defaultSubset: where((place) => place.startsWith("theirs")),
     fenced: where((place) => place.endsWith("moves")),
   };
 }

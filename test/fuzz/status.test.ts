@@ -66,9 +66,9 @@ function applyToPod(world: StatusWorld, kind: string, name: string): void {
 }
 
 function check(world: StatusWorld): void {
-  const status = world.look();
+  const status = world.reconcile();
   expect(appStatusSchema.parse(status)).toEqual(status);
-  expect(world.look(), "the same again").toEqual(status);
+  expect(world.reconcile(), "the same again").toEqual(status);
   expect(JSON.stringify(status).length).toBeLessThan(8_000);
   expect(nextLookMs(status, new Date(world.nowMs).toISOString()) ?? 1).toBeGreaterThan(0);
   for (const { type, reason, observedGeneration } of status.conditions ?? []) {

@@ -25,7 +25,7 @@ export interface Child {
   readonly ready: Readonly<Record<string, unknown>>;
   readonly exited: boolean;
   /** Resolves at the end of the process, whatever the reason. */
-  readonly gone: Promise<void>;
+  readonly ended: Promise<void>;
   /** The newest lines of stdout (after the ready line) and stderr. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
@@ -44,7 +44,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   running.add(child);
   child.once("exit", () => running.delete(child));
   child.on("error", () => running.delete(child)); // the process did not start, or has ended
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const lines: string[] = [];
   const keep = (line: string) => {
     lines.push(line);
@@ -69,7 +69,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     get exited() {
       return hasExited();
     },
-    gone,
+    ended,
     output,
     kill: (signal) => void child.kill(signal),
     async stop(graceMs = 10_000) {
@@ -77,7 +77,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       child.kill("SIGTERM");
       child.kill("SIGCONT"); // a test may have stopped it
       const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
-      await gone;
+      await ended;
       clearTimeout(timer);
       return child.exitCode;
     },

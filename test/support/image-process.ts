@@ -63,7 +63,7 @@ export async function startImage(options: ImageProcessOptions): Promise<ImagePro
     child,
     async terminate() {
       process.kill(Number.parseInt(readFileSync(pidFile, "utf8"), 10), "SIGTERM");
-      await child.gone;
+      await child.ended;
       return child.stop();
     },
     async close() {

@@ -86,7 +86,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
     await removeObject(client, namespace, pod);
   }
 
-  function look(pod: Pod): void {
+  function sync(pod: Pod): void {
     const { name = "", uid, deletionTimestamp } = pod.metadata;
     const known = pods.get(name)?.uid === uid ? pods.get(name) : undefined;
     if (known?.isEnding) return;
@@ -122,7 +122,7 @@ export function startPodRunner(options: PodRunnerOptions): PodRunner {
 
   async function lookAtAll(): Promise<void> {
     const { items } = await client.list(PODS, { namespace, signal });
-    for (const pod of items) look(pod);
+    for (const pod of items) sync(pod);
     for (const [name, running] of pods) {
       if (items.some(({ metadata }) => metadata.uid === running.uid)) continue;
       if (pods.get(name) === running) pods.delete(name);

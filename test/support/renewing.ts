@@ -85,5 +85,5 @@ export async function startRenewing(
 export const unanswered = ({ signal }: Call) =>
   new Promise<Reply>((_, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
 
-export const ONE: Routes = { blue: ["a", "b"], rest: ["n", "m"] };
-export const MORE: Routes = { blue: ["a", "b", "n"], rest: ["m"] };
+export const ONE: Routes = { blue: ["a", "b"], defaultSubset: ["n", "m"] };
+export const MORE: Routes = { blue: ["a", "b", "n"], defaultSubset: ["m"] };

@@ -36,7 +36,7 @@ export interface StatusWorld {
   status: AppStatus | undefined;
   nowMs: number;
   /** Reconciles once: plans, sends new snapshots, and writes the status. */
-  look(): AppStatus;
+  reconcile(): AppStatus;
   /** The pod's proxy acknowledges its last snapshot. */
   ack(...pods: readonly string[]): void;
   /** All proxies acknowledge until no snapshot is new. */
@@ -84,7 +84,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     restart: undefined,
     status: undefined,
     nowMs: Date.UTC(2026, 0, 1),
-    look() {
+    reconcile() {
       const own = [...world.pods.values()];
       const bySpec = compileRoute(
         world.spec,
@@ -124,10 +124,10 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     },
     settle() {
       for (let times = 0; times < 10; times++) {
-        world.look();
+        world.reconcile();
         world.ack(...world.pods.keys());
       }
-      return world.look();
+      return world.reconcile();
     },
     isEnforced: () => [...wanted].every(([name, { digest }]) => enforced.get(name)?.digest === digest && !outstanding.has(name)),
     forget() {

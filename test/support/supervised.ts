@@ -44,7 +44,7 @@ export async function supervise({ launch, restarts = true, restartMs = 300 }: Su
 
   const watch = (one: Child) => {
     if (!restarts) return;
-    void one.gone.then(() => {
+    void one.ended.then(() => {
       if (wanted && child === one) restarting = restart();
     });
   };
@@ -84,7 +84,7 @@ export async function supervise({ launch, restarts = true, restartMs = 300 }: Su
     },
     async crash() {
       child.kill("SIGKILL");
-      await child.gone;
+      await child.ended;
     },
     async kill() {
       child.kill("SIGKILL");

@@ -7,7 +7,7 @@ export interface Routes {
   /** Namespaces of subset blue. */
   readonly blue?: readonly string[];
   /** Known namespaces of the default subset. */
-  readonly rest?: readonly string[];
+  readonly defaultSubset?: readonly string[];
   readonly fenced?: readonly string[];
   /** Namespaces that the pod retains read-only; they are also in one of the lists above. */
   readonly retained?: readonly string[];
@@ -15,8 +15,11 @@ export interface Routes {
 
 /** A snapshot for a pod of `blue` (or of another subset). */
 export function routes(version: number, of: Routes, more: Partial<Snapshot> = {}): Snapshot {
-  const { blue = [], rest = [], fenced = [], retained = [] } = of;
-  const members = Object.fromEntries([...blue.map((name) => [name, [0]] as const), ...rest.map((name) => [name, []] as const)]);
+  const { blue = [], defaultSubset = [], fenced = [], retained = [] } = of;
+  const members = Object.fromEntries([
+    ...blue.map((name) => [name, [0]] as const),
+    ...defaultSubset.map((name) => [name, []] as const),
+  ]);
   const routeTable = table([subset("blue")], members, {
     fenced,
     ...(retained.length === 0 ? {} : { retained: [retainedClass(retained)] }),

@@ -1,5 +1,5 @@
 // The address of one API server and the credentials for it. The token is read again for every request, so a rotated
-// service-account token is used at once. Made by inClusterConnection or src/runtime/kubeconfig.ts, read by transport.ts.
+// service-account token is used at once. Created by inClusterConnection or src/runtime/kubeconfig.ts, read by transport.ts.
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
 

@@ -1,5 +1,5 @@
 // Time limits of exchanges, by the given Clock. A signal fires when the limit is over or when the caller's signal fires. After
-// dispose no timer and no listener is left. Called by exchange.ts and watch.ts.
+// dispose no timer and no listener remains. Called by exchange.ts and watch.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 

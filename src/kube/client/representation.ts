@@ -1,5 +1,5 @@
 // The form in which objects are requested, and the projection of an answer to that form. A server that does not know
-// PartialObjectMetadata gives the same objects with more bytes. Pure; called by client.ts, list.ts and watch.ts.
+// PartialObjectMetadata returns the same objects with more bytes. Pure; called by client.ts, list.ts and watch.ts.
 import { JSON_TYPE } from "../media-types.ts";
 import type { KubeObject } from "../types.ts";
 import { apiVersionOf, type Resource } from "./resource.ts";

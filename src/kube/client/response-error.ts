@@ -26,7 +26,7 @@ const MAX_MESSAGE_LENGTH = 500;
  * @param code HTTP status code
  * @param body the text of the answer
  * @param retryAfter the Retry-After header, in seconds
- * @param doing what the caller was doing, for the message: "listing pods"
+ * @param doing the operation of the caller, for the message: "listing pods"
  */
 export function responseError(code: number, body: string, retryAfter: string | undefined, doing: string): StatusError {
   const sent = parseStatus(body);

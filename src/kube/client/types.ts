@@ -75,7 +75,7 @@ export interface RawRequest extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** What the caller is doing, for error messages; the default is method and path. */
+  /** A description of the operation, for error messages; the default is method and path. */
   readonly doing?: string;
 }
 

@@ -34,7 +34,7 @@ export function narrowAccept(accept: string | undefined): string {
 }
 
 /**
- * The encoding that the client prefers for answers that the proxy makes: the clause with the highest quality, the first among
+ * The encoding that the client prefers for responses of the proxy itself: the clause with the highest quality, the first among
  * equals. JSON if the client accepts neither, since every Kubernetes client reads it.
  */
 export function preferredEncoding(accept: string | undefined): Encoding {

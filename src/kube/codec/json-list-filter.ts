@@ -27,7 +27,7 @@ export class JsonListFilter {
   #cuts: Edit[] = [];
   /** The key of the list at whose value the walker is. */
   #key: ListKey | undefined;
-  /** What the current array holds. */
+  /** The kind of elements in the current array. */
   #part: ListPart = "item";
   #isFirstElement = true;
   /** True while an element is being read. */

@@ -114,7 +114,7 @@ export class JsonObjectReader {
     return walker.skip();
   }
 
-  /** Makes the object unreadable. */
+  /** Marks the object as unreadable. */
   refuse(): void {
     this.#readable = false;
   }

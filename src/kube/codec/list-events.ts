@@ -18,7 +18,7 @@ const RESOURCE_VERSION = keyName("resourceVersion");
 const LIST_META = 1;
 const LIST_RESOURCE_VERSION = 2; // of ListMeta
 
-/** What a list says about itself. */
+/** The type and resourceVersion of a list. */
 interface ListHead {
   readonly type: ObjectType;
   readonly resourceVersion: string | undefined;

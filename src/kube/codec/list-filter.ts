@@ -1,4 +1,4 @@
-// Makes the filter for a list response. Called by the proxy's filters once the content type of the response is known.
+// Creates the filter for a list response. Called by the proxy's filters once the content type of the response is known.
 import { ElementFilter, type ListFilterOptions } from "./element-filter.ts";
 import { JsonListFilter } from "./json-list-filter.ts";
 import { ProtobufListFilter } from "./protobuf-list-filter.ts";

@@ -45,7 +45,7 @@ export class ProtobufListFilter {
       throw codecError("CODEC_TRUNCATED", "filtering a protobuf list: the body ends inside the message");
   }
 
-  // Makes one transition. False if it needs more bytes.
+  // Takes one transition. False if the transition needs more bytes.
   #step(emit: Emit): boolean {
     const { position, end, rawLeft } = this.#output;
     if (position > end) return false;

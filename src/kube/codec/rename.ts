@@ -1,5 +1,5 @@
-// Renames leader-election locks in bodies, in both directions. Only the name changes, and in protobuf the lengths around it; a
-// body that does not name the lock comes back as the same array. Called by the proxy's election layer on one object, one event or
+// Renames leader-election locks in bodies, in both directions. Only the name changes, and in protobuf the lengths around it; for
+// a body that does not name the lock the result is the same array. Called by the proxy's election layer on one object, one event or
 // one element of a list.
 import { renameJsonElement, renameJsonFrame, renameJsonObject } from "./json-rename.ts";
 import { renameProtobufElement, renameProtobufFrame, renameProtobufObject } from "./protobuf-rename.ts";

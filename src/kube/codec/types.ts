@@ -1,5 +1,5 @@
 // The contracts of the codecs. The codecs are pure: they read as little as possible of Kubernetes' wire formats and pass on the
-// original bytes. What they cannot read with certainty they drop or refuse. Called by the proxy.
+// original bytes. They drop or refuse objects that they cannot read with certainty. Called by the proxy.
 import { MeshError } from "../../base/errors.ts";
 
 /** The wire formats whose objects the filter can find without decoding them. */
@@ -15,7 +15,7 @@ export interface ItemMeta {
   readonly resourceVersion?: string;
 }
 
-/** What to read besides namespace and name. Each option costs only if it is set. */
+/** The fields to read in addition to namespace and name. Each option costs time only if it is set. */
 export interface ReadOptions {
   /** Fills `ItemMeta.labels`. An object is then unreadable if two readers may read its labels differently. */
   readonly labels?: boolean | undefined;

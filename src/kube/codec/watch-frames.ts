@@ -11,7 +11,7 @@ import type { FrameSplitter, WatchFrame } from "./watch-event.ts";
 export type { FrameSplitter, WatchEventType, WatchFrame } from "./watch-event.ts";
 
 /**
- * Makes a splitter for one watch response.
+ * Creates a splitter for one watch response.
  * @param options.maxFrameBytes upper bound of one event; default 16 MiB. More is `CODEC_TOO_LARGE`.
  */
 export function createFrameSplitter(encoding: Encoding, options: { readonly maxFrameBytes?: number } = {}): FrameSplitter {

@@ -44,7 +44,7 @@ describe("a handover in the status", () => {
   it("is draining, then granting, then the last one, and Converged is False all the way", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
-    const first = made.look();
+    const first = made.reconcile();
     expect(first.handover).toMatchObject({
       from: "",
       to: "canary",
@@ -63,11 +63,11 @@ describe("a handover in the status", () => {
 
     made.nowMs += 200;
     made.ack("a0", "c0");
-    expect(made.look().handover).toMatchObject({ phase: "Draining", done: 1, total: 2, waitingOn: [{ pod: "a1" }] });
+    expect(made.reconcile().handover).toMatchObject({ phase: "Draining", done: 1, total: 2, waitingOn: [{ pod: "a1" }] });
 
     made.nowMs += 200;
     made.ack("a1");
-    const granting = made.look();
+    const granting = made.reconcile();
     expect(granting.handover).toMatchObject({
       from: "",
       to: "canary",
@@ -81,7 +81,7 @@ describe("a handover in the status", () => {
 
     made.nowMs += 350;
     made.ack("a0", "a1", "c0");
-    const done = made.look();
+    const done = made.reconcile();
     expect(done.handover).toBeUndefined();
     expect(done.lastHandover).toEqual({
       from: "",
@@ -92,13 +92,13 @@ describe("a handover in the status", () => {
       result: "Moved",
     });
     expect(both(done)).toEqual(["True", "True"]);
-    expect(made.look()).toEqual(done);
+    expect(made.reconcile()).toEqual(done);
   });
 
   it("that is undone while it runs is told as undone", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
-    made.look();
+    made.reconcile();
     made.ack("a0");
     made.nowMs += 1_000;
     edit(made, ["pilot"]);
@@ -108,20 +108,20 @@ describe("a handover in the status", () => {
   it("that is undone is not Converged while what was sent for it is on its way", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
-    made.look();
+    made.reconcile();
     edit(made, ["pilot"]);
-    expect(conditionOf(made.look(), "Converged")?.status).toBe("False");
+    expect(conditionOf(made.reconcile(), "Converged")?.status).toBe("False");
     expect(conditionOf(made.settle(), "Converged")?.status).toBe("True");
   });
 
   it("goes on in a new manager with the time at which it began, also through the moment in which nothing is known", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
-    const { handover } = made.look();
+    const { handover } = made.reconcile();
     made.ack("a0", "c0");
     made.forget();
     made.nowMs += 20_000;
-    const blind = made.look();
+    const blind = made.reconcile();
     expect(blind.handover).toMatchObject({ phase: "Draining", since: handover?.since, from: "", to: "canary" });
     expect(conditionOf(blind, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
     expect(blind.subsets?.find(({ name }) => name === "canary")?.waitingSince).toBe("2026-01-01T00:00:00.000Z");
@@ -134,7 +134,7 @@ describe("a handover in the status", () => {
     made.forget();
     edit(made, ["pilot", "extra"]);
     made.registration("a0", "a1", "c0");
-    expect(made.look().handover).toMatchObject({ phase: "Draining", namespaces: 1 });
+    expect(made.reconcile().handover).toMatchObject({ phase: "Draining", namespaces: 1 });
     expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, result: "Moved" });
   });
 
@@ -142,10 +142,10 @@ describe("a handover in the status", () => {
     const made = world();
     const before = made.status;
     edit(made, ["pilot", "extra"]);
-    made.look();
+    made.reconcile();
     made.ack("a0", "a1", "c0");
     made.status = before;
-    const found = made.look();
+    const found = made.reconcile();
     expect(found.handover).toMatchObject({ to: "canary", phase: "Granting" });
     expect(found.namespaces?.moving).toBe(1);
     expect(made.settle().lastHandover).toMatchObject({ to: "canary", namespaces: 1 });
@@ -159,7 +159,7 @@ describe("a handover in the status", () => {
     ]);
     made.settle();
     edit(made, ["pilot"]);
-    const waiting = made.look();
+    const waiting = made.reconcile();
     expect(conditionOf(waiting, "Ready")).toMatchObject({ status: "True", reason: "PodsWithoutProxy" });
     expect(waiting.handover).toMatchObject({
       from: "",
@@ -173,10 +173,10 @@ describe("a handover in the status", () => {
     });
     made.ack("c0", "d0");
     made.nowMs += 3_600_000;
-    made.look();
+    made.reconcile();
     made.pods.delete("bare");
     made.nowMs += 1_000;
-    made.look();
+    made.reconcile();
     made.nowMs += 250;
     expect(made.settle().lastHandover).toMatchObject({ noWriterSeconds: 0.25 });
   });
@@ -186,10 +186,10 @@ describe("a handover in the status", () => {
     const made = createStatusWorld(canarySpec([]), NAMESPACES, [...many, appPod("c0", "canary")]);
     made.settle();
     edit(made, ["extra"]);
-    made.look();
+    made.reconcile();
     made.nowMs += 30_000;
     made.ack(...many.slice(0, 8).map(({ name }) => name));
-    const rows = made.look().handover?.waitingOn ?? [];
+    const rows = made.reconcile().handover?.waitingOn ?? [];
     expect(rows).toHaveLength(MAX_WAITING_ON);
     expect(rows[0]).toMatchObject({ pod: "a08", since: "2026-01-01T00:00:00Z" });
     expect(made.status?.handover).toMatchObject({ done: 8, total: 20 });
@@ -198,7 +198,7 @@ describe("a handover in the status", () => {
   it("that goes both ways names both subsets, and so does the one that was done last", () => {
     const made = world();
     edit(made, ["extra"]);
-    expect(made.look().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });
+    expect(made.reconcile().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });
     const { lastHandover } = made.settle();
     expect(lastHandover).toMatchObject({ namespaces: 2, between: ["", "canary"], result: "Moved" });
     edit(made, ["extra", "pilot"]);
@@ -213,10 +213,10 @@ describe("a handover in the status", () => {
     made.forget();
     made.registration("a0", "a1", "c0");
     edit(made, ["pilot", "extra"]);
-    made.look();
+    made.reconcile();
     made.ack("a0", "a1");
     made.nowMs += 10_000;
-    const stuck = made.look();
+    const stuck = made.reconcile();
     expect(stuck.namespaces?.moving).toBe(1);
     expect(stuck.handover?.waitingOn).toMatchObject([{ namespace: "extra", pod: "x", reason: "NotStarted" }]);
     expect(conditionOf(stuck, "Converged")).toMatchObject({
@@ -226,7 +226,7 @@ describe("a handover in the status", () => {
     });
     made.nowMs += 300_000;
     const message = expect.stringContaining("to do: see why its containers do not start");
-    expect(conditionOf(made.look(), "Ready")).toMatchObject({ status: "False", reason: "NotStarted", message });
+    expect(conditionOf(made.reconcile(), "Ready")).toMatchObject({ status: "False", reason: "NotStarted", message });
     made.pods.set("x", appPod("x", "", { running: false, ready: false, unstarted: true }));
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });
   });
@@ -235,9 +235,9 @@ describe("a handover in the status", () => {
     const made = world();
     made.forget();
     made.registration("a0", "a1");
-    expect(made.look().handover).toBeUndefined();
+    expect(made.reconcile().handover).toBeUndefined();
     made.nowMs += 60_000;
-    const silent = made.look();
+    const silent = made.reconcile();
     expect(silent.handover?.waitingOn).toMatchObject([{ pod: "c0", reason: "NotReported", since: "2026-01-01T00:00:00Z" }]);
     expect(conditionOf(silent, "Converged")).toMatchObject({
       reason: "Rebuilding",
@@ -253,7 +253,7 @@ describe("a handover in the status", () => {
     const made = createStatusWorld(canarySpec([]), names, [appPod("a0"), appPod("c0", "canary")]);
     made.settle();
     edit(made, ["tenant-.*"]);
-    const moving = made.look();
+    const moving = made.reconcile();
     expect(moving.namespaces?.moving).toBe(2_000);
     expect(JSON.stringify(moving).length).toBeLessThan(4_000);
     expect(made.settle().lastHandover).toMatchObject({ namespaces: 2_000 });
@@ -268,7 +268,7 @@ describe("a restart in the status", () => {
     edit(made, ["pilot", "extra"]);
     made.settle();
     made.restart = { ...restart, reason: "PodDisruptionBudget", message: "PodDisruptionBudget shop/pdb allows no disruption" };
-    const status = made.look();
+    const status = made.reconcile();
     expect(status.lastHandover).toMatchObject({ namespaces: 1 });
     expect(status.restart).toEqual(made.restart);
     expect(status.handover).toMatchObject({ phase: "Restarting", from: "", done: 0, total: 2, waitingOn: [{ pod: "a0" }] });
@@ -278,14 +278,14 @@ describe("a restart in the status", () => {
       message: "namespaces have moved, 2 pods to restart: PodDisruptionBudget shop/pdb allows no disruption",
     });
     made.restart = { ...restart, left: 1 };
-    expect(made.look().handover).toMatchObject({ done: 1, total: 2 });
+    expect(made.reconcile().handover).toMatchObject({ done: 1, total: 2 });
     made.restart = { ...restart, left: 0, reason: "NotReady", message: "pod a0 is gone and 1 of 2 pods are ready" };
     made.nowMs += 15_000;
-    expect(conditionOf(made.look(), "Converged")?.message).toBe(
+    expect(conditionOf(made.reconcile(), "Converged")?.message).toBe(
       "namespaces have moved; the replacement of the last restarted pod is not ready yet: pod a0 is gone and 1 of 2 pods are ready (has waited for more than 10 s)",
     );
     made.restart = undefined;
-    const over = made.look();
+    const over = made.reconcile();
     expect(over.handover).toBeUndefined();
     expect(over.lastHandover).toEqual(status.lastHandover);
     expect(both(over)).toEqual(["True", "True"]);
@@ -294,7 +294,7 @@ describe("a restart in the status", () => {
   it("that a pause keeps from going on is shown as the pause", () => {
     const made = world();
     made.restart = { ...restart, reason: "Paused" };
-    expect(conditionOf(made.look(), "Converged")).toMatchObject({
+    expect(conditionOf(made.reconcile(), "Converged")).toMatchObject({
       reason: "Paused",
       message: "paused: 2 pods wait for a restart; set spec.route.paused to false to go on",
     });

@@ -19,7 +19,7 @@ const moving = (report: object) => {
   world.spec = canarySpec(["pilot"], { onLoss: "InPlace" });
   world.generation++;
   world.reports.set("a0", report);
-  world.look();
+  world.reconcile();
   return world;
 };
 /** Looks whenever the status says so, as the reconciler does, and gives back what the conditions said. */
@@ -27,7 +27,7 @@ const messagesFor = (world: ReturnType<typeof made>, seconds: number) => {
   const end = world.nowMs + seconds * 1000;
   const messages: string[] = [];
   for (;;) {
-    const message = conditionOf(world.look(), "Converged")?.message ?? "";
+    const message = conditionOf(world.reconcile(), "Converged")?.message ?? "";
     if (messages.at(-1) !== message) messages.push(message);
     const ms = world.status && nextLookMs(world.status, new Date(world.nowMs).toISOString());
     if (ms === undefined || world.nowMs + ms > end) return messages;
@@ -50,9 +50,9 @@ describe("a wait", () => {
   it("of more than five minutes makes Ready False, and says what to do", () => {
     const world = moving({ connected: false });
     world.nowMs += 299_000;
-    expect(conditionOf(world.look(), "Ready")?.reason).not.toBe("NotConnected");
+    expect(conditionOf(world.reconcile(), "Ready")?.reason).not.toBe("NotConnected");
     world.nowMs += 1_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason: "NotConnected",
       message:
@@ -64,9 +64,9 @@ describe("a wait", () => {
     const world = moving({ backlog: { heldNamespaces: 0, drainingWrites: 2 } });
     world.nowMs += 200_000;
     world.reports.set("a0", { connected: false });
-    world.look();
+    world.reconcile();
     world.nowMs += 100_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "NotConnected" });
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({ status: "False", reason: "NotConnected" });
   });
 
   it.each([
@@ -78,9 +78,9 @@ describe("a wait", () => {
     world.reports.set("c0", other);
     if (reason === "OwnershipConflict") world.pods.set("x", appPod("x", "", { proxy: "other-app", running: false }));
     world.nowMs += 299_000;
-    expect(conditionOf(world.look(), "Ready")?.message).not.toContain("; to do: ");
+    expect(conditionOf(world.reconcile(), "Ready")?.message).not.toContain("; to do: ");
     world.nowMs += 1_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason,
       message: expect.stringMatching(
@@ -93,9 +93,9 @@ describe("a wait", () => {
     const world = made();
     const restart = { subset: "", pod: "a0", uid: "uid-a0", left: 1, reason: "PodDisruptionBudget", message: "no disruption" };
     world.restart = { ...restart, since: "2026-01-01T00:00:00Z" };
-    world.look();
+    world.reconcile();
     world.nowMs += 300_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason: "PodDisruptionBudget",
       message: expect.stringContaining("to do: run one replica more, or allow one disruption"),
@@ -107,13 +107,13 @@ describe("a manager that has just begun", () => {
   it("takes nothing back of what the last one said, until the proxies have had their time to come", () => {
     const world = made();
     world.forget();
-    const blind = world.look();
+    const blind = world.reconcile();
     expect(conditionOf(blind, "Ready")).toMatchObject({ status: "True", reason: "Rebuilding" });
     expect(conditionOf(blind, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
     world.nowMs += 60_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
     world.nowMs += 240_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason: "NotReported",
       message: expect.stringContaining("waits for pod a0, over 5 min: its proxy has not connected yet; to do: "),
@@ -124,7 +124,7 @@ describe("a manager that has just begun", () => {
     const world = made();
     world.forget();
     world.generation++;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({ status: "False", reason: "ProxiesBehind" });
   });
 });
 
@@ -132,18 +132,18 @@ describe("a proxy that is away", () => {
   it("is lost after a minute, though it is in sync", () => {
     const world = made();
     world.reports.set("c0", { connected: false });
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({ status: "True" });
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({ status: "True" });
     expect(world.status?.proxies).toMatchObject({ total: 2, connected: 1, synced: 2, awaySince: "2026-01-01T00:00:00Z" });
     expect(world.status && nextLookMs(world.status, new Date(world.nowMs).toISOString())).toBe(60_000);
     world.nowMs += 60_000;
-    expect(conditionOf(world.look(), "Ready")).toMatchObject({
+    expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason: "ProxyLost",
       message:
         'the proxy of pod c0 of subset "canary" has been away for over 1 min: it keeps what it has, and the next change waits for it',
     });
     world.reports.delete("c0");
-    expect(conditionOf(world.look(), "Ready")?.status).toBe("True");
+    expect(conditionOf(world.reconcile(), "Ready")?.status).toBe("True");
     expect(world.status?.proxies).not.toHaveProperty("awaySince");
   });
 
@@ -151,7 +151,7 @@ describe("a proxy that is away", () => {
     const world = made(appPod("a1"));
     world.pods.set("a1", appPod("a1", "", { terminating: true }));
     world.reports.set("a1", { connected: false });
-    expect(world.look().proxies).not.toHaveProperty("awaySince");
+    expect(world.reconcile().proxies).not.toHaveProperty("awaySince");
   });
 });
 
@@ -160,7 +160,7 @@ it("a pod that has not begun yet takes nothing from Ready or Converged", () => {
   world.pods.set("a1", appPod("a1", "", { running: false, ready: false }));
   world.forget();
   world.registration("a0", "c0");
-  const status = world.look();
+  const status = world.reconcile();
   expect(status.proxies).toMatchObject({ total: 3, synced: 2 });
   expect([conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status]).toEqual(["True", "True"]);
 });
@@ -170,7 +170,7 @@ it("a pod without a proxy beside a subset that owns something is a conflict", ()
   world.spec = canarySpec(["pilot"], { onLoss: "InPlace" });
   world.settle();
   world.pods.set("bare", appPod("bare", "", { proxy: "none" }));
-  const status = world.look();
+  const status = world.reconcile();
   expect(status.namespaces?.conflicting).toBe(1);
   expect(conditionOf(status, "Ready")).toMatchObject({
     status: "False",

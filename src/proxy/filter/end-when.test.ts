@@ -10,7 +10,7 @@ const isOver = (now: Enforced) => now.view("", "pods").ownershipOf("a") !== "own
 function setup() {
   const session = createEnforcer();
   session.enforce(routes(1, { blue: ["a"] }));
-  const lose = () => session.enforce(routes(2, { blue: [], rest: ["a"] }));
+  const lose = () => session.enforce(routes(2, { blue: [], defaultSubset: ["a"] }));
   return { session, lose, end: endBySnapshot(session, isOver) };
 }
 

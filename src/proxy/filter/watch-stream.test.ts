@@ -62,27 +62,27 @@ function isExpired(text: string): boolean {
 
 describe("a watch over all namespaces", () => {
   it("forwards own events untouched and in order, and drops foreign ones whole, at any chunking", async () => {
-    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     const text = event("a", "one") + event("b", "secret") + BOOKMARK + event("a", "two", "DELETED");
     for (const byte of Buffer.from(text)) source.write(Buffer.of(byte));
     expect(sink.text).toBe(event("a", "one") + BOOKMARK + event("a", "two", "DELETED"));
   });
 
   it("joins neighbouring events of a chunk into one write", async () => {
-    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     source.write(event("a", "one") + event("a", "two") + event("b", "x") + event("a", "three"));
     expect(sink.writes).toBe(2);
   });
 
   it("does not show a foreign object that hides behind an own one under the same key", async () => {
-    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     source.write('{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"a","namespace":"b"}}}\n');
     source.write('{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"a"},"METADATA":{"namespace":"b"}}}\n');
     expect(sink.text).toBe("");
   });
 
   it("shows a Table's columns, which only its first event has, though that is a foreign one", async () => {
-    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     const rows = (...namespaces: string[]) => namespaces.map((namespace) => ({ object: { metadata: { namespace, name: "x" } } }));
     const tableEvent = (columns: unknown, ...namespaces: string[]) =>
       `${JSON.stringify({ type: "ADDED", object: { kind: "Table", apiVersion: "meta.k8s.io/v1", columnDefinitions: columns, rows: rows(...namespaces) } })}\n`;
@@ -107,7 +107,7 @@ describe("a watch over all namespaces", () => {
   });
 
   it("judges namespaces by their names", async () => {
-    const { source, sink } = await setup({ blue: ["a"], rest: ["b"] }, { resource: "namespaces" });
+    const { source, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] }, { resource: "namespaces" });
     source.write(event("", "a") + event("", "b"));
     expect(sink.text).toBe(event("", "a"));
   });
@@ -117,7 +117,7 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const clock = createFakeClock();
   const session = createEnforcer();
   const resync = createResync(session, clock);
-  session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+  session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
   const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
   await resync.list(collection, async () => ({ status: 200 }));
   const metrics = createStreamMetrics(createRegistry("proxy", "test"));
@@ -155,7 +155,7 @@ describe("an event of an unknown namespace", () => {
   it("is never shown once another subset turns out to own it", async () => {
     const { source, sink, enforce } = await setup({ blue: ["a"] });
     source.write(event("new", "canary") + event("a", "later"));
-    enforce({ blue: ["a"], rest: ["new"] });
+    enforce({ blue: ["a"], defaultSubset: ["new"] });
     expect(sink.text).toBe(event("a", "later"));
   });
 
@@ -195,7 +195,7 @@ describe("an event of an unknown namespace", () => {
     source.write(event("new", "first"));
     const told: number[] = [];
     session.onBacklogChange(() => told.push(session.heldNamespaces));
-    for (const name of ["b", "c", "d"]) enforce({ rest: ["a", name] });
+    for (const name of ["b", "c", "d"]) enforce({ defaultSubset: ["a", name] });
     expect([told, session.heldNamespaces]).toEqual([[], 1]);
     source.end();
     expect(told).toEqual([0]);
@@ -238,7 +238,7 @@ describe("an event of an unknown namespace", () => {
   });
 
   it("passes as DELETED when the namespace was shown until it vanished", async () => {
-    const { source, sink, enforce } = await setup({ blue: ["a"], rest: ["old"], retained: ["old"] });
+    const { source, sink, enforce } = await setup({ blue: ["a"], defaultSubset: ["old"], retained: ["old"] });
     enforce({ blue: ["a"] });
     source.write(event("old", "last", "DELETED"));
     expect(sink.text).toBe(event("old", "last", "DELETED"));
@@ -249,7 +249,7 @@ describe("a route change", () => {
   it("shows nothing more of a lost namespace from that instant on, and ends the watch with 410", async () => {
     const { source, sink, enforce, clock } = await setup({ blue: ["a", "b"] });
     source.write(event("b", "before"));
-    enforce({ blue: ["a"], rest: ["b"] });
+    enforce({ blue: ["a"], defaultSubset: ["b"] });
     source.write(event("b", "after") + event("a", "own"));
     expect(sink.text).toBe(event("b", "before") + event("a", "own"));
     await clock.advance(1_000);
@@ -258,7 +258,7 @@ describe("a route change", () => {
   });
 
   it("ends the watch when a known namespace is gained, but not at once for all", async () => {
-    const { sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] });
+    const { sink, enforce, clock } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     enforce({ blue: ["a", "b"] });
     await clock.advance(499);
     expect(sink.state).toBe("open");
@@ -267,7 +267,7 @@ describe("a route change", () => {
   });
 
   it("never ends a watch inside of a frame", async () => {
-    const { source, sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, sink, enforce, clock } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     source.write(event("a", "whole") + event("a", "half").slice(0, 30));
     enforce({ blue: ["a", "b"] });
     await clock.advance(1_000);
@@ -277,23 +277,26 @@ describe("a route change", () => {
   });
 
   it("leaves a watch alone when a new namespace appears that was never seen", async () => {
-    const { source, sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] });
-    enforce({ blue: ["a", "new"], rest: ["b"] });
+    const { source, sink, enforce, clock } = await setup({ blue: ["a"], defaultSubset: ["b"] });
+    enforce({ blue: ["a", "new"], defaultSubset: ["b"] });
     await clock.advance(2_000);
     source.write(event("new", "x"));
     expect(sink.text).toBe(event("new", "x"));
   });
 
   it("ends a watch that asked the API server for one namespace when another one comes", async () => {
-    const { sink, enforce, clock } = await setup({ blue: ["a"], rest: ["b"] }, { serverFilter: { only: "a", excluded: [] } });
-    enforce({ blue: ["a", "new"], rest: ["b"] });
+    const { sink, enforce, clock } = await setup(
+      { blue: ["a"], defaultSubset: ["b"] },
+      { serverFilter: { only: "a", excluded: [] } },
+    );
+    enforce({ blue: ["a", "new"], defaultSubset: ["b"] });
     await clock.advance(1_000);
     expect(isExpired(sink.text)).toBe(true);
   });
 
   it("ends a watch whose query excludes a namespace that vanished and came back as the subset's", async () => {
     const { sink, enforce, clock } = await setup(
-      { blue: ["a"], rest: ["b"] },
+      { blue: ["a"], defaultSubset: ["b"] },
       { serverFilter: { only: undefined, excluded: ["b"] } },
     );
     enforce({ blue: ["a"] });
@@ -319,7 +322,7 @@ describe("a route change", () => {
     const clock = createFakeClock();
     const session = createEnforcer();
     const resync = createResync(session, clock);
-    session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+    session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
     const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
     await resync.list(collection, async () => ({ status: 200 }));
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
@@ -359,7 +362,7 @@ describe("the flow of a watch", () => {
   });
 
   it("leaves no timer and no listener behind", async () => {
-    const { source, enforce, clock, sink } = await setup({ blue: ["a"], rest: ["b"] });
+    const { source, enforce, clock, sink } = await setup({ blue: ["a"], defaultSubset: ["b"] });
     enforce({ blue: ["a", "b"] });
     source.end();
     expect(clock.pending).toBe(0);
@@ -388,15 +391,20 @@ const anyStep = fc.oneof(
 );
 
 function disjoint({ blue, rest, fenced, retained }: AnyRoutes): Routes {
-  return { blue, rest: rest.filter((name) => !blue.includes(name)), fenced, retained };
+  return { blue, defaultSubset: rest.filter((name) => !blue.includes(name)), fenced, retained };
 }
 
 // The namespace `own` is the subset's, or retained.
 function withOwn(any: AnyRoutes): Routes {
-  const { blue = [], rest = [], fenced = [], retained = [] } = disjoint(any);
-  if (any.own === "owned") return { blue: ["own", ...blue], rest, fenced, retained };
+  const { blue = [], defaultSubset = [], fenced = [], retained = [] } = disjoint(any);
+  if (any.own === "owned") return { blue: ["own", ...blue], defaultSubset, fenced, retained };
   const isFenced = any.own === "moves back";
-  return { blue, rest: ["own", ...rest], fenced: isFenced ? ["own", ...fenced] : fenced, retained: ["own", ...retained] };
+  return {
+    blue,
+    defaultSubset: ["own", ...defaultSubset],
+    fenced: isFenced ? ["own", ...fenced] : fenced,
+    retained: ["own", ...retained],
+  };
 }
 
 describe("for any sequence of events and snapshots", () => {

@@ -31,7 +31,7 @@ function setup(answer: (call: Call) => Reply | Promise<Reply> = list, subset = "
   let version = 1;
   const enforce = (...defaultOnlyUserAgents: string[]) => {
     const callers = { ...NO_CALLER_POLICY, defaultOnlyUserAgents };
-    session.enforce(routes(version++, { blue: ["a"], rest: ["b"] }, { callers, subset }));
+    session.enforce(routes(version++, { blue: ["a"], defaultSubset: ["b"] }, { callers, subset }));
   };
   const deps = isolateDeps({ session, clock });
   const upstream = fakeUpstream(answer);

@@ -27,15 +27,15 @@ function setup(first: Routes, bounds?: GoneBounds) {
 
 describe("a namespace that was deleted and created again", () => {
   it("is compared with its old owner, for all namespaces and for itself alone", () => {
-    const { enforce } = setup({ blue: ["a"], rest: ["n", "o"] });
+    const { enforce } = setup({ blue: ["a"], defaultSubset: ["n", "o"] });
     enforce({ blue: ["a"] });
-    const change = enforce({ blue: ["a", "n"], rest: ["o"] });
+    const change = enforce({ blue: ["a", "n"], defaultSubset: ["o"] });
     expect([change(), change("n"), change("o"), change("a")]).toEqual([GAINED, GAINED, NEITHER, NEITHER]);
-    expect(enforce({ blue: ["a", "n"], rest: ["o"] })()).toEqual(NEITHER);
+    expect(enforce({ blue: ["a", "n"], defaultSubset: ["o"] })()).toEqual(NEITHER);
   });
 
   it("is remembered for ten minutes, and while the manager is away", async () => {
-    const { enforce, clock } = setup({ rest: ["n", "o"] });
+    const { enforce, clock } = setup({ defaultSubset: ["n", "o"] });
     enforce({});
     await clock.advance(3_600_000);
     expect(enforce({ blue: ["n"] })()).toEqual(GAINED);
@@ -43,20 +43,20 @@ describe("a namespace that was deleted and created again", () => {
   });
 
   it("counts as touched if it left before the oldest snapshot that is kept", () => {
-    const { enforce } = setup({ rest: ["n", "o1", "o2"] }, { maxSnapshots: 2 });
-    enforce({ rest: ["o1", "o2"] });
-    enforce({ rest: ["o2"] });
+    const { enforce } = setup({ defaultSubset: ["n", "o1", "o2"] }, { maxSnapshots: 2 });
+    enforce({ defaultSubset: ["o1", "o2"] });
+    enforce({ defaultSubset: ["o2"] });
     enforce({});
-    expect(enforce({ rest: ["o1"] })()).toEqual(NEITHER);
-    expect(enforce({ rest: ["o1", "n"] })()).toEqual(BOTH);
+    expect(enforce({ defaultSubset: ["o1"] })()).toEqual(NEITHER);
+    expect(enforce({ defaultSubset: ["o1", "n"] })()).toEqual(BOTH);
   });
 
   it("counts as touched for ten minutes if more names left than are kept", async () => {
-    const { enforce, clock } = setup({ rest: ["n", "o", "p"] }, { maxNames: 2 });
+    const { enforce, clock } = setup({ defaultSubset: ["n", "o", "p"] }, { maxNames: 2 });
     enforce({});
-    expect(enforce({ rest: ["n"] })()).toEqual(BOTH);
+    expect(enforce({ defaultSubset: ["n"] })()).toEqual(BOTH);
     await clock.advance(10 * 60_000);
-    expect(enforce({ rest: ["n", "o"] })()).toEqual(NEITHER);
-    expect(enforce({ rest: ["n", "o", "new"] })()).toEqual(NEITHER);
+    expect(enforce({ defaultSubset: ["n", "o"] })()).toEqual(NEITHER);
+    expect(enforce({ defaultSubset: ["n", "o", "new"] })()).toEqual(NEITHER);
   });
 });

@@ -78,32 +78,32 @@ describe("an informer of client-go after a restart of the proxy", () => {
   });
 
   it("is refused although its resource was listed in another group or shape", async () => {
-    const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { list, watch } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     await list("/apis/metrics.k8s.io/v1/pods");
     await list(`${PODS}?labelSelector=app`);
     expect((await watch("90")).status).toBe(410);
   });
 
   it("lists again when a namespace is granted that an earlier list left out, however late", async () => {
-    const { list, watch, enforce, clock, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
+    const { list, watch, enforce, clock, answerLists } = startProcess({ blue: ["a", "c"], defaultSubset: ["b"] });
     const items = [{ metadata: { namespace: "new", name: "x" } }];
     answerLists(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items }));
     await list();
     const { sink } = await watch("100");
     await clock.advance(300_000);
-    enforce({ blue: ["a", "c", "new"], rest: ["b"] });
+    enforce({ blue: ["a", "c", "new"], defaultSubset: ["b"] });
     await clock.advance(1_000);
     expect(sink.text).toContain("Expired");
   });
 
   it.each(["", "0"])('needs no list before a watch from "%s", which counts as one', async (from) => {
-    const { watch } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { watch } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     expect((await watch(from)).status).toBe(200);
     expect((await watch("100")).status).toBe(200);
   });
 
   it("needs no list before a stream of initial events, which counts as one", async () => {
-    const { watch } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { watch } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     expect((await watch("90", `${PODS}?${initial}`)).status).toBe(200);
     expect((await watch("100")).status).toBe(200);
@@ -111,7 +111,7 @@ describe("an informer of client-go after a restart of the proxy", () => {
 });
 
 it("a watch continues when more namespaces were left out than can be noted", async () => {
-  const { list, watch, clock, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
+  const { list, watch, clock, answerLists } = startProcess({ blue: ["a", "c"], defaultSubset: ["b"] });
   const items = Array.from({ length: 10_001 }, (_, index) => ({ metadata: { namespace: `unknown-${index}`, name: "x" } }));
   answerLists(() => jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items }));
   await list();
@@ -125,14 +125,14 @@ it("a watch continues when more namespaces were left out than can be noted", asy
 
 describe("a list", () => {
   it("that fails allows no watch", async () => {
-    const { list, watch, answerLists } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { list, watch, answerLists } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     answerLists(() => jsonReply({ kind: "Status" }, 500));
     await list();
     expect((await watch("90")).status).toBe(410);
   });
 
   it("does not count if the routes changed for it meanwhile", async () => {
-    const { list, watch, enforce, answerLists } = startProcess({ blue: ["a", "c"], rest: ["b"] });
+    const { list, watch, enforce, answerLists } = startProcess({ blue: ["a", "c"], defaultSubset: ["b"] });
     answerLists(() => {
       enforce({ blue: ["a", "b", "c"] });
       return podList;
@@ -142,7 +142,7 @@ describe("a list", () => {
   });
 
   it("is out of date after a change that touches it, however long ago", async () => {
-    const { list, watch, enforce, clock } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { list, watch, enforce, clock } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     await list();
     await list("/api/v1/namespaces/a/pods");
     enforce({ blue: ["a", "b"] });
@@ -154,7 +154,7 @@ describe("a list", () => {
 
 describe("a client that lists in another shape than it watches", () => {
   it("is refused once and continues when a list of its resource has begun since", async () => {
-    const { list, watch, enforce } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { list, watch, enforce } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     const selected = `${PODS}?labelSelector=app`;
     for (const next of [{ blue: ["a", "b"] }, { blue: ["a"], rest: ["b"] }]) {
       await list();
@@ -177,7 +177,7 @@ describe("a client that lists in another shape than it watches", () => {
   });
 
   it("continues a minute later from another version than the refused one if it never lists", async () => {
-    const { watch, clock } = startProcess({ blue: ["a"], rest: ["b"] });
+    const { watch, clock } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     expect((await watch("90")).status).toBe(410);
     await clock.advance(30_000);
     expect((await watch("95")).status).toBe(410);
@@ -188,7 +188,7 @@ describe("a client that lists in another shape than it watches", () => {
 });
 
 it("an informer's list is remembered while its watch is open, however many other shapes are listed", async () => {
-  const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
+  const { list, watch } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
   await list();
   const { source, sink } = await watch("100");
   for (let index = 0; index < 1_100; index++) await list(`${PODS}?labelSelector=owner%3D${index}`);
@@ -199,13 +199,13 @@ it("an informer's list is remembered while its watch is open, however many other
 });
 
 it("a HEAD of a list shows nothing and allows no watch", async () => {
-  const { list, watch } = startProcess({ blue: ["a"], rest: ["b"] });
+  const { list, watch } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
   await list(PODS, "HEAD");
   expect((await watch("90")).status).toBe(410);
 });
 
 it("a list of one shard does not count for an informer of another", async () => {
-  const { list, watch, enforce } = startProcess({ blue: ["a", "c"], rest: ["b"] });
+  const { list, watch, enforce } = startProcess({ blue: ["a", "c"], defaultSubset: ["b"] });
   const shard = (name: string) => `${PODS}?shardSelector=${name}`;
   for (const name of ["one", "two"]) await list(shard(name));
   enforce({ blue: ["a", "b", "c"] });

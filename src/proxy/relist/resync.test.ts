@@ -32,14 +32,14 @@ describe("what a route change means for a resource", () => {
     changeBetween(enforced(routes(1, before)), enforced(routes(2, now))).of("", "pods", namespace);
 
   it.each<[string, Routes, Routes, boolean, boolean]>([
-    ["nothing", { blue: ["a"], rest: ["b"] }, { blue: ["a"], rest: ["b"] }, false, false],
-    ["a gain", { blue: ["a"], rest: ["b"] }, { blue: ["a", "b"] }, true, false],
-    ["a loss", { blue: ["a", "b"] }, { blue: ["a"], rest: ["b"] }, false, true],
+    ["nothing", { blue: ["a"], defaultSubset: ["b"] }, { blue: ["a"], defaultSubset: ["b"] }, false, false],
+    ["a gain", { blue: ["a"], defaultSubset: ["b"] }, { blue: ["a", "b"] }, true, false],
+    ["a loss", { blue: ["a", "b"] }, { blue: ["a"], defaultSubset: ["b"] }, false, true],
     ["a fence", { blue: ["a"] }, { blue: ["a"], fenced: ["a"] }, false, true],
     ["a grant after a fence", { fenced: ["a"] }, { blue: ["a"] }, true, false],
-    ["a loss that is shown on", { blue: ["a"] }, { rest: ["a"], retained: ["a"] }, false, false],
-    ["what was retained, back", { rest: ["a"], retained: ["a"] }, { blue: ["a"] }, false, false],
-    ["the end of what was shown", { rest: ["a"], retained: ["a"] }, { rest: ["a"] }, false, true],
+    ["a loss that is shown on", { blue: ["a"] }, { defaultSubset: ["a"], retained: ["a"] }, false, false],
+    ["what was retained, back", { defaultSubset: ["a"], retained: ["a"] }, { blue: ["a"] }, false, false],
+    ["the end of what was shown", { defaultSubset: ["a"], retained: ["a"] }, { defaultSubset: ["a"] }, false, true],
     ["a new namespace", { blue: ["a"] }, { blue: ["a", "new"] }, false, false],
     ["a deleted namespace", { blue: ["a", "b"] }, { blue: ["a"] }, false, false],
   ])("%s", (_, before, now, gained, lost) => {
@@ -139,7 +139,7 @@ describe("an object that was left out", () => {
   it("is forgotten when another subset gets its namespace", () => {
     const leftOut = createLeftOut(createFakeClock());
     leftOut.note(target, "new");
-    leftOut.settle(enforced(routes(1, { rest: ["new"] })), ["new"]);
+    leftOut.settle(enforced(routes(1, { defaultSubset: ["new"] })), ["new"]);
     expect(leftOut.has(target, "new")).toBe(false);
   });
 
@@ -211,7 +211,7 @@ describe("an object that was left out", () => {
 
 describe("a watch that starts after a change", () => {
   it("is refused until its client has listed", async () => {
-    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { resync, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     await resync.list(pods, answered(200));
     expect(resync.mustListAgain(pods)).toBe(false);
     enforce({ blue: ["a", "b"] });
@@ -221,12 +221,12 @@ describe("a watch that starts after a change", () => {
     expect(resync.mustListAgain(pods)).toBe(true);
     await resync.list(pods, answered(200));
     expect(resync.mustListAgain(pods)).toBe(false);
-    enforce({ blue: ["a"], rest: ["b"] });
+    enforce({ blue: ["a"], defaultSubset: ["b"] });
     expect(resync.mustListAgain(pods)).toBe(true);
   });
 
   it("continues in an untouched namespace", async () => {
-    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { resync, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     const inA = { ...pods, namespace: "a" };
     await resync.list(inA, answered(200));
     enforce({ blue: ["a", "b"] });
@@ -234,7 +234,7 @@ describe("a watch that starts after a change", () => {
   });
 
   it("does not count a list with a change between its start and its answer", async () => {
-    const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { resync, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     const { promise, resolve } = Promise.withResolvers<{ status: number }>();
     const list = resync.list(pods, () => promise);
     enforce({ blue: ["a", "b"] });
@@ -250,7 +250,7 @@ describe("a watch that starts after a change", () => {
     const resync = createResync(session, createFakeClock());
     resync.watching(pods, () => undefined);
     const snapshots = [1, 2, 3].map((version) => {
-      const next = routes(version, { blue: version === 2 ? ["a", "b"] : ["a"], rest: version === 2 ? [] : ["b"] });
+      const next = routes(version, { blue: version === 2 ? ["a", "b"] : ["a"], defaultSubset: version === 2 ? [] : ["b"] });
       session.enforce(next);
       return new WeakRef(next);
     });
@@ -262,7 +262,7 @@ describe("a watch that starts after a change", () => {
 });
 
 it("live watches receive changes until they stop", () => {
-  const { resync, enforce } = setup({ blue: ["a"], rest: ["b"] });
+  const { resync, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
   const seen: string[] = [];
   const stop = resync.watching(pods, ({ gained, lost }, removed) => seen.push(`${gained} ${lost} ${removed.join()}`));
   enforce({ blue: ["a", "b"] });

@@ -62,7 +62,7 @@ describe("settling", () => {
       enforcer.beginWrite("a", pods),
       enforcer.beginWrite("b", pods),
     ];
-    enforcer.enforce(routes(2, { blue: ["b"], rest: ["a"] }));
+    enforcer.enforce(routes(2, { blue: ["b"], defaultSubset: ["a"] }));
     let settled = 0;
     enforcer.whenDrained(() => settled++);
     first();
@@ -89,7 +89,7 @@ describe("settling", () => {
     const enforcer = createEnforcer();
     enforcer.enforce(routes(1, { blue: ["a"] }));
     const done = enforcer.beginWrite("a", pods);
-    enforcer.enforce(routes(2, { rest: ["a"], retained: ["a"] }));
+    enforcer.enforce(routes(2, { defaultSubset: ["a"], retained: ["a"] }));
     let settled = 0;
     enforcer.whenDrained(() => settled++);
     expect(settled).toBe(0);
@@ -143,7 +143,7 @@ describe("settling", () => {
     const [first, second, other] = ["a", "a", "b"].map((namespace) => enforcer.beginWrite(namespace, pods));
     const told: number[] = [];
     const stop = enforcer.onBacklogChange(() => told.push(enforcer.drainingWrites));
-    enforcer.enforce(routes(2, { blue: ["b"], rest: ["a"] }));
+    enforcer.enforce(routes(2, { blue: ["b"], defaultSubset: ["a"] }));
     enforcer.whenDrained(() => undefined);
     first?.();
     expect(enforcer.drainingWrites).toBe(1);
@@ -157,7 +157,7 @@ describe("settling", () => {
 
   it("runs only the newest callback", () => {
     const enforcer = createEnforcer();
-    enforcer.enforce(routes(1, { rest: ["a"] }));
+    enforcer.enforce(routes(1, { defaultSubset: ["a"] }));
     const done = enforcer.beginWrite("a", pods);
     const ran: number[] = [];
     enforcer.whenDrained(() => ran.push(1));

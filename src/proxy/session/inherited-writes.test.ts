@@ -10,10 +10,10 @@ import { INHERITED_WRITES_MS } from "./inherited-writes.ts";
 import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
-const rest = Array.from({ length: 20 }, (_, index) => `n${index}`);
-const stored = routes(1, { blue: ["a", "b"], rest });
-const loss = routes(2, { blue: ["b"], rest, fenced: ["a"] });
-const gain = routes(2, { blue: ["a", "b", "new"], rest });
+const defaultSubset = Array.from({ length: 20 }, (_, index) => `n${index}`);
+const stored = routes(1, { blue: ["a", "b"], defaultSubset });
+const loss = routes(2, { blue: ["b"], defaultSubset, fenced: ["a"] });
+const gain = routes(2, { blue: ["a", "b", "new"], defaultSubset });
 
 /** An routeHandler after a start with a stored snapshot. */
 async function start({ endedCleanly = false, hasStored = true, hasPromised = false } = {}) {

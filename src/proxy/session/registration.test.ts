@@ -56,7 +56,7 @@ it("tells the tables that are asked for, and no others, as bytes of their hashes
 });
 
 it("names equal tables by one hash, however they number their classes", () => {
-  const one = routes(1, { blue: ["a"], rest: ["b"] });
+  const one = routes(1, { blue: ["a"], defaultSubset: ["b"] });
   const [first = [], second = [], ...others] = one.table.classes;
   const swapped = new Map([...one.table.classOf].map(([name, index]) => [name, index < 2 ? 1 - index : index]));
   const classes = [second, first, ...others, [0]]; // and one of which no namespace is left

@@ -12,8 +12,8 @@ import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
-const before = routes(1, { blue: ["a"], rest: NAMES });
-const after = routes(2, { blue: ["a", "b"], rest: NAMES });
+const before = routes(1, { blue: ["a"], defaultSubset: NAMES });
+const after = routes(2, { blue: ["a", "b"], defaultSubset: NAMES });
 
 /** The delta with another content. */
 function spoilt(update: UpdateMessage, more: Partial<RouteDeltaMessage>): UpdateMessage {
@@ -77,7 +77,7 @@ it("puts a delta in force as the snapshot that it leads to, stores the whole, te
 it("asks for the whole, and changes nothing, if the delta's base is not in force, or if there is none", async () => {
   const { clock, enforcer, saved, answered, take, takeDelta } = setup();
   takeDelta(1);
-  take(routes(1, { blue: ["a"], rest: NAMES }, { digest: "other" }), 2);
+  take(routes(1, { blue: ["a"], defaultSubset: NAMES }, { digest: "other" }), 2);
   await clock.flush();
   let changes = 0;
   enforcer.onChange(() => changes++);

@@ -9,7 +9,7 @@ import { createSnapshotFile, type LockMemory, snapshotToJson, storedFromJson } f
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");
-const snapshot = routes(7, { blue: ["a", "b"], rest: ["c"], fenced: ["d"] });
+const snapshot = routes(7, { blue: ["a", "b"], defaultSubset: ["c"], fenced: ["d"] });
 let dir = "";
 let path = "";
 const fileOf = (owner = pod, maxBytes?: number, lock?: LockMemory) =>

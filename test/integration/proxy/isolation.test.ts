@@ -22,7 +22,7 @@ afterEach(async () => {
 
 async function setup(script: Script) {
   const session = createEnforcer();
-  session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+  session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
   const leader: boolean[] = [];
   const sessionOfLayers = {
     get current() {

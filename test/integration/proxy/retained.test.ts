@@ -18,10 +18,10 @@ import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
 import { type Routes, routes } from "../../support/test-routes.ts";
 
-const OWNED: Routes = { blue: ["a", "n"], rest: ["b"] };
-const RETAINED: Routes = { blue: ["a"], rest: ["b", "n"], retained: ["n"] };
+const OWNED: Routes = { blue: ["a", "n"], defaultSubset: ["b"] };
+const RETAINED: Routes = { blue: ["a"], defaultSubset: ["b", "n"], retained: ["n"] };
 const MOVING_BACK: Routes = { ...OWNED, fenced: ["n"], retained: ["n"] };
-const LOST: Routes = { blue: ["a"], rest: ["b", "n"] };
+const LOST: Routes = { blue: ["a"], defaultSubset: ["b", "n"] };
 
 const closing: (() => Promise<unknown>)[] = [];
 let kube: LocalKube;

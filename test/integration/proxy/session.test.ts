@@ -156,7 +156,7 @@ describe("a proxy's session", () => {
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 2);
+    send(manager, routes(2, { blue: ["b"], defaultSubset: ["a"] }), 2);
     await eventually(() => session.current?.snapshot.version === 2);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 2);
@@ -166,8 +166,8 @@ describe("a proxy's session", () => {
       inDoubt: [{ version: 2, digest: "digest-2" }],
     });
     // Route updates arrive meanwhile. They do not make the acknowledgement come earlier.
-    send(manager, routes(2, { blue: ["b"], rest: ["a"] }), 3);
-    send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 4);
+    send(manager, routes(2, { blue: ["b"], defaultSubset: ["a"] }), 3);
+    send(manager, routes(3, { blue: ["b", "c"], defaultSubset: ["a"] }), 4);
     await eventually(() => session.current?.snapshot.version === 3);
     manager.streams.at(-1)?.end();
     await eventually(() => registrations(manager).length === 3);
@@ -176,7 +176,7 @@ describe("a proxy's session", () => {
       acknowledged: { version: 1 },
       inDoubt: [{ version: 2 }, { version: 3 }],
     });
-    send(manager, routes(3, { blue: ["b", "c"], rest: ["a"] }), 5);
+    send(manager, routes(3, { blue: ["b", "c"], defaultSubset: ["a"] }), 5);
     await new Promise((resolve) => setImmediate(resolve));
     expect(acks(manager)).toEqual([1]);
     done();
@@ -295,8 +295,8 @@ describe("a proxy's session", () => {
     const manager = await runManager(0, { epoch: undefined });
     const first = await proxy(manager.endpoint);
     await eventually(() => manager.streams.length === 1);
-    const rest = Array.from({ length: 50 }, (_, index) => `n${index}`);
-    const [one, two, three] = [1, 2, 3].map((version) => routes(version, { blue: ["a", `b${version}`], rest }));
+    const defaultSubset = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const [one, two, three] = [1, 2, 3].map((version) => routes(version, { blue: ["a", `b${version}`], defaultSubset }));
     if (one === undefined || two === undefined || three === undefined) throw new Error("three snapshots were expected");
     const delta = (from: Snapshot, to: Snapshot, nonce: number) => manager.send({ update: deltaUpdate(from, to, nonce) });
     await eventually(() => registrations(manager).length === 1);
@@ -415,7 +415,7 @@ describe("a proxy's session", () => {
     const release = session.beginHold("new");
     await eventually(() => counts().length === 2);
     const done = session.beginWrite("a", { group: "", resource: "pods" });
-    send(manager, routes(2, { rest: ["a"] }), 2);
+    send(manager, routes(2, { defaultSubset: ["a"] }), 2);
     await eventually(() => counts().length === 3);
     release();
     await eventually(() => counts().length === 4);

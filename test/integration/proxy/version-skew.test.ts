@@ -71,7 +71,7 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
   await eventually(() => registry.facts("shop/old")?.connected === true);
   registry.publish("shop/old", POLICY, { version: 1, digest: "p" });
   for (const version of [1, 2]) {
-    registry.publish("shop/old", ROUTE, routes(version, { blue: ["a", `b${version}`], rest: REST }));
+    registry.publish("shop/old", ROUTE, routes(version, { blue: ["a", `b${version}`], defaultSubset: REST }));
     const updates = () => proxy.received.flatMap((message) => ("update" in message ? [message.update] : []));
     await eventually(() => updates().length === version);
     expect(updates().at(-1)).toMatchObject({ baseDigest: "", resource: { type: "route", version } });
@@ -116,7 +116,7 @@ it("today's proxy and today's manager agree on types and deltas", async () => {
   const session = await startProxy(endpoint);
   await eventually(() => registry.facts("shop/shop-0")?.connected === true);
   for (const version of [1, 2]) {
-    registry.publish("shop/shop-0", ROUTE, routes(version, { blue: ["a", `b${version}`], rest: REST }));
+    registry.publish("shop/shop-0", ROUTE, routes(version, { blue: ["a", `b${version}`], defaultSubset: REST }));
     await eventually(() => registry.facts("shop/shop-0")?.acknowledged?.version === version);
   }
   session.setLeader(true);

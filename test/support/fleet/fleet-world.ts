@@ -108,7 +108,7 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
       ],
     });
     managers.push(child);
-    void child.gone.then(() => {
+    void child.ended.then(() => {
       if (isStopping) return;
       // A Service drops a replica as soon as its container ends, which the kubelet sees at once.
       fleet?.setEndpoints(endpointsOf(managers));

@@ -4,7 +4,7 @@ import { SERVICE_RANGE, type State } from "./state.ts";
 export interface PlaneOptions {
   readonly controllerManager: boolean;
   readonly featureGates: string;
-  /** Flags that follow those here. */
+  /** Additional flags, at the end. */
   readonly apiServerFlags: readonly string[];
 }
 

@@ -23,9 +23,9 @@ exit $status
 
 export interface Component {
   readonly name: string;
-  /** Resolves once the program is gone, for whatever reason. */
+  /** Resolves once the program has ended, for any reason. */
   readonly ended: Promise<string>;
-  /** SIGTERM, and after `graceMs` the end of the pipe, which is SIGKILL. */
+  /** Sends SIGTERM. After `graceMs` it closes the pipe, which causes SIGKILL. */
   stop(graceMs: number): Promise<void>;
 }
 

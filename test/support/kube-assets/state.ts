@@ -99,8 +99,8 @@ async function makeCertificates(path: (name: string) => string, now: number): Pr
 }
 
 /** The content of a file, which is created if it is missing. */
-async function keep(file: string, make: () => string | Promise<string>): Promise<string> {
-  if (!existsSync(file)) replace(file, await make());
+async function keep(file: string, create: () => string | Promise<string>): Promise<string> {
+  if (!existsSync(file)) replace(file, await create());
   return readFileSync(file, "utf8");
 }
 

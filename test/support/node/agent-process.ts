@@ -22,7 +22,7 @@ export async function startAgent(dir: string): Promise<Agent> {
   const child: ChildProcess = spawn("unshare", ["--mount", "--net", "--", process.execPath, PROGRAM, dir], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const gone = once(child, "exit");
+  const ended = once(child, "exit");
   const pending = new Map<number, PromiseWithResolvers<unknown>>([[0, Promise.withResolvers()]]);
   let calls = 0;
   child.on("message", (message) => {
@@ -31,8 +31,8 @@ export async function startAgent(dir: string): Promise<Agent> {
     else pending.get(id)?.reject(new Error(error));
     pending.delete(id);
   });
-  child.on("error", () => {}); // told by "exit"
-  void gone.then(([code, signal]) => {
+  child.on("error", () => {}); // the event "exit" reports the end
+  void ended.then(([code, signal]) => {
     for (const { reject } of pending.values()) reject(new Error(`the agent of the test node ended with ${code ?? signal}`));
   });
   const send = <T>(call: CallName, takes: unknown, server?: ReturnType<typeof createServer>): Promise<T> => {
@@ -62,7 +62,7 @@ export async function startAgent(dir: string): Promise<Agent> {
       const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
       await send("stop", null).catch(() => {});
       if (child.connected) child.disconnect();
-      await gone;
+      await ended;
       clearTimeout(timer);
     },
   };

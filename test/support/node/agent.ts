@@ -79,7 +79,7 @@ process.on("message", (message, server) => void answer(message as CallMessage, s
 // The test process has ended or is done. The kernel ends the containers with this process.
 process.on("disconnect", () => process.exit(0));
 process.on("SIGTERM", () => process.exit(0));
-process.on("SIGINT", () => {}); // Ctrl-C goes to the test process, which ends the agent
+process.on("SIGINT", () => {}); // the test process handles Ctrl-C and ends the agent
 
 mkdirSync(stateDir, { recursive: true });
 execFileSync("mount", ["-t", "tmpfs", "-o", "mode=755", "tmpfs", stateDir]);

@@ -1,4 +1,4 @@
-// Files of a volume that change all at once.
+// Tests that all files of a volume change at once.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

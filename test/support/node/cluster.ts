@@ -31,7 +31,7 @@ export interface TestCluster {
   readonly nodeAddress: string;
   /** Adds images for later pods. */
   addImages(images: TestImages): Promise<void>;
-  /** The output of a container in all its runs; of the newest pod of that name, also when it is gone. */
+  /** The output of a container in all its runs; of the newest pod of that name, also after its deletion. */
   logs(namespace: string, pod: string, container: string): string;
   /** 127.0.0.1:PORT here, forwarded to a port of the pod. */
   forward(namespace: string, pod: string, port: number): Promise<string>;

@@ -54,7 +54,7 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
       ...["unshare", "--mount", "--uts", "--pid", "--"],
       ...["sh", "-c", WAIT_FOR_FIRST, "sh", sandboxScript(sandbox, env, argv)],
     ],
-    { stdio: ["ignore", log, log, "pipe"], detached: true }, // Ctrl-C does not go to containers
+    { stdio: ["ignore", log, log, "pipe"], detached: true }, // containers do not get Ctrl-C
   );
   closeSync(log);
   const exit = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -77,7 +77,7 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
       try {
         process.kill(pid, name);
       } catch {
-        // it has just ended
+        // the process has just ended
       }
     },
     exec(command, timeoutMs) {
@@ -94,7 +94,7 @@ export async function startProcess(options: ProcessOptions): Promise<ContainerPr
   };
 }
 
-// The pid, once the mounts are done; undefined if they failed. The pipe stays open while the container runs, since the waiting
+// The pid, once the mounts exist; undefined if a mount failed. The pipe stays open while the container runs, since the waiting
 // shell holds it too.
 async function madeBy(stream: Readable): Promise<number | undefined> {
   let pid: number | undefined;

@@ -16,7 +16,7 @@ export type RecordEvent = (type: "Normal" | "Warning", reason: string, message: 
 export interface ContainerOptions {
   readonly pod: NodePod;
   readonly container: Container;
-  /** True if it may run again after this exit code. */
+  /** True if the container may run again after this exit code. */
   restartsAfter(exitCode: number): boolean;
   readonly env: EnvSources;
   image(name: string): TestImage | undefined;
@@ -47,7 +47,7 @@ export interface RunningContainer {
   readonly started: Promise<void>;
   start(): void;
   /**
-   * Ends it for good: preStop at once, SIGTERM at its turn, SIGKILL at the deadline.
+   * Ends the container for good: preStop at once, SIGTERM at its turn, SIGKILL at the deadline.
    * @param turn by default at once
    */
   stop(deadline: Deadline, turn?: Promise<unknown>): Promise<void>;

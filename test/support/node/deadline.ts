@@ -1,9 +1,9 @@
-// The time that a pod has left to end. A second deletion may shorten it.
+// The deadline for the end of a pod. A second deletion may set an earlier deadline.
 
 export interface Deadline {
   /** Resolves once the time is over. */
   readonly expired: Promise<void>;
-  /** True without any time: everything is killed at once. */
+  /** True if the pod has no time, so that everything is killed at once. */
   readonly isForced: boolean;
   /** Sets the deadline if it is earlier than before. */
   shorten(graceMs: number): void;

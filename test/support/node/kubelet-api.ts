@@ -38,13 +38,13 @@ async function sendLog(file: string, query: URLSearchParams, response: ServerRes
   let at = tail === null ? 0 : await startOfTail(file, size, Number(tail));
   at = await sendPart(file, at, size, response);
   if (query.get("follow") !== "true") return void response.end();
-  const look = (): void => {
+  const poll = (): void => {
     const from = at;
     at = statSync(file).size;
     if (at > from) void sendPart(file, from, at, response);
   };
-  watchFile(file, { interval: FOLLOW_MS }, look);
-  response.once("close", () => unwatchFile(file, look));
+  watchFile(file, { interval: FOLLOW_MS }, poll);
+  response.once("close", () => unwatchFile(file, poll));
 }
 
 async function sendPart(file: string, from: number, to: number, response: ServerResponse): Promise<number> {

@@ -11,7 +11,7 @@ export function service(name: string, app: string, port = 80, targetPort = 8080)
   return { apiVersion: "v1", kind: "Service", metadata: { name }, spec: { selector: { app }, ports: [{ port, targetPort }] } };
 }
 
-/** A Deployment or StatefulSet whose pods have the label app=NAME. */
+/** A Deployment or StatefulSet of pods with the label app=NAME. */
 export function workload(kind: string, name: string, replicas: number, podSpec: object, more: object): object {
   const labels = { app: name };
   const template = { metadata: { labels }, spec: { terminationGracePeriodSeconds: 5, ...podSpec } };

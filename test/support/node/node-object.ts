@@ -11,7 +11,7 @@ const NODES: Resource<KubeObject> = { group: "", version: "v1", resource: "nodes
 const LEASE_NAMESPACE = "kube-node-lease";
 const HEARTBEAT_MS = 10_000;
 
-/** Makes the node ready for pods, and keeps it so until the signal. */
+/** Reports the node as ready for pods until the signal. */
 export async function registerNode(client: KubeClient, name: string, kubeletPort: number, signal: AbortSignal): Promise<void> {
   const labels = { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" };
   await client.create(NODES, { metadata: { name, labels } }).catch((error: unknown) => {

@@ -59,7 +59,7 @@ export async function startNode(settings: NodeSettings, stateDir: string): Promi
     }),
     hosts: routes.hosts,
     event: (pod, type, reason, message) => recorder.event({ ...pod, apiVersion: "v1", kind: "Pod" }, type, reason, message),
-    onChange: (worker) => reporters.get(worker)?.look(),
+    onChange: (worker) => reporters.get(worker)?.update(),
   };
 
   function see(pod: NodePod): void {
@@ -68,13 +68,13 @@ export async function startNode(settings: NodeSettings, stateDir: string): Promi
     const known = workers.get(uid);
     if (known !== undefined) known.update(pod);
     if (deletionTimestamp !== undefined) return void remove(pod, known, deletionGracePeriodSeconds * 1000);
-    if (known !== undefined) return void reporters.get(known)?.look();
+    if (known !== undefined) return void reporters.get(known)?.update();
     if (isOver(pod)) return;
     const worker = startPodWorker(pod, context);
     workers.set(uid, worker);
     const reporter = createStatusReporter(client, worker, signal);
     reporters.set(worker, reporter);
-    reporter.look();
+    reporter.update();
   }
 
   async function remove(pod: NodePod, worker: PodWorker | undefined, graceMs: number): Promise<void> {

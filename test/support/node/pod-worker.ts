@@ -1,6 +1,6 @@
 // One pod on the node, from its start to its end: network, volumes, init containers and sidecars in order, and the containers. At
 // the end SIGTERM goes to the containers first, then to the sidecars in reverse order. When `end` has resolved, only the pod's
-// object is left.
+// object still exists.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
@@ -81,7 +81,7 @@ export function startPodWorker(first: NodePod, context: NodeContext): PodWorker 
   let deadline: Deadline | undefined;
   let syncing: Promise<void> = Promise.resolve();
 
-  const make = (container: Container): RunningContainer => {
+  const create = (container: Container): RunningContainer => {
     const made = createContainer({
       pod,
       container,
@@ -138,13 +138,13 @@ export function startPodWorker(first: NodePod, context: NodeContext): PodWorker 
     await mountVolumes();
     for (const container of initContainers) {
       if (signal.aborted) return;
-      const init = make(container);
+      const init = create(container);
       init.start();
       if (isSidecar(container)) await Promise.race([init.started, aborted(signal)]);
       else if ((await Promise.race([init.finished, aborted(signal)])) !== 0) return finish();
     }
     if (signal.aborted) return;
-    const apps = appContainers.map(make);
+    const apps = appContainers.map(create);
     for (const app of apps) app.start();
     await Promise.race([Promise.all(apps.map((app) => app.finished)), aborted(signal)]);
     await finish();
@@ -248,7 +248,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-// In the API's precision: with more digits the written value would never equal the read one.
+// The time has the API's precision. With more digits the written value would never equal the read one.
 function nowInSeconds(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,4 +1,4 @@
-// Checks what the test node needs of the machine.
+// Checks that the machine has everything that the test node needs.
 import { spawnSync } from "node:child_process";
 
 const PROGRAMS = ["ip", "iptables-restore", "unshare", "nsenter", "setpriv"] as const;

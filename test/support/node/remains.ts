@@ -1,4 +1,4 @@
-// Finds what is left of killed processes: the processes, and all processes in their namespaces.
+// Finds processes that survive a kill: the killed processes, and all processes in their namespaces.
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** Records the namespaces now. The result lists the processes in them at any time: a line each, beginning with the pid. */

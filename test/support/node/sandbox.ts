@@ -65,7 +65,7 @@ function capabilitiesOf({ add = [], drop = [] }: { add?: readonly string[]; drop
   return [...new Set([...kept, ...add.map(plain)])];
 }
 
-/** The command that drops what the identity does not have, before a program. */
+/** The command that drops all other rights and then runs a program. */
 export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: Identity): string[] {
   return [
     "setpriv",
@@ -79,7 +79,7 @@ export function asIdentity({ uid, gid, groups, capabilities, noNewPrivileges }: 
   ];
 }
 
-/** A script for sh as root in new mount, pid and uts namespaces; it writes its pid to fd 3, "made" when all is there, and becomes `argv`. */
+/** A script for sh as root in new mount, pid and uts namespaces; it writes its pid to fd 3, "made" after the set-up, and becomes `argv`. */
 export function sandboxScript(sandbox: Sandbox, env: Readonly<Record<string, string>>, argv: readonly string[]): string {
   const { dir, binds, identity } = sandbox;
   const hidden = outermost(sandbox.hidden);

@@ -14,12 +14,12 @@ export function keepServiceRoutes(informers: Informers, serviceRange: string, on
   const slices = informers.store(ENDPOINT_SLICES);
   slices.addIndex("service", ({ metadata }) => [`${metadata.namespace}/${metadata.labels?.[SERVICE_LABEL] ?? ""}`]);
   const slicesOf = ({ metadata }: ServiceObject) => slices.byIndex("service", `${metadata.namespace}/${metadata.name}`);
-  const look = createCoalesced(async () => {
+  const update = createCoalesced(async () => {
     await restoreRules(iptablesRules(services.list(), slicesOf, serviceRange));
     onChange();
   });
-  services.onChange(look);
-  slices.onChange(look);
+  services.onChange(update);
+  slices.onChange(update);
   return { hosts: (namespace) => serviceHosts(services.list(), slicesOf, namespace) };
 }
 

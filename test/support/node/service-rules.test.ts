@@ -24,7 +24,7 @@ describe("rules of address translation", () => {
     ]);
   });
 
-  it("leave out endpoints that are not ready, unless all ready ones are gone and ending ones still serve", () => {
+  it("leave out endpoints that are not ready, unless there is no ready one and ending ones still serve", () => {
     const ending = { addresses: ["10.200.1.1"], conditions: { ready: false, serving: true } };
     const unready = { addresses: ["10.200.1.2"], conditions: { ready: false, serving: false } };
     const ready = { addresses: ["10.200.1.3"], conditions: { ready: true } };

@@ -1,4 +1,4 @@
-// Writes a pod's status after every change: the newest one, one write at a time, until the API server has it. The patch merges
+// Writes a pod's status after every change: the newest status, one write at a time, until the API server has stored it. The patch merges
 // conditions by type, so those of other writers stay.
 import type { KubeClient } from "../../../src/kube/client/types.ts";
 import { isStatus } from "../../../src/kube/status.ts";
@@ -7,8 +7,8 @@ import { pause } from "./probes.ts";
 
 export interface StatusReporter {
   /** Call when the status may have changed. */
-  look(): void;
-  /** Resolves once the current status is written, or the pod's object is gone. */
+  update(): void;
+  /** Resolves once the current status is written, or the pod's object is deleted. */
   settled(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function createStatusReporter(client: KubeClient, worker: PodWorker, sign
     return writing;
   };
   return {
-    look: () => void begin(),
+    update: () => void begin(),
     async settled() {
       await begin();
       await begin(); // the first may have started before the last change

@@ -1,5 +1,5 @@
-// The files of a volume that comes from API objects: one function from (volume, pod, objects, tokens) to files. Pure but for the
-// tokens, which the caller requests. A missing required object is an error with the kubelet's message.
+// The files of a volume that comes from API objects: one function from (volume, pod, objects, tokens) to files. Pure, except for
+// the tokens, which the caller requests. A missing required object is an error with the kubelet's message.
 import type { VolumeFile, VolumeFiles } from "./atomic-files.ts";
 import type { KeyedObjects } from "./container-env.ts";
 import { fieldValue, type PodAddresses, resourceValue } from "./pod-fields.ts";

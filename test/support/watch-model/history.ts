@@ -27,7 +27,7 @@ export interface History {
   remove(namespace: string, name: string): void;
   /** The version of each existing object. */
   versions(): Map<string, number>;
-  /** Makes requests wait, or stops that. */
+  /** Sets whether requests wait for `answerOne`. */
   setSlow(slow: boolean): void;
   /** Answers the request that has waited for the longest time. */
   answerOne(): void;
@@ -35,7 +35,7 @@ export interface History {
   deliver(watch: number, changes: number): void;
   /** Sends the watch a bookmark with its position. */
   bookmark(watch: number): void;
-  /** Makes versions up to now too old for exact lists. */
+  /** From this call on, exact lists of all earlier versions are refused. */
   compact(): void;
   /** Ends the watch's connection. */
   breakWatch(watch: number): void;

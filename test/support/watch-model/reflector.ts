@@ -28,7 +28,7 @@ export interface ModelReflector {
   /** The objects that it believes to exist, with their versions. */
   readonly state: ReadonlyMap<string, number>;
   readonly lists: number;
-  /** Breaks its connection after this many more events of the current watch. */
+  /** Breaks the reflector's connection after this many more events of the current watch. */
   breakAfter(events: number): void;
 }
 

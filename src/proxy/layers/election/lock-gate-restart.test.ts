@@ -114,7 +114,7 @@ it("a restart closes the gate if the lock has another name than the stored one",
   moved.enforce(2, { blue: ["a"] });
   expect(await moved.write()).toBe(503);
   const stayed = startProcess(left);
-  stayed.enforce(2, { rest: ["a"] }, { subset: "" });
+  stayed.enforce(2, { defaultSubset: ["a"] }, { subset: "" });
   expect(await stayed.write()).toBe(200);
 });
 
@@ -164,7 +164,7 @@ it("the longest seen lease (OpenShift's has 137 s) outlasts a restart between th
 
 it("a write that waited for the owner of its namespace is refused if the gate has closed meanwhile", async () => {
   const { clock, enforce, write, writes } = startProcess();
-  enforce(1, { rest: ["a"] }, { subset: "" });
+  enforce(1, { defaultSubset: ["a"] }, { subset: "" });
   const waiting = write("new");
   await clock.flush();
   enforce(2, { blue: ["a", "new"] });

@@ -127,7 +127,7 @@ describe("a watch whose subset loses a namespace", () => {
     const { open, sources, enforce, settle, asked } = await setup(ONE);
     const { sink } = await open();
     sources[0]?.write(event("b", "x", 12));
-    enforce({ blue: ["a", "n"], rest: ["b", "m"] });
+    enforce({ blue: ["a", "n"], defaultSubset: ["b", "m"] });
     await settle();
     expect(asked.slice(1)).toEqual(["list b at 12 Exact", "list n at 12 Exact", "watch from 12"]);
     sources[1]?.write(event("b", "theirs", 14) + event("a", "one", 15));
@@ -139,7 +139,7 @@ describe("a watch whose subset loses a namespace", () => {
     const { sink } = await open();
     enforce({ ...ONE, fenced: ["b"] });
     await settle();
-    enforce({ blue: ["a"], rest: ["b", "n", "m"] });
+    enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await settle();
     expect(asked.slice(1)).toEqual(["list b at 10 Exact", "watch from 10"]);
     expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
@@ -148,7 +148,7 @@ describe("a watch whose subset loses a namespace", () => {
   it("shows nothing of one that it has gained and lost again meanwhile, and has one that it has lost and gained again", async () => {
     for (const [there, listed] of [
       [MORE, "n"],
-      [{ blue: ["a"], rest: ["b", "n", "m"] }, "b"],
+      [{ blue: ["a"], defaultSubset: ["b", "n", "m"] }, "b"],
     ] as const) {
       const { promise, resolve } = Promise.withResolvers<Reply>();
       const state = await setup(ONE, () => promise);
@@ -229,7 +229,7 @@ describe("a watch is ended, so that its client lists again", () => {
 
   it("where more than a few namespaces come at once", async () => {
     const many = Array.from({ length: 17 }, (_, index) => `n${index}`);
-    const state = await setup({ blue: ["a"], rest: many });
+    const state = await setup({ blue: ["a"], defaultSubset: many });
     const { sink } = await state.open();
     state.enforce({ blue: ["a", ...many] });
     expect(await ended(state, sink)).toBe("410");
@@ -255,8 +255,8 @@ describe("a watch is ended, so that its client lists again", () => {
   it("where a namespace that has gone may be the client's still", async () => {
     const state = await setup(ONE);
     const { sink } = await state.open();
-    state.enforce({ blue: ["a"], rest: ["n", "m"] });
-    state.enforce({ blue: ["a", "n"], rest: ["m"] });
+    state.enforce({ blue: ["a"], defaultSubset: ["n", "m"] });
+    state.enforce({ blue: ["a", "n"], defaultSubset: ["m"] });
     expect(await ended(state, sink)).toBe("410");
   });
 });

@@ -83,15 +83,15 @@ describe("while a handover runs", () => {
   });
 
   it("a list of all namespaces shows what is not moving", async () => {
-    const { send, upstream } = setup({ blue: ["a", "n"], rest: ["b"], fenced: ["n"] });
+    const { send, upstream } = setup({ blue: ["a", "n"], defaultSubset: ["b"], fenced: ["n"] });
     expect((await send("GET", "/api/v1/pods")).status).toBe(200);
     expect(upstream.calls[0]?.info.query.get("fieldSelector")).toBe("metadata.namespace=a");
   });
 });
 
 describe("a namespace that the pod goes on showing", () => {
-  const owned: Routes = { blue: ["a", "n"], rest: ["b"] };
-  const shown: Routes = { blue: ["a"], rest: ["b", "n"], retained: ["n"] };
+  const owned: Routes = { blue: ["a", "n"], defaultSubset: ["b"] };
+  const shown: Routes = { blue: ["a"], defaultSubset: ["b", "n"], retained: ["n"] };
 
   const open = async (target: string, source: ScriptedSource, type = "text/plain") => {
     const { send, enforce } = setup(owned, () => ({ status: 200, headers: { "content-type": type }, body: source }));
@@ -156,7 +156,7 @@ describe("a namespace that the pod goes on showing", () => {
     source.end();
     expect(sink.text).toContain("second");
 
-    const { send, upstream } = setup({ rest: ["b", "n"], retained: ["n"] });
+    const { send, upstream } = setup({ defaultSubset: ["b", "n"], retained: ["n"] });
     await send("GET", "/api/v1/pods?limit=1");
     const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: 7, start: "n/first" })).toString("base64url");
     await send("GET", `/api/v1/pods?limit=1&continue=${token}`);
@@ -185,7 +185,7 @@ describe("a namespace that the pod goes on showing", () => {
     const reached = await open(`${PODS}/x/proxy/stream`, proxy);
     for (const { enforce } of [followed, reached]) enforce(shown);
     expect([followed.sink.state, reached.sink.state]).toEqual(["open", "aborted"]);
-    followed.enforce({ blue: ["a"], rest: ["b", "n"] });
+    followed.enforce({ blue: ["a"], defaultSubset: ["b", "n"] });
     expect(followed.sink.state).toBe("aborted");
   });
 
@@ -193,7 +193,7 @@ describe("a namespace that the pod goes on showing", () => {
     const { sink, enforce } = await open(`${PODS}?watch=1`, scriptedSource(), "application/cbor-seq");
     for (const next of [shown, owned, shown]) enforce(next);
     expect(sink.state).toBe("open");
-    enforce({ blue: ["a"], rest: ["b", "n"] });
+    enforce({ blue: ["a"], defaultSubset: ["b", "n"] });
     expect(sink.state).toBe("aborted");
   });
 
@@ -212,7 +212,7 @@ describe("a namespace that the pod goes on showing", () => {
       expected += event();
       expect([sink.text, sink.state]).toEqual([expected, "open"]);
     }
-    enforce({ blue: ["a"], rest: ["b", "n"] });
+    enforce({ blue: ["a"], defaultSubset: ["b", "n"] });
     event();
     expect(sink.text).toBe(expected);
   });

@@ -65,7 +65,7 @@ describe("a request for one object", () => {
   it.each(["GET", "PUT", "PATCH", "DELETE"])(
     "%s in a foreign namespace is refused and says who owns it and what to do",
     async (method) => {
-      const { refusal, upstream } = setup({ blue: ["a"], rest: ["b"] });
+      const { refusal, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
       const status = await refusal(method, "/api/v1/namespaces/b/pods/x");
       expect(status.code).toBe(403);
       expect(status.message).toMatch(/^ctrlmesh: .*"b" belongs to the default subset; .*VirtualApp shop\/app/);
@@ -95,7 +95,7 @@ describe("a request for one object", () => {
     const { refusal, enforce, clock } = setup({ blue: ["a"] });
     const status = refusal("DELETE", "/api/v1/namespaces/new/pods/x");
     await clock.flush();
-    enforce({ blue: ["a"], rest: ["new"] });
+    enforce({ blue: ["a"], defaultSubset: ["new"] });
     expect((await status).code).toBe(403);
   });
 
@@ -194,7 +194,7 @@ describe("a request in a namespace that does not exist", () => {
     enforce({ blue: ["a"] });
     const foreign = refusal("POST", `${gone}/pods`, { body: "{}" });
     await clock.flush();
-    enforce({ blue: ["a"], rest: ["gone"] });
+    enforce({ blue: ["a"], defaultSubset: ["gone"] });
     answer(missing(callOf("GET", gone)));
     expect((await foreign).code).toBe(403);
   });
@@ -226,7 +226,7 @@ describe("a read without an end", () => {
       const sink = recordingSink();
       body.open(sink);
       source.write("own");
-      enforce({ rest: ["a"] });
+      enforce({ defaultSubset: ["a"] });
       source.write("theirs");
       expect([sink.text, sink.state, source.cancelled]).toEqual(["own", "aborted", true]);
     }
@@ -245,7 +245,7 @@ describe("a read without an end", () => {
       });
       const reply = send("GET", target);
       await clock.flush();
-      enforce({ rest: ["a"] });
+      enforce({ defaultSubset: ["a"] });
       answer();
       const { body } = await reply;
       if (body === null || body instanceof Uint8Array) throw new Error("no source");
@@ -267,7 +267,7 @@ describe("a read without an end", () => {
       }));
       const reply = await send(method, "/api/v1/namespaces/a/pods/x/exec", { upgrade: "websocket" });
       expect(reply.tunnel?.signal.aborted).toBe(false);
-      enforce({ rest: ["a"] });
+      enforce({ defaultSubset: ["a"] });
       expect(reply.tunnel?.signal.aborted).toBe(true);
       const settled: string[] = [];
       session.whenDrained(() => settled.push("now"));
@@ -281,7 +281,7 @@ describe("a write in flight", () => {
     const { promise, resolve } = Promise.withResolvers<Reply>();
     const { send, session, enforce } = setup({ blue: ["a"] }, () => promise);
     const reply = send("PUT", "/api/v1/namespaces/a/pods/x", { body: "{}" });
-    enforce({ rest: ["a"] });
+    enforce({ defaultSubset: ["a"] });
     let settled = false;
     session.whenDrained(() => {
       settled = true;
@@ -300,7 +300,7 @@ describe("a write in flight", () => {
         const { promise, resolve } = Promise.withResolvers<Reply>();
         const { send, session, enforce } = setup({ blue: ["a"] }, () => promise);
         const reply = send(method, `/api/v1/namespaces/a/pods/x/${subresource}`);
-        enforce({ rest: ["a"] });
+        enforce({ defaultSubset: ["a"] });
         let settled = false;
         session.whenDrained(() => {
           settled = true;
@@ -349,7 +349,7 @@ describe("a write in flight", () => {
     const reply = send("PUT", "/api/v1/namespaces/a/pods/x", { body: "{}", signal: client.signal });
     await clock.flush();
     client.abort();
-    enforce({ rest: ["a"] });
+    enforce({ defaultSubset: ["a"] });
     const settled: string[] = [];
     session.whenDrained(() => settled.push("now"));
     await clock.flush();
@@ -362,7 +362,7 @@ describe("a write in flight", () => {
   it("that fails is not counted for ever", async () => {
     const { send, session, enforce } = setup({ blue: ["a"] }, () => Promise.reject(new Error("broken")));
     await expect(send("PUT", "/api/v1/namespaces/a/pods/x")).rejects.toThrow("broken");
-    enforce({ rest: ["a"] });
+    enforce({ defaultSubset: ["a"] });
     const settled: string[] = [];
     session.whenDrained(() => settled.push("now"));
     expect(settled).toEqual(["now"]);
@@ -371,7 +371,7 @@ describe("a write in flight", () => {
   it("in a namespace that stays delays nothing", async () => {
     const { send, session, enforce } = setup({ blue: ["a", "b"] }, () => new Promise<Reply>(() => undefined));
     void send("PUT", "/api/v1/namespaces/a/pods/x");
-    enforce({ blue: ["a"], rest: ["b"] });
+    enforce({ blue: ["a"], defaultSubset: ["b"] });
     const settled: string[] = [];
     session.whenDrained(() => settled.push("now"));
     expect(settled).toEqual(["now"]);
@@ -380,7 +380,7 @@ describe("a write in flight", () => {
 
 describe("a list over all namespaces", () => {
   it("asks for what the server can filter, keeps the caller's query, and filters the rest", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
     const target = `${PODS}?labelSelector=x%3Dy&fieldSelector=status.phase%3DRunning&limit=500`;
     const reply = await send("GET", target, {
       headers: { accept: "application/cbor,application/json", "accept-encoding": "gzip" },
@@ -396,20 +396,20 @@ describe("a list over all namespaces", () => {
   });
 
   it("asks a Table for the metadata that the filter needs", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
     await send("GET", `${PODS}?includeObject=None`, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
     expect(upstream.calls[0]?.info.query.get("includeObject")).toBe("Metadata");
   });
 
   it("an attacker's second fieldSelector cannot replace ours", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
     await send("GET", `${PODS}?fieldSelector=a%3Db&fieldSelector=metadata.namespace%3Db`);
     expect(upstream.calls[0]?.info.query.getAll("fieldSelector")).toEqual(["a=b,metadata.namespace=a"]);
   });
 
   it("asks again without the push-down where the server does not know the field, and remembers it", async () => {
     const bad = jsonReply({ kind: "Status" }, 400);
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] }, (call) =>
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] }, (call) =>
       call.target.includes("fieldSelector") ? bad : everything,
     );
     expect(await namesOf(await send("GET", PODS))).toEqual(["own"]);
@@ -418,7 +418,7 @@ describe("a list over all namespaces", () => {
   });
 
   it("that the server finds bad without our push-down too is answered so, and nothing is remembered", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] }, () => jsonReply({ kind: "Status" }, 400));
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => jsonReply({ kind: "Status" }, 400));
     expect((await send("GET", `${PODS}?labelSelector=%21%21`)).status).toBe(400);
     await send("GET", PODS);
     expect(upstream.calls[2]?.info.query.get("fieldSelector")).toBe("metadata.namespace=a");
@@ -431,14 +431,14 @@ describe("a list over all namespaces", () => {
   ])("fails closed on a reply of type %s with coding %s", async (type, coding) => {
     const body = scriptedSource();
     const headers = { "content-type": type, ...(coding === undefined ? {} : { "content-encoding": coding }) };
-    const { refusal } = setup({ blue: ["a"], rest: ["b"] }, () => ({ status: 200, headers, body }));
+    const { refusal } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => ({ status: 200, headers, body }));
     expect((await refusal("GET", PODS)).code).toBe(406);
     expect(body.cancelled).toBe(true);
   });
 
   it("breaks the connection when the list cannot be read to its end", async () => {
     const source = scriptedSource();
-    const { send } = setup({ blue: ["a"], rest: ["b"] }, () => ({
+    const { send } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => ({
       status: 200,
       headers: { "content-type": "application/json" },
       body: source,
@@ -453,19 +453,19 @@ describe("a list over all namespaces", () => {
   });
 
   it("passes the server's own errors", async () => {
-    const { send } = setup({ blue: ["a"], rest: ["b"] }, () => jsonReply({ kind: "Status", code: 403 }, 403));
+    const { send } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => jsonReply({ kind: "Status", code: 403 }, 403));
     expect((await send("GET", PODS)).status).toBe(403);
   });
 
   it("owning nothing is valid: an empty list, not an error", async () => {
-    const { send } = setup({ rest: ["a", "b"] });
+    const { send } = setup({ defaultSubset: ["a", "b"] });
     const reply = await send("GET", PODS);
     expect(reply.status).toBe(200);
     expect(JSON.parse(await textOf(reply))).toMatchObject({ metadata: { resourceVersion: "7" }, items: [] });
   });
 
   it("in a foreign namespace is empty as well", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] }, () => podList(item("b", "theirs")));
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => podList(item("b", "theirs")));
     expect(await namesOf(await send("GET", "/api/v1/namespaces/b/pods"))).toEqual([]);
     expect(upstream.calls[0]?.info.query.get("fieldSelector")).toBe("metadata.namespace!=b");
   });
@@ -478,7 +478,7 @@ describe("a list over all namespaces", () => {
   });
 
   it("asks the scope only where it matters", async () => {
-    const { send, upstream } = setup({ blue: ["a"], rest: ["b"] }, () => everything, "cluster");
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => everything, "cluster");
     await send("GET", "/apis/x.io/v1/things");
     expect(upstream.calls[0]?.info.query.get("fieldSelector")).toBeNull();
   });
@@ -491,14 +491,14 @@ describe("a watch", () => {
     const { send, enforce, clock } = setup({ blue: ["a", "c"] });
     await clock.advance(60_000);
     await textOf(await send("GET", PODS)); // leaves out "b" and "new", which nobody knows yet
-    enforce({ blue: ["a", "c", "new"], rest: ["b"] });
+    enforce({ blue: ["a", "c", "new"], defaultSubset: ["b"] });
     expect(watchCode(await send("GET", watch))).toBe(410);
     await send("GET", PODS);
     expect(watchCode(await send("GET", watch))).toBe(200);
   });
 
   it("of another informer is still answered 410 after the first one has listed", async () => {
-    const { send, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     enforce({ blue: ["a", "b"] });
     await send("GET", `${PODS}?labelSelector=app`);
     expect(watchCode(await send("GET", watch))).toBe(410);
@@ -506,21 +506,21 @@ describe("a watch", () => {
   });
 
   it("goes on after its client's list, though both name different user agents", async () => {
-    const { send, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     enforce({ blue: ["a", "b"] });
     await send("GET", PODS, { headers: { "user-agent": "kubernetes-client-javascript/2.0.1" } });
     expect(watchCode(await send("GET", watch, { headers: { "user-agent": "undici" } }))).toBe(200);
   });
 
   it("that sends the whole state first is never answered 410", async () => {
-    const { send, enforce } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
     enforce({ blue: ["a", "b"] });
     expect(watchCode(await send("GET", `${watch}&sendInitialEvents=true`))).toBe(200);
     expect(watchCode(await send("GET", `${PODS}?watch=1`))).toBe(200);
   });
 
   it("over a WebSocket is refused, so that no frame passes unfiltered", async () => {
-    const { refusal, upstream } = setup({ blue: ["a"], rest: ["b"] });
+    const { refusal, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
     expect((await refusal("GET", watch, { upgrade: "websocket" })).code).toBe(503);
     expect(upstream.calls).toEqual([]);
   });
@@ -528,20 +528,20 @@ describe("a watch", () => {
 
 describe("a deletecollection", () => {
   it("over all namespaces is refused, since it would reach foreign objects", async () => {
-    const { refusal, upstream } = setup({ blue: ["a"], rest: ["b"] });
+    const { refusal, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] });
     expect((await refusal("DELETE", PODS)).code).toBe(403);
     expect(upstream.calls).toEqual([]);
   });
 
   it("passes in an own namespace and is refused in a foreign one", async () => {
-    const { send, refusal } = setup({ blue: ["a"], rest: ["b"] });
+    const { send, refusal } = setup({ blue: ["a"], defaultSubset: ["b"] });
     expect((await send("DELETE", "/api/v1/namespaces/a/pods")).status).toBe(200);
     expect((await refusal("DELETE", "/api/v1/namespaces/b/pods")).code).toBe(403);
   });
 });
 
 it("lets lock traffic and requests for no resource pass", async () => {
-  const { handler, upstream, send } = setup({ rest: ["shop"] });
+  const { handler, upstream, send } = setup({ defaultSubset: ["shop"] });
   const lock = callOf("PUT", "/apis/coordination.k8s.io/v1/namespaces/shop/leases/x---blue");
   lock.record.lock = true;
   await handler(lock);
@@ -552,7 +552,7 @@ it("lets lock traffic and requests for no resource pass", async () => {
 it("counts the wait for discovery once", async () => {
   const clock = createFakeClock();
   const session = createEnforcer();
-  session.enforce(routes(1, { blue: ["a"], rest: ["b"] }));
+  session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
   const send = async () => {
     await clock.advance(40);
     return jsonReply({ resources: [{ name: "pods", namespaced: true }] });

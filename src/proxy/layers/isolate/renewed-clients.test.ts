@@ -8,27 +8,30 @@ import type { Reply } from "../../http/handler.ts";
 
 describe("a watch that is renewed", () => {
   it("shows what a namespace held that nobody had named yet when the watch was renewed, and that had been hidden by a push-down to one namespace", async () => {
-    const rest = Array.from({ length: 20 }, (_, index) => `m${index}`);
-    const { open, sources, enforce, settle, asked, upstream } = await setup({ blue: ["a"], rest: [...rest, "n"] });
+    const defaultSubset = Array.from({ length: 20 }, (_, index) => `m${index}`);
+    const { open, sources, enforce, settle, asked, upstream } = await setup({
+      blue: ["a"],
+      defaultSubset: [...defaultSubset, "n"],
+    });
     const { sink } = await open();
     expect(upstream.calls.at(-1)?.info.query.get("fieldSelector")).toBe("metadata.namespace=a");
     sources[0]?.write(event("a", "one", 12));
-    enforce({ blue: ["a", "n"], rest });
+    enforce({ blue: ["a", "n"], defaultSubset });
     await settle();
     expect(asked.slice(1)).toEqual(["list n at 12 Exact", "watch from 12"]);
-    enforce({ blue: ["a", "n", "born"], rest });
+    enforce({ blue: ["a", "n", "born"], defaultSubset });
     await settle();
     expect(asked.slice(3)).toEqual(["list born at 12 Exact", "watch from 12"]);
     expect(sink.text).toContain(event("born", "x", 5));
   });
 
   it("also where it is named while the watch is renewed", async () => {
-    const rest = Array.from({ length: 20 }, (_, index) => `m${index}`);
-    const state = await setup({ blue: ["a"], rest: [...rest, "n"] });
+    const defaultSubset = Array.from({ length: 20 }, (_, index) => `m${index}`);
+    const state = await setup({ blue: ["a"], defaultSubset: [...defaultSubset, "n"] });
     const { sink } = await state.open();
     state.sources[0]?.write(event("a", "one", 12));
-    state.enforce({ blue: ["a", "n"], rest });
-    state.enforce({ blue: ["a", "n", "born"], rest });
+    state.enforce({ blue: ["a", "n"], defaultSubset });
+    state.enforce({ blue: ["a", "n", "born"], defaultSubset });
     await state.settle();
     await state.settle();
     expect(sink.text).toContain(event("born", "x", 5));
@@ -44,7 +47,7 @@ describe("a watch that is renewed", () => {
     state.sources[0]?.write(event("b", "one", 12));
     state.enforce(MORE);
     await state.settle();
-    state.enforce({ blue: ["a", "n"], rest: ["m"] }); // b is deleted
+    state.enforce({ blue: ["a", "n"], defaultSubset: ["m"] }); // b is deleted
     for (let round = 0; round < 3; round++) {
       waiting.shift()?.();
       await state.settle();
@@ -58,7 +61,7 @@ describe("a watch that is renewed", () => {
     const state = await setup(ONE);
     const { sink } = await state.open("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
     state.sources[0]?.write(event("a", "one", 12) + event("a", "one", 13, "MODIFIED") + event("born", "y", 14) + bookmark(14));
-    state.enforce({ blue: ["a", "b", "n", "born"], rest: ["m"] });
+    state.enforce({ blue: ["a", "b", "n", "born"], defaultSubset: ["m"] });
     await state.settle();
     await state.clock.advance(1_000);
     expect(state.asked).toHaveLength(1);
@@ -90,7 +93,7 @@ describe("a watch that is renewed", () => {
     const late = state.send("/api/v1/pods?watch=1&resourceVersion=20");
     await state.settle();
     state.gate.watch = undefined;
-    state.enforce({ blue: ["a"], rest: ["b", "n", "m"] });
+    state.enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await state.settle();
     expect(state.asked.filter((each) => each === "watch from 10")).toHaveLength(2);
     resolve();
@@ -128,7 +131,7 @@ describe("a watch that was held up", () => {
     const client = await state.open();
     client.sink.full = true;
     state.sources[0]?.write(event("a", "one", 12));
-    state.enforce({ blue: ["a"], rest: ["n", "m"] }); // b is deleted; its last events wait upstream
+    state.enforce({ blue: ["a"], defaultSubset: ["n", "m"] }); // b is deleted; its last events wait upstream
     await state.clock.advance(40_000);
     client.sink.full = false;
     client.control.resume();
@@ -137,7 +140,7 @@ describe("a watch that was held up", () => {
 
   it("is not renewed at once: it may owe what came last of a namespace that was deleted meanwhile", async () => {
     const { enforce, settle, clock, sink, asked } = await heldUp();
-    enforce({ blue: ["a", "n"], rest: ["m"] });
+    enforce({ blue: ["a", "n"], defaultSubset: ["m"] });
     await settle();
     await clock.advance(1_000);
     expect(asked).toEqual(["watch from 10"]);
@@ -166,7 +169,7 @@ it("a watch is renewed within five seconds or not at all, however often the rout
     ["a", "b", "m"],
   ]) {
     await state.clock.advance(2_000);
-    state.enforce({ blue, rest: ["n", "m"].filter((name) => !blue.includes(name)) });
+    state.enforce({ blue, defaultSubset: ["n", "m"].filter((name) => !blue.includes(name)) });
     waiting.shift()?.();
     await state.settle();
   }
@@ -180,7 +183,7 @@ describe("a client that was between two watches when a namespace of its subset w
     const { open, enforce, watchCodeOf } = await setup(ONE);
     const { control } = await open();
     control.cancel(new Error("the client goes"));
-    enforce({ blue: ["a"], rest: ["n", "m"] }); // b is deleted
+    enforce({ blue: ["a"], defaultSubset: ["n", "m"] }); // b is deleted
     expect(await watchCodeOf(10)).toBe(410);
   });
 
@@ -191,7 +194,7 @@ describe("a client that was between two watches when a namespace of its subset w
     ] as const) {
       const { open, enforce, watchCodeOf, clock, sources } = await setup(ONE);
       await open();
-      enforce({ blue: ["a"], rest: ["n", "m"] });
+      enforce({ blue: ["a"], defaultSubset: ["n", "m"] });
       await clock.advance(ms);
       sources[0]?.end();
       expect(await watchCodeOf(10)).toBe(code);
@@ -203,10 +206,10 @@ describe("a client that takes what it lists otherwise than what it is told, as k
   it("lists again what comes to it, and is told what goes", async () => {
     const { open, enforce, settle, clock, asked } = await setup(ONE, undefined, { tellsListsApart: true });
     const { sink } = await open();
-    enforce({ blue: ["a"], rest: ["b", "n", "m"] });
+    enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await settle();
     expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
-    enforce({ blue: ["a", "n"], rest: ["b", "m"] });
+    enforce({ blue: ["a", "n"], defaultSubset: ["b", "m"] });
     await clock.advance(1_000);
     expect(sink.text).toMatch(/"code":410/);
     expect(asked).toEqual(["watch from 10", "list b at 10 Exact", "watch from 10"]);

@@ -53,7 +53,7 @@ const owned = OWN.map((name) => `x-${name}`).sort();
 
 describe("a shard selector", () => {
   it("is sent without asking first, and the API server leaves the foreign objects out", async () => {
-    const { list, upstream, shardsOf } = setup({ blue: OWN, rest: FOREIGN });
+    const { list, upstream, shardsOf } = setup({ blue: OWN, defaultSubset: FOREIGN });
     expect(await list()).toEqual({ names: owned, plan: "shards" });
     expect(upstream.calls).toHaveLength(1);
     expect(
@@ -65,7 +65,7 @@ describe("a shard selector", () => {
 
   it("that is ignored is found out by what comes all the same, and tried again after five minutes", async () => {
     const knows = { shards: false };
-    const { list, shardsOf, clock } = setup({ blue: OWN, rest: FOREIGN }, knows);
+    const { list, shardsOf, clock } = setup({ blue: OWN, defaultSubset: FOREIGN }, knows);
     expect(await list()).toEqual({ names: owned, plan: "shards" });
     expect(await list()).toEqual({ names: owned, plan: "none" });
     expect(shardsOf(1)).toBeNull();
@@ -75,14 +75,14 @@ describe("a shard selector", () => {
 
   it("that is ignored is found out by foreign objects in a list", async () => {
     const custom = { apiVersion: "v1", items: [{ metadata: objects.at(-1) }], kind: "PodList", metadata: {} };
-    const { list } = setup({ blue: OWN, rest: FOREIGN }, () => jsonReply(custom));
+    const { list } = setup({ blue: OWN, defaultSubset: FOREIGN }, () => jsonReply(custom));
     expect(await list()).toEqual({ names: [], plan: "shards" });
     expect(await list()).toEqual({ names: [], plan: "none" });
   });
 
   it("that is ignored is found out by a watch as well", async () => {
     const source = scriptedSource();
-    const { send } = setup({ blue: OWN, rest: FOREIGN }, () => ({ ...jsonReply({}), body: source }));
+    const { send } = setup({ blue: OWN, defaultSubset: FOREIGN }, () => ({ ...jsonReply({}), body: source }));
     const { reply, plan } = await send(`${PODS}?watch=1`);
     if (reply.body === null || reply.body instanceof Uint8Array) throw new Error("no source");
     const sink = recordingSink();
@@ -94,7 +94,7 @@ describe("a shard selector", () => {
   });
 
   it("is known apart for each resource, since another API server may serve it", async () => {
-    const { list } = setup({ blue: OWN, rest: FOREIGN }, { shards: false });
+    const { list } = setup({ blue: OWN, defaultSubset: FOREIGN }, { shards: false });
     await list();
     expect((await list()).plan).toBe("none");
     expect((await list("/api/v1/configmaps")).plan).toBe("shards");
@@ -103,7 +103,7 @@ describe("a shard selector", () => {
   it.each([414, 431])(
     "of a URL that is too long (%s) is left out of this one alone, as most of it may be the caller's",
     async (status) => {
-      const { list, upstream, shardsOf } = setup({ blue: OWN, rest: FOREIGN }, (call) =>
+      const { list, upstream, shardsOf } = setup({ blue: OWN, defaultSubset: FOREIGN }, (call) =>
         call.info.query.has("shardSelector") && call.info.query.has("labelSelector")
           ? jsonReply({ kind: "Status" }, status)
           : answerList({ objects: objects.map((object) => ({ ...object, labels: { long: "" } })) }, call),
@@ -125,7 +125,7 @@ describe("a shard selector", () => {
   });
 
   it("that is refused with 400 is left out for ten minutes", async () => {
-    const { list, upstream, clock } = setup({ blue: OWN, rest: FOREIGN }, (call) =>
+    const { list, upstream, clock } = setup({ blue: OWN, defaultSubset: FOREIGN }, (call) =>
       call.info.query.has("shardSelector") ? jsonReply({ kind: "Status" }, 400) : answerList({ objects }, call),
     );
     expect(await list()).toEqual({ names: owned, plan: "none" });
@@ -138,7 +138,7 @@ describe("a shard selector", () => {
 
   it("that the API server cannot read, which is a 500 there, is left out; any other 500 is the caller's", async () => {
     let message = "invalid shard selector: CEL parse error";
-    const { send, upstream } = setup({ blue: OWN, rest: FOREIGN }, (call) =>
+    const { send, upstream } = setup({ blue: OWN, defaultSubset: FOREIGN }, (call) =>
       call.info.query.has("shardSelector") ? jsonReply({ kind: "Status", message }, 500) : answerList({ objects }, call),
     );
     expect((await send(PODS)).reply.status).toBe(200);
@@ -150,7 +150,7 @@ describe("a shard selector", () => {
 
   it("is not added to the caller's own, which stays as it is", async () => {
     const own = `shardRange(object.metadata.namespace,'0x0000000000000000','0x8000000000000000')`;
-    const { list, upstream } = setup({ blue: OWN, rest: FOREIGN });
+    const { list, upstream } = setup({ blue: OWN, defaultSubset: FOREIGN });
     const asked = `${PODS}?shardSelector=${encodeURIComponent(own)}`;
     const wanted = select({ objects }, new URLSearchParams({ shardSelector: own })).filter(({ namespace }) =>
       OWN.includes(namespace),
@@ -160,7 +160,7 @@ describe("a shard selector", () => {
   });
 
   it("becomes shorter where the caller's own selectors are long, and is left out where they are too long", async () => {
-    const { send, upstream, plans } = setup({ blue: OWN, rest: FOREIGN });
+    const { send, upstream, plans } = setup({ blue: OWN, defaultSubset: FOREIGN });
     await send(PODS);
     for (const length of [6_000, 7_900]) {
       const { reply } = await send(`${PODS}?labelSelector=%21${"x".repeat(length)}`);
@@ -181,7 +181,7 @@ describe("what a shard selector has hidden", () => {
   const crowd = many("foreign", 600).map((name) => `${name}-in-production`);
 
   it("is listed anew once it is granted, where a watch goes on from a list that did not show it", async () => {
-    const { list, enforce, send, upstream, shardsOf } = setup({ blue: OWN, rest: crowd });
+    const { list, enforce, send, upstream, shardsOf } = setup({ blue: OWN, defaultSubset: crowd });
     await list();
     const shown = new URLSearchParams({ shardSelector: shardsOf(0) ?? "" });
     const names = many("born", 99)
@@ -192,9 +192,9 @@ describe("what a shard selector has hidden", () => {
     const [visible] = [...seen];
     if (hidden === undefined || visible === undefined) throw new Error("no such namespaces");
     const watch = `${PODS}?watch=1&resourceVersion=7`;
-    enforce({ blue: [...OWN, visible], rest: crowd });
+    enforce({ blue: [...OWN, visible], defaultSubset: crowd });
     expect((await send(watch)).reply.status).toBe(200);
-    enforce({ blue: [...OWN, visible, hidden.namespace], rest: crowd });
+    enforce({ blue: [...OWN, visible, hidden.namespace], defaultSubset: crowd });
     await expect(send(watch).then(({ reply }) => textOf(reply))).resolves.toContain("Expired");
     expect(upstream.calls.filter(({ info }) => info.verb === "watch")).toHaveLength(1);
   });
@@ -202,7 +202,7 @@ describe("what a shard selector has hidden", () => {
 
 describe("a field selector that is refused", () => {
   it("is blamed after the shard selector, each for itself", async () => {
-    const { list, upstream, clock } = setup({ blue: OWN, rest: ["foreign-1"] }, { refuses: ["fieldSelector"] });
+    const { list, upstream, clock } = setup({ blue: OWN, defaultSubset: ["foreign-1"] }, { refuses: ["fieldSelector"] });
     expect((await list()).plan).toBe("none");
     expect((await list()).plan).toBe("none");
     expect(upstream.calls).toHaveLength(3);
@@ -212,7 +212,7 @@ describe("a field selector that is refused", () => {
   });
 
   it("for the caller's own fault costs one request more and is not remembered", async () => {
-    const { send, upstream } = setup({ blue: OWN, rest: FOREIGN }, () => jsonReply({ kind: "Status" }, 400));
+    const { send, upstream } = setup({ blue: OWN, defaultSubset: FOREIGN }, () => jsonReply({ kind: "Status" }, 400));
     for (const calls of [2, 4]) {
       expect((await send(PODS)).reply.status).toBe(400);
       expect(upstream.calls).toHaveLength(calls);
@@ -239,7 +239,7 @@ describe("a chunked list", () => {
   };
 
   it("of one namespace holds all its objects, though the API server would lose those after the first page", async () => {
-    const t = setup({ blue: ["b"], rest: ["a"] }, three);
+    const t = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
     expect(await walk(t)).toEqual(many("x", 5));
     expect(t.upstream.calls.map(({ info }) => info.path)).toEqual([
       PODS,
@@ -250,20 +250,20 @@ describe("a chunked list", () => {
 
   it("goes on in its one namespace when the routes change meanwhile", async () => {
     for (const later of [{ blue: ["a", "b"] }, { blue: ["b", "c"], rest: ["a"] }]) {
-      const t = setup({ blue: ["b"], rest: ["a"] }, three);
+      const t = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
       expect(await walk(t, (page) => page === 0 && t.enforce(later))).toEqual(many("x", 5));
     }
   });
 
   it("goes on in its one namespace when nothing is narrowed any more", async () => {
-    const t = setup({ blue: ["b"], rest: ["a"] }, three);
+    const t = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
     const all = { table: table([], { a: [], b: [] }), subset: "" };
     expect(await walk(t, (page) => page === 0 && t.enforce({}, all))).toEqual(many("x", 5));
   });
 
   it("of all namespaces goes on so when only one is left", async () => {
-    const t = setup({ blue: ["a", "b"], rest: ["c"] }, three);
-    expect(await walk(t, (page) => page === 0 && t.enforce({ blue: ["b"], rest: ["a", "c"] }))).toEqual([
+    const t = setup({ blue: ["a", "b"], defaultSubset: ["c"] }, three);
+    expect(await walk(t, (page) => page === 0 && t.enforce({ blue: ["b"], defaultSubset: ["a", "c"] }))).toEqual([
       "x-0",
       "x-1",
       ...many("x", 5),
@@ -272,20 +272,20 @@ describe("a chunked list", () => {
   });
 
   it("is to be begun anew where nobody knows any more which namespace it was of", async () => {
-    const t = setup({ blue: ["b"], rest: ["a"] }, three);
+    const t = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
     const { reply } = await t.send(`${PODS}?limit=2`);
     const token = JSON.parse(await textOf(reply)).metadata.continue as string;
     const page = `${PODS}?limit=2&continue=${token}`;
     expect((await t.send(page)).reply.status).toBe(200);
-    t.enforce({ blue: ["a"], rest: ["b"] });
+    t.enforce({ blue: ["a"], defaultSubset: ["b"] });
     await t.send(`${PODS}?limit=2`);
     await expect(t.send(page)).rejects.toMatchObject({ status: { code: 410, reason: "Expired" } });
-    const restarted = setup({ blue: ["b"], rest: ["a"] }, three);
+    const restarted = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
     await expect(restarted.send(page)).rejects.toMatchObject({ status: { code: 410 } });
   });
 
   it("with a token of another storage is asked for as its first page was", async () => {
-    const t = setup({ blue: ["b"], rest: ["a"] }, () =>
+    const t = setup({ blue: ["b"], defaultSubset: ["a"] }, () =>
       jsonReply({ kind: "PodList", metadata: { continue: "opaque" }, items: [] }),
     );
     await t.send(`${PODS}?limit=2`);
@@ -294,12 +294,12 @@ describe("a chunked list", () => {
       [PODS, "metadata.namespace=b"],
       [PODS, "metadata.namespace=b"],
     ]);
-    t.enforce({ blue: ["a"], rest: ["b"] });
+    t.enforce({ blue: ["a"], defaultSubset: ["b"] });
     await expect(t.send(`${PODS}?limit=2&continue=opaque`)).rejects.toMatchObject({ status: { code: 410 } });
   });
 
   it("whose caller has chosen the namespace itself is left to it", async () => {
-    const t = setup({ blue: ["b"], rest: ["a"] }, three);
+    const t = setup({ blue: ["b"], defaultSubset: ["a"] }, three);
     const own = `${PODS}?limit=2&continue=${Buffer.from('{"v":"meta.k8s.io/v1","rv":7,"start":"/x-1"}').toString("base64url")}`;
     await t.send(`${own}&fieldSelector=metadata.namespace%3Db`);
     expect(t.upstream.calls[0]?.info.path).toBe(PODS);
@@ -307,7 +307,7 @@ describe("a chunked list", () => {
 });
 
 it("counts requests and bytes by plan, and what the residual filter dropped", async () => {
-  const { list, metric } = setup({ blue: OWN, rest: FOREIGN }, { shards: false });
+  const { list, metric } = setup({ blue: OWN, defaultSubset: FOREIGN }, { shards: false });
   await list();
   await list();
   const value = (lines: readonly string[], labels: string) => Number(lines.find((line) => line.includes(labels))?.split(" ")[1]);
@@ -322,7 +322,7 @@ it("counts requests and bytes by plan, and what the residual filter dropped", as
 });
 
 it("logs the last plan of each resource without a word of a selector", async () => {
-  const { send, plans } = setup({ blue: OWN, rest: FOREIGN });
+  const { send, plans } = setup({ blue: OWN, defaultSubset: FOREIGN });
   await send(`${PODS}?labelSelector=secret%3Dvalue`);
   expect(plans.list()).toEqual([
     {

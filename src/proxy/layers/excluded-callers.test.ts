@@ -122,9 +122,9 @@ describe("everybody else", () => {
     const { enforce, send } = setup();
     enforce("foo-operator/*");
     expect(await namesOf(await send("GET", PODS, { headers: { "user-agent": "foo-operator-2/v1" } }))).toEqual(["own"]);
-    const rest = setup(list, "");
-    rest.enforce("foo-operator/*");
-    expect(await namesOf(await rest.send("GET", PODS))).toEqual(["theirs", "cluster"]);
+    const defaultSubset = setup(list, "");
+    defaultSubset.enforce("foo-operator/*");
+    expect(await namesOf(await defaultSubset.send("GET", PODS))).toEqual(["theirs", "cluster"]);
   });
 });
 

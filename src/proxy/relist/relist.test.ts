@@ -156,7 +156,7 @@ describe("a client that lists in another shape than it watches", () => {
   it("is refused once and continues when a list of its resource has begun since", async () => {
     const { list, watch, enforce } = startProcess({ blue: ["a"], defaultSubset: ["b"] });
     const selected = `${PODS}?labelSelector=app`;
-    for (const next of [{ blue: ["a", "b"] }, { blue: ["a"], rest: ["b"] }]) {
+    for (const next of [{ blue: ["a", "b"] }, { blue: ["a"], defaultSubset: ["b"] }]) {
       await list();
       expect((await watch("100", selected)).status).toBe(410);
       expect((await watch("100", selected)).status).toBe(410);

@@ -47,7 +47,7 @@ describe("what a route change means for a resource", () => {
   });
 
   it("touches a collection of one namespace only through that namespace", () => {
-    const before = { blue: ["a"], rest: ["b"] };
+    const before = { blue: ["a"], defaultSubset: ["b"] };
     const now = { blue: ["a", "b"] };
     expect(change(before, now, "a")).toEqual({ gained: false, lost: false });
     expect(change(before, now, "b")).toEqual({ gained: true, lost: false });

@@ -95,9 +95,9 @@ describe("the subset's own lock", () => {
     expect((await blue.refusal("PUT", `${LEASES}/shop-lock`, cbor)).code).toBe(415);
     expect((await blue.refusal("POST", LEASES, cbor)).code).toBe(415);
     expect(blue.upstream.calls).toEqual([]);
-    const rest = setup({ subset: "" }, () => jsonReply(lease("shop-lock")));
-    expect((await rest.send("PUT", `${LEASES}/shop-lock`, cbor)).status).toBe(200);
-    expect((await rest.refusal("POST", LEASES, cbor)).code).toBe(415);
+    const defaultSubset = setup({ subset: "" }, () => jsonReply(lease("shop-lock")));
+    expect((await defaultSubset.send("PUT", `${LEASES}/shop-lock`, cbor)).status).toBe(200);
+    expect((await defaultSubset.refusal("POST", LEASES, cbor)).code).toBe(415);
     const only = setup({ subset: "", table: table([], {}) }, () => jsonReply(lease("shop-lock")));
     expect((await only.send("POST", LEASES, cbor)).status).toBe(200);
     expect(only.sent()?.headers.accept).toBeUndefined();
@@ -273,8 +273,8 @@ describe("another subset's lock", () => {
     const blue = setup({}, () => jsonReply(list));
     expect(await namesOf(await blue.send("GET", LEASES))).toEqual(["other", "shop-lock"]);
     expect(blue.sent()?.record.lock).toBe(false);
-    const rest = setup({ subset: "" }, () => jsonReply(list));
-    expect(await namesOf(await rest.send("GET", LEASES))).toEqual(["other", "shop-lock"]);
+    const defaultSubset = setup({ subset: "" }, () => jsonReply(list));
+    expect(await namesOf(await defaultSubset.send("GET", LEASES))).toEqual(["other", "shop-lock"]);
   });
 
   it("is not seen in a watch, where the own one has the operator's name", async () => {

@@ -125,7 +125,7 @@ it("a change that keeps the lock's name refuses no write, and neither do the fir
   const none = setupElection({ lockName: "" });
   none.enforcer.enforce(routes(2, {}, { lockName: "", subset: "green" }));
   expect((await none.send("POST", PODS, pod)).status).toBe(200);
-  const rest = setupElection({ lockName: "", subset: "" });
-  rest.enforcer.enforce(routes(2, {}, { subset: "" }));
-  expect((await rest.send("POST", PODS, pod)).status).toBe(200);
+  const defaultSubset = setupElection({ lockName: "", subset: "" });
+  defaultSubset.enforcer.enforce(routes(2, {}, { subset: "" }));
+  expect((await defaultSubset.send("POST", PODS, pod)).status).toBe(200);
 });

@@ -8,7 +8,10 @@ export interface CelRule {
   readonly fieldPath?: string;
 }
 
-/** Metadata that adds CEL rules. All fields that the rules read need bounds (maxItems, maxLength), or the API server refuses their cost. */
+/**
+ * Metadata that adds CEL rules. All lists, maps and strings that the rules read need bounds (maxItems, maxProperties, maxLength). Otherwise
+ * the API server refuses the CRD, because it estimates the cost of the rules too high.
+ */
 export function celRules(...rules: readonly CelRule[]): Record<string, unknown> {
   return { "x-kubernetes-validations": rules };
 }

@@ -38,7 +38,7 @@ describe("which pods are an app's", () => {
       isApp: (name) => name !== "gone",
       appsOf: () => undefined,
       isStatusLate: () => false,
-      wasHereBefore: () => false,
+      mayHaveEarlierRoutes: () => false,
       ...more,
     });
     const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
@@ -120,7 +120,7 @@ describe("whether a pod may be at work", () => {
         isApp: () => true,
         appsOf: () => undefined,
         isStatusLate: () => isStatusLate,
-        wasHereBefore: () => isStatusLate,
+        mayHaveEarlierRoutes: () => isStatusLate,
       })[0];
     expect(see(placed, true)?.running).toBe(true);
     expect(see(placed, false)?.running).toBe(false);
@@ -137,7 +137,13 @@ describe("whether a pod may be at work", () => {
     ) => {
       const status = { phase: "Pending", initContainerStatuses: inits, containerStatuses: apps };
       const each = { ...pod(own, status), spec: { nodeName: "n", containers: [{ name: "manager" }] } };
-      const all = { isApp: () => true, appsOf: () => undefined, isStatusLate: () => false, wasHereBefore: () => false, ...view };
+      const all = {
+        isApp: () => true,
+        appsOf: () => undefined,
+        isStatusLate: () => false,
+        mayHaveEarlierRoutes: () => false,
+        ...view,
+      };
       return appPods(selection, [each], all)[0];
     };
     it("is not at work: nobody has told its proxy anything", () => {
@@ -146,7 +152,7 @@ describe("whether a pod may be at work", () => {
       expect(see({ inits: [{ name: "before", ...crashed }, again] })).toMatchObject({ running: false });
     });
     it("may be at work where a manager before may have told it something, which a restarted proxy still knows", () => {
-      expect(see({}, { wasHereBefore: () => true })).toMatchObject({ running: true, unstarted: true });
+      expect(see({}, { mayHaveEarlierRoutes: () => true })).toMatchObject({ running: true, unstarted: true });
     });
     it.each<[string, Parameters<typeof see>[0]]>([
       ["the operator runs", { apps: [{ ...operator, state: { running: {} } }] }],

@@ -1,5 +1,5 @@
-// The pods of one app as facts. Pure. Invariant: a pod counts as running unless it is certain that its operator is not, since
-// what runs may write; and a pod leaves the facts only with its object, whatever happens to its labels.
+// The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does not run, because a
+// running operator may write. A pod with a proxy that may still write stays in the facts of an app, whatever happens to its labels.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type { Apps, PodSelection } from "../sources/app.ts";
@@ -18,7 +18,7 @@ export interface AppPod {
   readonly injectedFor?: string;
   /** The operator in it may be at work. */
   readonly running: boolean;
-  /** By its status none of its containers but the proxy has ever started, though the proxy has been started again and again. */
+  /** According to its status, the proxy (a native sidecar) has ended or was restarted, and no container that starts after it has ever started. */
   readonly unstarted?: true;
   /** It has ended for good, and only its object lingers. */
   readonly ended: boolean;
@@ -37,20 +37,21 @@ export interface PodView {
   appsOf(pod: PodKey): readonly string[] | undefined;
   /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
-  /** An earlier leader may have sent routes to its proxy at any time. */
-  wasHereBefore(pod: Pod): boolean;
+  /** An earlier leader may have sent routes to its proxy. */
+  mayHaveEarlierRoutes(pod: Pod): boolean;
 }
 
 const OBJECTS_ALONE: PodView = {
   isApp: () => true,
   appsOf: () => undefined,
   isStatusLate: () => false,
-  wasHereBefore: () => false,
+  mayHaveEarlierRoutes: () => false,
 };
 
 /**
- * True if the pod may be the app's: injected for it, selected by it, with a proxy that may enforce its routes, or with a proxy of which
- * nothing says whose it is. An app is told of pods that are another one's rather than not of its own.
+ * True if the pod may belong to the app: it is injected for the app, the app selects it, its proxy may enforce the app's routes, it has a
+ * proxy that nothing assigns to an app, or the app that its label names does not exist and its operator may run. In doubt the answer is
+ * true: counting another app's pod is safe, missing one is not.
  */
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
@@ -92,25 +93,25 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
 }
 
 /**
- * The phase says little: a pod is Pending while any of its containers waits, a native sidecar that restarts among them, and others run.
+ * The phase says little: a pod can be Pending although some of its containers run.
  * The operator starts when the sidecar has a snapshot.
  */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
-  // A restarted proxy begins with what it was told before. Nobody but a manager before this one can have told it anything that this
-  // one does not know.
-  if (isUnstarted(pod)) return view.wasHereBefore(pod);
+  // A restarted proxy starts with the routes on its disk. This manager knows the routes that it has sent, so only an earlier leader can
+  // have sent others.
+  if (isUnstarted(pod)) return view.mayHaveEarlierRoutes(pod);
   const [started, inits] = [status?.containerStatuses ?? [], status?.initContainerStatuses ?? []];
   if (started.some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each))) return true;
   const sidecar = [...inits, ...started].find(({ name }) => name === PROXY_CONTAINER);
   if (sidecar !== undefined ? !hasNeverServed(sidecar) : (status?.phase ?? "Pending") !== "Pending") return true;
-  // A kubelet says that it has started something only afterwards. Who carries no proxy would be at work by then; with one it waits
-  // for its first snapshot.
+  // A kubelet reports a start only after it happened, so a pod on a node may run more than its status says. Without a proxy its operator
+  // may already write. With a proxy the operator waits for the proxy's first snapshot.
   const isMeshed = pod.metadata.labels?.[INJECTED_LABEL] !== undefined || carriesProxy(pod);
   return (spec?.nodeName ?? "") !== "" && (!isMeshed || view.isStatusLate(pod));
 }
 
-/** True if its proxy is a native sidecar that was restarted, and what a kubelet starts only after that has never been started. */
+/** True if its proxy is a native sidecar that has ended or was restarted, and none of the containers that start after the sidecar has ever started. */
 function isUnstarted({ status }: Pod): boolean {
   const inits = status?.initContainerStatuses ?? [];
   const at = inits.findIndex(({ name }) => name === PROXY_CONTAINER);
@@ -153,7 +154,7 @@ interface PodViewSources {
   /** Of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly factsOf: FactsOf;
-  readonly past: Pick<PodView, "isStatusLate" | "wasHereBefore">;
+  readonly past: Pick<PodView, "isStatusLate" | "mayHaveEarlierRoutes">;
 }
 
 export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSources): PodView {
@@ -161,7 +162,7 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
     isApp: (name) => apps.get(name, namespace) !== undefined,
     appsOf: (pod) => appsIn(factsOf(pod)),
     isStatusLate: past.isStatusLate,
-    wasHereBefore: past.wasHereBefore,
+    mayHaveEarlierRoutes: past.mayHaveEarlierRoutes,
   };
 }
 

@@ -168,11 +168,14 @@ describe("a pod that was there before this manager led", () => {
     await clock.advance(60_000);
     expect([
       history.isStatusLate(named("shop", "a")),
-      history.wasHereBefore(named("shop", "a")),
-      history.wasHereBefore(named("shop", "b")),
+      history.mayHaveEarlierRoutes(named("shop", "a")),
+      history.mayHaveEarlierRoutes(named("shop", "b")),
     ]).toEqual([false, true, false]);
     history.listed("shop", [named("shop", "b")]); // all apps of the namespace were gone, and one is back
-    expect([history.wasHereBefore(named("shop", "a")), history.wasHereBefore(named("shop", "b"))]).toEqual([false, true]);
+    expect([history.mayHaveEarlierRoutes(named("shop", "a")), history.mayHaveEarlierRoutes(named("shop", "b"))]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   it("is forgotten with the last app of its namespace, until the namespace is listed again", async () => {
@@ -180,9 +183,9 @@ describe("a pod that was there before this manager led", () => {
     const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
     history.listed("shop", [named("shop", "a")]);
     history.left("shop");
-    expect([history.isStatusLate(named("shop", "a")), history.wasHereBefore(named("shop", "a"))]).toEqual([false, false]);
+    expect([history.isStatusLate(named("shop", "a")), history.mayHaveEarlierRoutes(named("shop", "a"))]).toEqual([false, false]);
     history.listed("shop", [named("shop", "a")]);
     await clock.advance(29_999);
-    expect([history.isStatusLate(named("shop", "a")), history.wasHereBefore(named("shop", "a"))]).toEqual([true, true]);
+    expect([history.isStatusLate(named("shop", "a")), history.mayHaveEarlierRoutes(named("shop", "a"))]).toEqual([true, true]);
   });
 });

@@ -31,7 +31,7 @@ export interface PastOfPods {
   /** The pods that are gone and may write all the same. */
   gone(namespace: string): readonly GonePod[];
   /** An earlier leader may have sent routes to the pod's proxy, which still has them after a restart. */
-  wasHereBefore(pod: Pod): boolean;
+  mayHaveEarlierRoutes(pod: Pod): boolean;
   /** An earlier leader may have served the pod's proxy so recently that its status does not say so yet. */
   isStatusLate(pod: Pod): boolean;
 }
@@ -101,7 +101,7 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
 
   return {
     gone: (namespace) => [...(gone.get(namespace) ?? [])],
-    wasHereBefore: (pod) => listedWith(pod) !== undefined,
+    mayHaveEarlierRoutes: (pod) => listedWith(pod) !== undefined,
     isStatusLate: (pod) => listedWith(pod)?.isStatusLate ?? false,
     removed,
     listed(namespace, pods) {

@@ -4,10 +4,10 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createRejections } from "./rejections.ts";
 
-it("counts every refusal, and writes a line a minute for each reason and caller", async () => {
+it("counts every refusal, and logs one line a minute for each reason and caller", async () => {
   const clock = createFakeClock();
   const registry = createRegistry("manager", "test");
-  const lines: { who: string; alike: number; unlogged: number }[] = [];
+  const lines: { who: string; repeated: number; unlogged: number }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const rejections = createRejections({ registry, clock, log });
   for (let times = 0; times < 1_000; times++) rejections.reject("handshake", "10.0.0.1", "not TLS");
@@ -18,10 +18,10 @@ it("counts every refusal, and writes a line a minute for each reason and caller"
   expect(text).toMatch(/rejected_identities_total\{reason="no-token"\} 0/);
   await clock.advance(60_000);
   rejections.reject("handshake", "10.0.0.1", "not TLS");
-  expect(lines.at(-1)).toMatchObject({ who: "10.0.0.1", alike: 999, unlogged: 0 });
+  expect(lines.at(-1)).toMatchObject({ who: "10.0.0.1", repeated: 999, unlogged: 0 });
 });
 
-it("writes about a bounded number of callers a minute, and then the number of the others", async () => {
+it("logs at most 256 callers a minute, and in the next line the number of refusals that it did not log", async () => {
   const clock = createFakeClock();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });

@@ -54,7 +54,7 @@ export function createRejections({ registry, clock, log }: RejectionsOptions): R
         return;
       }
       quiet.set(key, { sinceMs: nowMs, count: 0 });
-      log.warn({ reason, who, why: message, alike: last?.count ?? 0, unlogged }, "turned away");
+      log.warn({ reason, who, why: message, repeated: last?.count ?? 0, unlogged }, "turned away");
       unlogged = 0;
     },
   };

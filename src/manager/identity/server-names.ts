@@ -1,5 +1,5 @@
-// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: no manager's certificate is valid for the API server, and
-// no proxy's for the manager.
+// The names in certificates. Pure; add.ts and certifier.ts call it. Invariant: unless the user adds such a name
+// (ManagerNames.more), no manager's certificate is valid for the API server; no proxy's is valid for the manager.
 import { isIP } from "node:net";
 
 export interface ServerNames {
@@ -29,7 +29,8 @@ export function managerNames({ namespace, serviceName, clusterDomain, more }: Ma
 
 /**
  * The names of a proxy: all by which an operator in its pod may know the API server.
- * @param clusterIPs of the Service `default/kubernetes`, from which iptables redirects
+ * @param clusterIPs of the Service `default/kubernetes`: operators connect to them, and in iptables mode the connections are redirected to
+ *   the proxy
  */
 export function proxyNames(clusterDomain: string, clusterIPs: readonly string[]): ServerNames {
   const api = "kubernetes.default.svc";

@@ -1,5 +1,5 @@
-// The rules of subsets and of single pods: the rules of the subset, and what the pod retains read-only. Pure. Invariant: pods of equal rules share one
-// object, and tables are compared once for all pods that enforce the same table, so thousands of pods cost as little as their few states.
+// The rules of a subset, and the rules of a single pod: its subset's, with what the pod retains read-only. Pure. Invariant: pods with equal rules
+// share one object, and each table is compared once for all pods that enforce it.
 
 import { createHash } from "node:crypto";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -10,15 +10,15 @@ import { retainedBetween } from "./retained.ts";
 export interface PodRules {
   /**
    * What a pod of the subset is to enforce.
-   * @param from the snapshot that it enforces before, if it retains what it loses; else undefined
+   * @param from the snapshot that the pod enforces now; undefined if the pod is to retain nothing
    */
   of(subset: string, from: Snapshot | undefined): UnversionedSnapshot;
 }
 
 /**
  * @param base the rules of a subset, with its fences; @param withTable the same with another table
- * @param isYoung of a namespace that was just created: it is lost by being labelled, mostly, before anything is in it. It is not shown,
- *   or every such namespace would roll a whole subset
+ * @param isYoung true for a namespace that was just created. Most often it is lost because it gets a label while it is still empty. It is
+ *   not retained: each such namespace would restart all pods of a subset
  */
 export function createPodRules(
   base: (subset: string) => UnversionedSnapshot,
@@ -46,7 +46,7 @@ export function createPodRules(
       if (from === undefined) return base(subset);
       const ofTable = known.get(from.table) ?? new Map<string, UnversionedSnapshot>();
       known.set(from.table, ofTable);
-      const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
+      const key = `${from.subset}>${subset}`; // a subset's name contains no ">"
       const rules = ofTable.get(key) ?? make(subset, from);
       ofTable.set(key, rules);
       return rules;
@@ -70,7 +70,7 @@ export function rulesOfSubsets(subsets: readonly string[], make: (subset: string
   };
 }
 
-/** A snapshot without the version, which is the app's and not the rules'. */
+/** A snapshot without the version: the version belongs to the app, not to the rules. */
 export type UnversionedSnapshot = Omit<Snapshot, "version">;
 
 /** What a subset's proxies are to enforce. Equal rules have equal digests, in every manager replica and after restarts. */

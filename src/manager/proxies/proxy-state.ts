@@ -1,5 +1,5 @@
-// What is known about one proxy, and how a registration changes it. Pure. Invariant: what is known only gets narrower by what the proxy itself
-// has said. Owned by the proxy registry.
+// What is known about one proxy, and how a registration changes it. Pure. Invariant: only the proxy's own messages
+// can reduce what it may be enforcing. Owned by the proxy registry.
 import type { Snapshot } from "../../route/snapshot.ts";
 import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
 import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
@@ -32,12 +32,12 @@ export interface ProxyState {
   stream: ProxyStream | undefined;
   capabilities: ReadonlySet<string>;
   route: Delivery<Snapshot>;
-  /** By name of the type: all other types. */
+  /** All other types, by name. */
   others: Map<string, Delivery>;
   reports: Reports;
 }
 
-/** The state of a pod of which nothing is known. */
+/** The state of a pod before anything is known about it. */
 export function emptyState(uid: string): ProxyState {
   return {
     uid,
@@ -50,7 +50,10 @@ export function emptyState(uid: string): ProxyState {
   };
 }
 
-/** The state of a pod of which nothing that was known counts any more: it may hold anything, until its next registration. */
+/**
+ * The state of a pod at the start of a new epoch: what was known about its proxy no longer counts, so the proxy may enforce anything until
+ * it registers again.
+ */
 export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState): ProxyState {
   const { version, lastNonce } = route;
   return {
@@ -61,7 +64,7 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
   };
 }
 
-/** Puts a registration in the place of what was known: the proxy may have restarted with an older route, or with none. */
+/** Replaces the known state by a registration: the proxy may have restarted with an older route, or with none. */
 export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
   state.streamNumber = streamNumber;
   state.capabilities = new Set(capabilities);
@@ -73,7 +76,8 @@ export function applyRegistration(state: ProxyState, { streamNumber, capabilitie
     version: Math.max(state.route.version, route.version),
     lastNonce: state.route.lastNonce,
   });
-  // The planner decides anew about the route, by what the proxy may hold. Other types have no claims: what was desired still is.
+  // The planner decides again which route to send, from what the proxy may enforce. The other types have no claims, so their desired
+  // resources stay.
   for (const [name, { desired, lastNonce }] of state.others) state.others.set(name, createDelivery({ desired, lastNonce }));
 }
 

@@ -1,6 +1,6 @@
-// Writes an app's status, tells its Events, and feeds the metrics. Invariant: a status is computed from the one that it
-// replaces, so that nothing another manager wrote is lost (a handover's beginning, a restart's record); and a status about an
-// older spec is not written over a newer object, which is reconciled anyway. Called by the reconciler.
+// Writes an app's status, records its Events, and updates the metrics. Invariant: each status is computed from the status that it replaces, so
+// the entries of another manager stay (the start of a handover, the record of a restart). A status about an older spec is not written over a
+// newer object, which is reconciled anyway. Called by the reconciler.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -24,18 +24,18 @@ export interface StatusFeedOptions {
   readonly observed?: Pick<ManagerMetrics, "statusWritten"> | undefined;
 }
 
-/** How the status follows from the one before, at a time in RFC 3339 with milliseconds. */
+/** Computes the status from the one before. `now` is in RFC 3339 with milliseconds. */
 export type MakeStatus = (previous: AppStatus | undefined, now: string) => AppStatus;
 
 export interface Written {
-  /** False: the object is gone, or has another spec by now, and the status is not in it. */
+  /** False: the status was not written, because the object is gone or its spec has changed. */
   readonly isWritten: boolean;
-  /** When the status says something else though no fact changes. */
+  /** After this time the status changes although no fact does; undefined if it does not. */
   readonly requeueAfterMs?: number;
 }
 
 export interface StatusFeed {
-  /** The status that the next one follows: what was written last, also before the watch has brought it back. */
+  /** The status to compute the next one from: the last one written, even if the watch has not brought it yet. */
   previous(object: SourceObject): AppStatus | undefined;
   write(object: SourceObject, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
@@ -44,18 +44,18 @@ export interface StatusFeed {
 
 interface LastWrite {
   readonly object: SourceObject;
-  /** The versions before it that were seen, which the watch may still bring; any other one is taken for newer, whoever wrote it. */
+  /** resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is newer, whoever wrote it. */
   readonly olderVersions: ReadonlySet<string | undefined>;
 }
 
 export function createStatusFeed({ resource, client, events, clock, observed }: StatusFeedOptions): StatusFeed {
   const written = new Map<string, LastWrite>();
-  /** When another number of held namespaces was said, by app. */
-  const heldSaidMs = new Map<string, number>();
+  /** For each app: when the status last got a new number of held namespaces (monotonic). */
+  const heldWrittenMs = new Map<string, number>();
   /** When the newest status of each app was computed. */
   const computedAt = new Map<string, string>();
 
-  /** The object as it was written last, while the watch lags behind that; else as the watch has brought it. */
+  /** The last written object, while the watch lags behind that write; otherwise the object that the watch has brought. */
   const newest = (object: SourceObject): SourceObject => {
     const key = keyOf(object);
     const last = written.get(key);
@@ -78,9 +78,9 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
         change = undefined;
         readVersions.push(current.metadata.resourceVersion);
         if (!isSameSpec(current, object)) return current.status ?? {};
-        const saidMs = heldSaidMs.get(key) ?? Number.NEGATIVE_INFINITY;
+        const writtenMs = heldWrittenMs.get(key) ?? Number.NEGATIVE_INFINITY;
         const before = readStatus(current.status);
-        const paced = paceHeld(before, make(before, now), elapsedMs - saidMs);
+        const paced = paceHeld(before, make(before, now), elapsedMs - writtenMs);
         change = { before, after: paced.status, heldDueMs: paced.dueMs };
         return displayedStatus(paced.status);
       };
@@ -92,7 +92,7 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
         const before = [...(written.get(key)?.olderVersions ?? []), object.metadata.resourceVersion, ...readVersions];
         written.set(key, { object: after, olderVersions: new Set(before) });
       }
-      if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldSaidMs.set(key, elapsedMs);
+      if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldWrittenMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);
       const times = { before: computedAt.get(key), now };
       computedAt.set(key, now);
@@ -103,7 +103,7 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
     },
     forget(app) {
       written.delete(formatRequest(app));
-      heldSaidMs.delete(formatRequest(app));
+      heldWrittenMs.delete(formatRequest(app));
       computedAt.delete(formatRequest(app));
     },
   };
@@ -117,7 +117,7 @@ function isSameSpec(a: SourceObject, b: SourceObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
 }
 
-/** When the status changes though no fact does, since an age crosses a step (ages.ts): in milliseconds, at least one. */
+/** Milliseconds (at least 1) until an age in the status crosses a step (ages.ts); undefined if none will. */
 export function nextLookMs(status: AppStatus, now: string): number | undefined {
   const { handover, proxies } = status;
   const converged = conditionOf(status, "Converged");
@@ -141,17 +141,18 @@ const HELD_EVERY_MS = 5_000;
 
 interface Paced {
   readonly status: AppStatus;
-  /** When the number that is kept back may be said. */
+  /** Milliseconds until the new number may be written; absent if nothing was kept back. */
   readonly dueMs?: number;
 }
 
 /**
  * Limits how often the status gives a new number of held namespaces: it changes with every request that waits, and each change would be a write.
- * @param saidMsAgo when another number was said last
+ * @param sinceWrittenMs time since a new number was last written
  */
-export function paceHeld(before: AppStatus | undefined, status: AppStatus, saidMsAgo: number): Paced {
-  const said = before?.namespaces?.held;
+export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
+  const written = before?.namespaces?.held;
   const { namespaces } = status;
-  if (said === undefined || namespaces === undefined || namespaces.held === said || saidMsAgo >= HELD_EVERY_MS) return { status };
-  return { status: { ...status, namespaces: { ...namespaces, held: said } }, dueMs: HELD_EVERY_MS - saidMsAgo };
+  if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
+    return { status };
+  return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
 }

@@ -19,7 +19,7 @@ function step(before: State, event: EndEvent): State {
       if (before.kind === "over") return before;
       // open => expiring
       if (before.kind === "open") return { ...event, kind: "expiring" };
-      // expiring => expiring   in turn, and now it must soon: at the earlier of both times
+      // expiring => expiring   it was waiting for its turn and now need not wait: the earlier of both times counts
       return before.isInTurn && !event.isInTurn
         ? { ...event, kind: "expiring", atMs: Math.min(before.atMs, event.atMs) }
         : before;
@@ -50,7 +50,10 @@ export class WatchEnd {
     return this.#state.kind === "over";
   }
 
-  /** The client has to list again: `onExpired` is called after this time, or at the time of an earlier call. */
+  /**
+   * The client has to list again: `onExpired` is called after this time. A time from an earlier call stays, but if that call was in turn and
+   * this one is not, the earlier of both times counts.
+   */
   expireAfter(delayMs: number, { isInTurn = false } = {}): void {
     this.#on({ kind: "list-again", atMs: this.#clock.monotonicMs() + delayMs, isInTurn });
   }

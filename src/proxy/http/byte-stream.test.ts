@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type ByteSink, type ByteSource, readableOf, readBody } from "./byte-stream.ts";
 
 describe("readBody", () => {
-  it("reads nothing, bytes, and a source", async () => {
+  it("reads a missing body (null), bytes, and a source", async () => {
     expect((await readBody(null, 10)).length).toBe(0);
     expect(Buffer.from(await readBody(Buffer.from("ab"), 10)).toString()).toBe("ab");
     const source = {
@@ -61,7 +61,7 @@ function fakeSource() {
 }
 
 describe("readableOf", () => {
-  it("opens the source with the first read only", () => {
+  it("does not open the source before the first read", () => {
     const { seen, source } = fakeSource();
     const stream = readableOf(source);
     expect(seen.sink).toBeUndefined();

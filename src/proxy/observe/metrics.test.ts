@@ -23,7 +23,7 @@ it("counts decisions by reason", async () => {
   expect(text).toContain('{decision="forwarded",verb="update",reason=""} 1');
 });
 
-it("says what is open, by kind", async () => {
+it("counts open streams by kind", async () => {
   const { registry, metrics } = setup();
   metrics.streamOpened("watch");
   metrics.streamOpened("watch");

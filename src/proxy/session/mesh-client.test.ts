@@ -12,20 +12,27 @@ import { createMeshClient } from "./mesh-client.ts";
 import type { MeshStream, MeshStreamOptions } from "./mesh-stream.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
-/**
- * What is at an endpoint: the leader; one that does not believe us; one that has nothing for us; nobody; a stopped process; one that is reached and says nothing; a leader whose every stream
- * fails once it has the registration; something that is no address; or the name of another.
- */
+/** What is at an endpoint. */
 type Place =
+  /** A replica that leads. */
   | "leads"
+  /** A replica that does not accept the token. */
   | "refuses"
+  /** A replica that has no app for the pod. */
   | "turns away"
+  /** It refuses connections. */
   | "gone"
+  /** It does not answer the handshake. */
   | "stopped"
+  /** It answers the handshake, but not the registration. */
   | "mute"
+  /** A replica that does not know the leader. */
   | "none leads"
+  /** A leader that ends each stream after the registration. */
   | "fails"
+  /** The endpoint is not a valid address. */
   | "no address"
+  /** A replica that redirects to this endpoint. */
   | { readonly to: string };
 
 const registration: RegistrationMessage = {
@@ -43,19 +50,19 @@ interface FakeChannel {
   close(): void;
 }
 
-/** @param replicaOf which replica the endpoint leads to; default itself */
+/** @param replicaOf the replica that a connection to the endpoint reaches; default: the endpoint itself */
 function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = (endpoint: string) => endpoint) {
   const clock = createFakeClock();
   const tries: string[] = [];
-  /** Versions of the snapshots that came in. */
+  /** The versions of the received snapshots. */
   const taken: number[] = [];
   const sent: ProxyMessage[] = [];
-  const said = { registration, canPromise: true };
+  const proxySide = { registration, canPromise: true };
   /** How the manager is trusted; an error if a file of the identity is missing. */
   const identity: { access: ManagerAccess } = { access: createPlainAccess() };
   const open: { readonly options: MeshStreamOptions; readonly stream: MeshStream; readonly isServed: boolean }[] = [];
   const channels = new Set<FakeChannel>();
-  // Where a connection to the service leads is decided when it is opened.
+  // A connection to the service reaches one replica, which is chosen when the connection is opened.
   const connect = (endpoint: string): ManagerChannel => {
     const replica = replicaOf(endpoint);
     if (places[replica] === "no address") throw new Error("invalid target");
@@ -92,8 +99,8 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     access: { pass: () => identity.access.pass() },
     handlers: { route: { capabilities: [], take: ({ resource }) => void taken.push(resource?.version ?? 0) } },
     reports: () => [],
-    registration: async () => ({ registration: said.registration, tablesFor: () => [] }),
-    promise: async () => said.canPromise,
+    registration: async () => ({ registration: proxySide.registration, tablesFor: () => [] }),
+    promise: async () => proxySide.canPromise,
     metrics: createSessionMetrics(new Registry()),
     clock,
     random,
@@ -110,7 +117,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
     }
     return undefined;
   };
-  return { client, identity, clock, tries, taken, sent, said, open, channels, places, stop, servedAfter };
+  return { client, identity, clock, tries, taken, sent, proxySide, open, channels, places, stop, servedAfter };
 }
 
 it("follows a redirect at once", async () => {
@@ -119,19 +126,19 @@ it("follows a redirect at once", async () => {
   expect([tries, open.length]).toEqual([["service", "leader"], 1]);
 });
 
-it("does not run in circles: replicas that name each other are left for the service, ever more slowly", async () => {
+it("goes back to the service, with growing delays, if replicas redirect to each other", async () => {
   const { clock, tries } = setup({ service: { to: "a" }, a: { to: "b" }, b: { to: "a" } });
   await clock.advance(30_000);
   expect(tries.slice(0, 6)).toEqual(["service", "a", "b", "service", "a", "b"]);
   expect(tries.length).toBeLessThan(80);
 });
 
-it("goes back to the service when a leader is gone, and not to that leader again while replicas still name it", async () => {
+it("goes back to the service when a leader is gone, and follows no redirect to that leader for 10 s", async () => {
   const { clock, tries, places } = setup({ service: { to: "old" }, old: "gone" });
   await clock.advance(9_000);
   expect(tries.filter((endpoint) => endpoint === "old")).toHaveLength(1);
   expect(tries.length).toBeGreaterThan(6);
-  places.old = "leads"; // it was cut off, and is the leader still
+  places.old = "leads"; // it was only cut off, and still leads
   const seen = tries.length;
   await clock.advance(4_000);
   expect(tries.slice(seen)).toContain("old");
@@ -147,7 +154,7 @@ it("gives a stopped process 1 s to answer the handshake, and a busy one 10 s to 
     expect(tries).toHaveLength(1);
     await clock.advance(250);
     expect(tries).toHaveLength(2);
-    // Twice as long the next time: it may be busy with those who gave up.
+    // Twice as long the next time: the replica may be busy with proxies that gave up.
     await clock.advance(2 * ms - 500);
     expect(tries).toHaveLength(2);
     await clock.advance(1_000);
@@ -164,9 +171,9 @@ it("is served within 3 s of a new leader, however long there was none", async ()
   }
 });
 
-it("is served within 20 s of a leader that stops without a word, by the default times of leases", async () => {
-  // The service leads to one of three replicas by chance, to the stopped one as well. The lease of the leader is over after 15 s,
-  // another takes it within its retry period. That the leader is gone is noticed by keepalive, at the latest after 10 s.
+it("is served within 20 s (98 % of runs; all within 30 s) after a leader stops without a word, with the default lease times", async () => {
+  // The service chooses one of three replicas at random, also the stopped one. The leader's lease expires after 15 s, and another replica
+  // takes the lease within its retry period. The proxy notices by keepalive, after 10 s at the latest, that the leader is gone.
   const ELECTED_MS = 17_000;
   const late: number[] = [];
   for (let seed = 1; seed <= 300; seed++) {
@@ -184,23 +191,23 @@ it("is served within 20 s of a leader that stops without a word, by the default 
     late.push(ELECTED_MS + ((await servedAfter(60_000)) ?? Number.POSITIVE_INFINITY));
   }
   late.sort((a, b) => a - b);
-  // The rest has only met the stopped replica until then.
+  // In the other runs the service kept choosing the stopped replica.
   expect(late.filter((ms) => ms <= 20_000).length).toBeGreaterThanOrEqual(late.length * 0.98);
   expect(late.at(-1)).toBeLessThan(30_000);
 });
 
-/** Numbers in [0, 1) by a seed: the head of SHA-256 in counter mode, since neighbouring draws must not hang together. */
+/** Numbers in [0, 1) from a seed: the first bytes of SHA-256 in counter mode, because successive draws must be independent. */
 function chance(seed: number): () => number {
   let count = 0;
   return () => createHash("sha256").update(`${seed}/${count++}`).digest().readUInt32BE() / 2 ** 32;
 }
 
-it("comes back over a second when a leader that served goes, so that a thousand proxies do not come at once", async () => {
+it("comes back after a random delay of up to 1 s when its leader goes, so that a thousand proxies do not come at once", async () => {
   for (const share of [0, 0.5, 0.99]) {
-    let chance = 0;
-    const { clock, tries, open, places } = setup({ service: "leads" }, () => chance);
+    let draw = 0;
+    const { clock, tries, open, places } = setup({ service: "leads" }, () => draw);
     await clock.flush();
-    chance = share;
+    draw = share;
     places.service = "gone";
     open[0]?.stream.close(new Error("reset"));
     await clock.flush();
@@ -211,7 +218,7 @@ it("comes back over a second when a leader that served goes, so that a thousand 
   }
 });
 
-it("stops at once, wherever it is", async () => {
+it("stops at once, in every state", async () => {
   for (const place of ["stopped", "mute", "gone", "leads"] as const) {
     const { clock, tries, stop, open } = setup({ service: place });
     await clock.flush();
@@ -223,20 +230,20 @@ it("stops at once, wherever it is", async () => {
   }
 });
 
-it("holds one connection while it is served, and asks a replica that knows no leader again over the one that it has", async () => {
+it("holds one connection while it is served, and reuses the connection to a replica that does not know the leader yet", async () => {
   const { clock, channels, places } = setup({ service: "none leads", leader: "leads" });
   await clock.advance(1_000);
   const [first] = channels;
   await clock.advance(5_000);
   expect([...channels]).toEqual([first]);
-  await clock.advance(20_000); // one that never hears who leads may be cut off: another one is asked
+  await clock.advance(20_000); // a replica that does not learn who leads may be cut off, so after 20 s the proxy opens another connection
   expect([...channels]).not.toEqual([first]);
   places.service = { to: "leader" };
   await clock.advance(3_000);
   expect([...channels].map(({ endpoint }) => endpoint)).toEqual(["leader"]);
 });
 
-it("goes on after an endpoint that cannot be connected to at all, which a redirect may name", async () => {
+it("continues after a redirect to an endpoint that is no valid address", async () => {
   const { clock, tries, places, servedAfter } = setup({ service: { to: "nonsense" }, nonsense: "no address", leader: "leads" });
   await clock.advance(10_000);
   expect(tries.length).toBeGreaterThan(5);
@@ -244,7 +251,7 @@ it("goes on after an endpoint that cannot be connected to at all, which a redire
   expect(await servedAfter(3_000)).toBeLessThanOrEqual(3_000);
 });
 
-it("takes a redirect to nowhere for no redirect", async () => {
+it("treats a redirect to an empty endpoint as an ordinary failure", async () => {
   const { clock, tries, places, servedAfter } = setup({ service: { to: "" }, "": "no address", leader: "leads" });
   await clock.advance(30_000);
   expect(new Set(tries)).toEqual(new Set(["service"]));
@@ -253,11 +260,11 @@ it("takes a redirect to nowhere for no redirect", async () => {
   expect(await servedAfter(30_000)).toBeLessThanOrEqual(30_000);
 });
 
-it("comes back ever more slowly to a leader that takes its registration and then fails each stream", async () => {
+it("retries with growing delays if a leader accepts the registration and then ends each stream", async () => {
   const { clock, tries, open, places } = setup({ service: "fails" }, () => 0.5);
   await clock.advance(60_000);
   expect(tries.length).toBeLessThan(12);
-  // Once a stream was of use, all is well again.
+  // After a stream has brought an update, the delay is short again.
   places.service = "leads";
   await clock.advance(20_000);
   open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
@@ -271,7 +278,7 @@ it("comes back ever more slowly to a leader that takes its registration and then
 });
 
 it("takes updates only of a replica that has its promise, given on this very stream", async () => {
-  const { clock, taken, said, open } = setup({ service: "leads" });
+  const { clock, taken, proxySide, open } = setup({ service: "leads" });
   await clock.advance(2_000);
   open[0]?.options.onMessage(updateOf(1)); // the replica has not asked for the promise
   expect(taken).toEqual([]);
@@ -280,13 +287,13 @@ it("takes updates only of a replica that has its promise, given on this very str
   await clock.flush();
   open[0]?.options.onMessage(updateOf(3));
   expect(taken).toEqual([3]);
-  said.canPromise = false;
+  proxySide.canPromise = false;
   open[0]?.options.onMessage({ welcome: { epoch: 7, wantedTables: [] } });
   open[0]?.options.onMessage(updateOf(4));
   expect(taken).toEqual([3]);
 });
 
-it("refuses an update of a type that it does not know, in words", async () => {
+it("rejects an update of an unknown resource type, and names the type and its own version", async () => {
   const { clock, taken, sent, open } = setup({ service: "leads" });
   await clock.flush();
   open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [] } });
@@ -303,7 +310,7 @@ it("refuses an update of a type that it does not know, in words", async () => {
   expect(taken).toEqual([]);
 });
 
-it("comes back ever more slowly to a manager that does not believe who it is, up to a minute, and says what it says", async () => {
+it("retries with growing delays, up to a minute, if the manager does not accept its token, and reports the manager's message", async () => {
   const { client, clock, tries, places, servedAfter } = setup({ service: "refuses" });
   await clock.advance(10_000);
   expect(tries.length).toBeLessThanOrEqual(5);
@@ -338,7 +345,7 @@ it("does not connect without the token, and does soon after it is there", async 
   expect(await servedAfter(2_100)).toBeDefined();
 });
 
-it("opens another connection when other CAs are trusted: gRPC makes one that breaks anew with the old ones", async () => {
+it("opens another connection when the trusted CAs change, because gRPC would reconnect with the old CAs", async () => {
   const { identity, clock, channels } = setup({ service: "none leads" });
   await clock.advance(3_000);
   const [first] = channels;

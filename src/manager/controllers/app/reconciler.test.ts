@@ -42,7 +42,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined) {
     source: createVirtualAppSource(),
     ...{ client, store: apps, apps: appsIn(apps), namespaces, clock },
     pods: { list: () => [unstarted], get: () => unstarted },
-    past: { gone: () => [], isStatusLate: () => wasListed, wasHereBefore: () => wasListed },
+    past: { gone: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },
     log: silentLogger(),

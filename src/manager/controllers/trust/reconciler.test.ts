@@ -37,8 +37,8 @@ beforeEach(() => {
   client.put(CONFIG_MAPS, { metadata: { namespace: "shop", name: "kube-root-ca.crt" }, data: { "ca.crt": "CLUSTER" } });
 });
 
-describe("the trust of a namespace", () => {
-  it("holds the mesh's CAs, those with the cluster's, and a kubeconfig to the proxy", async () => {
+describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
+  it("holds the mesh's CAs, the mesh's and the cluster's CAs together, and a kubeconfig for the proxy", async () => {
     expect(await reconcile()).toEqual({ requeueAfterMs: 300_000 });
     expect(read()?.data).toMatchObject({ "mesh.crt": "MESH\n", "ca.crt": "MESH\nCLUSTER\n" });
     expect(read()?.data?.kubeconfig).toContain("server: https://127.0.0.1:5443\n");
@@ -75,13 +75,13 @@ describe("the trust of a namespace", () => {
     expect(read()).toBeUndefined();
     expect(await reconcile()).toEqual({});
   });
-  it("that somebody else made is not removed", async () => {
+  it("is not removed if somebody else made it", async () => {
     apps = [];
     client.put(CONFIG_MAPS, { metadata: request, data: {} });
     await reconcile();
     expect(read()).toBeDefined();
   });
-  it("does not matter any more in a namespace that goes", async () => {
+  it("is not written again, and causes no error, in a namespace that is being deleted", async () => {
     client.before = ({ verb }) => {
       const causes = [{ reason: "NamespaceTerminating" }];
       if (verb === "patch") throw new StatusError("Forbidden", "it is being terminated", { causes });

@@ -39,7 +39,8 @@ export function createNarrow(deps: NarrowDeps): Narrow {
   const turns = createTurns(MAX_RENEWED);
   const send = async (call: Call, request: CollectionRequest, queryPlan: QueryPlan, next: Handler) => {
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
-    // A server that ignores labels is asked by labels again: without them, each watch of a server that heeds them would cost a list.
+    // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every object that leaves the subset by
+    // a change of labels would make the client list again, also on a server that applies them.
     const onIgnored = () =>
       features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...request, serverFilter, plan, onIgnored } };
@@ -70,8 +71,8 @@ export function createNarrow(deps: NarrowDeps): Narrow {
 }
 
 /**
- * The reply to an allowed watch: it passes untouched and ends when the routes change for it. A watch without
- * readable frames breaks off, since the proxy could put no event in; its client watches again and meets a new decision.
+ * The reply to an allowed watch. It passes untouched, and ends with a 410 event when a route change touches its collection. If the proxy
+ * cannot read the frames, it cannot add that event: it breaks the connection when the subset loses objects of the collection.
  */
 export function watchAllowed(reply: Reply, request: CollectionRequest, deps: WatchDeps): Reply {
   if (reply.status !== 200 || reply.body === null) return reply;

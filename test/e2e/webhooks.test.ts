@@ -132,7 +132,7 @@ describeWithKube("webhooks", () => {
     expect(code).toBe(0);
     expect(stderr).toContain("Warning: ctrlmesh: spec.selector: VirtualApp foo-operator may select the same pods");
     const both = () => createPod({ ...SELECTED, tier: "x" }, { dryRun: true });
-    await eventually(async () => await expect(both()).rejects.toThrow(/foo-operator and second/));
+    await eventually(async () => await expect(both()).rejects.toThrow(/foo-operator and VirtualApp second/));
     await kubectl(kube.kubeconfig, ["delete", "vapp", "second", "-n", OPS]);
     await eventually(async () => isInjected(await both()));
   });

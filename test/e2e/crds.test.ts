@@ -194,6 +194,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(wideHead?.slice(-2)).toEqual(["ROUTE", "MESSAGE"]);
     expect(wideRow?.slice(-2)).toEqual(["7", "one-namespace-moves"]);
     expect(await kubectl(kube.kubeconfig, ["get", "ctrlmesh", "-n", NAMESPACE, "-o", "name"])).toContain("/columns\n");
-    expect(await kubectl(kube.kubeconfig, ["explain", "virtualapp.spec.subsets.routeRules"])).toContain("can belong to one subset only");
+    expect(await kubectl(kube.kubeconfig, ["explain", "virtualapp.spec.subsets.routeRules"])).toContain(
+      "can belong to one subset only",
+    );
   });
 });

@@ -4,9 +4,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, test } from "vitest";
 
-/** Folders with files that still import each other. This list only gets shorter. */
-const KNOWN: readonly string[] = ["src/proxy/relist"];
-
 const IMPORT = /\b(?:from |import\()"(\.[^"]+)"/g;
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;
@@ -38,7 +35,7 @@ function graphOf(partOf: (file: string) => string): Graph {
   return graph;
 }
 
-/** The groups of parts that reach each other, without those inside a known folder. */
+/** The groups of parts that reach each other. */
 function cycles(graph: Graph): string[][] {
   const reached = new Map([...graph.keys()].map((part) => [part, reachableFrom(graph, part)]));
   const groups = new Map<string, string[]>();
@@ -46,7 +43,7 @@ function cycles(graph: Graph): string[][] {
     const group = [...parts].filter((other) => reached.get(other)?.has(part)).sort();
     if (group.length > 0) groups.set(group.join(), group);
   }
-  return [...groups.values()].filter((group) => !KNOWN.some((known) => group.every((part) => isWithin(part, known))));
+  return [...groups.values()];
 }
 
 function reachableFrom(graph: Graph, start: string): ReadonlySet<string> {
@@ -60,8 +57,4 @@ function reachableFrom(graph: Graph, start: string): ReadonlySet<string> {
     }
   }
   return reached;
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
 }

@@ -1,6 +1,7 @@
 // The namespaces to ask for while a watch is renewed: the first change, and the changes that come before the answers. Invariant: after
 // `end` nothing is followed any more. Called by renewing-watch.ts.
-import { type Collection, hasLostOneOf, type Resync } from "../relist/resync.ts";
+import type { Collection } from "../relist/collection.ts";
+import { hasLostOneOf, type Resync } from "../relist/resync.ts";
 import { MAX_MOVED, type MovedNamespaces } from "../relist/view-change.ts";
 
 export class MovesMeanwhile {

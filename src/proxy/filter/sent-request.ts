@@ -2,7 +2,7 @@
 // the watch streams and by the layers that make them.
 import { type HidingQuery, isHiddenBy, ownsUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
-import type { Collection } from "../relist/resync.ts";
+import type { Collection } from "../relist/collection.ts";
 
 /** What one list or watch asks for. */
 export interface CollectionRequest {

@@ -10,7 +10,7 @@ import type { Encoding } from "../../kube/codec/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
-import type { Collection } from "../relist/resync.ts";
+import type { Collection } from "../relist/collection.ts";
 import type { MovedNamespaces, ViewChange } from "../relist/view-change.ts";
 import type { Enforced } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import type { Enforced } from "../session/session.ts";
-import type { Collection } from "./resync.ts";
+import type { Collection } from "./collection.ts";
 import { classKey, type RouteChange, UNTOUCHED, type ViewChange } from "./view-change.ts";
 
 export interface GoneNamespaces {

@@ -3,7 +3,7 @@
 // client one more list. Pure but for the clock; used by resync.ts.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
-import type { Collection } from "./resync.ts";
+import type { Collection } from "./collection.ts";
 
 export interface ListedShapes {
   /** Notes the start of a list. The answers to refused watches depend on the order of these starts. */

@@ -41,21 +41,13 @@
 // the change.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { GroupResource } from "../../kube/types.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import type { Enforced, Session } from "../session/session.ts";
+import type { Collection } from "./collection.ts";
 import { createGoneNamespaces } from "./gone-namespaces.ts";
 import { createLeftOut, type LeftOut } from "./left-out.ts";
 import { createListedShapes } from "./listed-shapes.ts";
 import { changeBetween, MAX_MOVED, type MovedNamespaces, type ViewChange } from "./view-change.ts";
-
-/** A collection as one client requests it. */
-export interface Collection extends GroupResource {
-  /** "" for all namespaces. */
-  readonly namespace: string;
-  /** The same for the list and the watch of one informer: path and selectors as the client sent them. */
-  readonly shape: string;
-}
 
 export type WatchListener = (change: ViewChange, removed: readonly string[], before: Enforced, born: readonly string[]) => void;
 

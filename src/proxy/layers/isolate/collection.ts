@@ -3,7 +3,7 @@ import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { isNamespaces } from "../../../route/snapshot.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
-import type { Collection } from "../../relist/resync.ts";
+import type { Collection } from "../../relist/collection.ts";
 
 /** The collection of a list or watch. The user agent is no part of it: @kubernetes/client-node lists under one name and watches under another. */
 export function collectionOf({ info }: ResourceCall): Collection {

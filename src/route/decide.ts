@@ -49,16 +49,17 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
 
 /**
  * True for whatever may change something or reach into a pod, by whichever verb: `exec`, `attach`, `portforward` and `proxy` are
- * gets where the client speaks WebSocket. It is counted while it is under way, and no act is let through by a closed lock gate.
+ * gets where the client speaks WebSocket. It is counted while it is under way. A closed lock gate refuses it,
+ * except for events and single leases.
  */
 export function isAct(info: ResourceInfo): boolean {
   return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
-/** How far an act reaches: one namespace (or the cluster-scoped objects), the resource in all of them, or other resources too. */
+/** How far a request reaches: one namespace (or the cluster-scoped objects), the resource in all of them, or other resources too. */
 export type Reach = "place" | "all-namespaces" | "everything";
 
-/** The reach of an act. */
+/** The reach of a request. */
 export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   if (isNodeProxy(info)) return "everything";
   if (info.verb !== "deletecollection" || info.namespace !== "") return "place";

@@ -1,6 +1,6 @@
-// A route table as the difference to another one: only the classes of namespaces and the fences may differ, since nothing else changes often.
-// Pure. Invariant: `applyDelta(base, diffTables(base, next))` rules as `next` does, also for an equal base that numbers its classes
-// differently: a delta names a class by its rules. Called by route-type.ts.
+// A route table as the difference to another one: only the classes of namespaces and the fences may differ. With any other change, also
+// of `retained`, the table is sent whole. Pure. Invariant: `applyDelta(base, diffTables(base, next))` rules as `next` does, also for an
+// equal base that numbers its classes differently: a delta names a class by its rules. Called by route-type.ts.
 import type { RouteTable } from "../route/table.ts";
 import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 

@@ -23,7 +23,7 @@ export interface ReadOptions {
   readonly versions?: boolean | undefined;
 }
 
-/** True for an object that the client may see. Called once for each object; must not throw. */
+/** True for an object that the client may see. Called once for each object. If it throws, the filter throws the same error. */
 export type Keep = (meta: ItemMeta) => boolean;
 
 /**

@@ -6,7 +6,7 @@ import type { Session } from "../session/session.ts";
 
 const MESSAGE =
   "ctrlmesh: this proxy has no routes from the manager yet, so it serves nothing; " +
-  "see `ctrlmesh proxies` or the manager's log if this lasts longer than a few seconds";
+  "see /readyz of the sidecar or the manager's log if this lasts longer than a few seconds";
 
 /** Answers 503 while the session has no snapshot. */
 export function requireSnapshot(session: Pick<Session, "current">): Layer {

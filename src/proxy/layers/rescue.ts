@@ -1,6 +1,6 @@
-// The one place where errors become responses: a Kubernetes Status in the encoding that the client asked for. Invariant: every thrown
-// error has an answer, an unexpected error is logged once, and neither log nor answer holds a body or a credential. Errors after the
-// headers do not come here: they break the connection.
+// Answers each thrown error with a Kubernetes Status in the encoding that the client asked for. Invariant: every thrown error has an
+// answer, an unexpected error is logged once, and neither log nor answer contains a body or a credential. Errors after the headers do not
+// come here: they break the connection. Two other files write error replies: filter/expired.ts, and the server for other HTTP versions.
 
 import type { Logger } from "../../base/log.ts";
 import { preferredEncoding } from "../../kube/codec/content-negotiation.ts";

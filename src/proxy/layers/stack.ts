@@ -1,5 +1,5 @@
 // The outbound stack: what the operator asks of the Kubernetes API passes these layers, outermost first. Each may change the call on
-// its way in and the reply on its way out; only `rescue` makes error responses. Called by assemble.ts. How to add a layer:
+// its way in and the reply on its way out; `rescue` answers every thrown error. Called by assemble.ts. How to add a layer:
 // docs/design.md.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -59,7 +59,7 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
     { name: "election", layer: election({ session, clock, log, gate }) },
-    // Before isolate, which knows nothing of callers. Behind election: an excluded caller may use the lock.
+    // Before isolate, which does not check the calls of excluded callers. Behind election: an excluded caller may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.
     { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics }) },

@@ -1,5 +1,5 @@
-// The list or watch of one client, as the other files of relist and the filters compare it. Pure. Invariant: the list and the watch of one
-// informer have the same shape. Called by relist, the filters and the isolate layer.
+// The type of a collection that a client lists or watches. Invariant: the list and the watch of one informer give equal values. Used by
+// relist, the filters and the isolate layer.
 import type { GroupResource } from "../../kube/types.ts";
 
 /** A collection as one client requests it. */

@@ -1,13 +1,15 @@
 // Decides which clients must list again, and when. A watch never continues and never starts from a resourceVersion of a list that
 // lacked objects the subset now owns, or had objects it no longer owns. Called by the isolate layer and the watch streams.
 //
-// - A live watch receives every route change at once. It ends itself with 410 Expired if the change touches it.
+// "410 event" below means HTTP 200 with one ERROR event, which contains a Status 410 Expired (filter/expired.ts).
+//
+// - A live watch receives every route change at once. It ends itself with a 410 event if the change touches it.
 // - A watch that continues from a resourceVersion needs a list of its shape (resource, namespace, selectors). The list must have
 //   begun in this process after the last route change that touched it, and must have been answered 200. Otherwise the watch is
-//   answered 410 Expired.
+//   answered with a 410 event.
 // - A process does not know what an earlier process left out, so a restart costs every informer one list.
 // - A watch without a resourceVersion, from "0", or with initial events counts as such a list and needs none before it.
-// - client-go lists and watches in one shape and lists again upon a 410, so it is refused once. A client that lists in another
+// - client-go lists and watches in one shape and lists again after a 410 event, so it is refused once. A client that lists in another
 //   shape must not be refused forever. After one refusal a later list of the same resource is enough, in the same namespace or in
 //   all. After a minute without a list another resourceVersion than the refused one is enough: the client never lists and takes
 //   versions from objects.

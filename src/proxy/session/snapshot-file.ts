@@ -1,6 +1,7 @@
 // The file with the last good snapshot and the state of the lock gate, so that a restarted proxy serves while the manager is away. Invariant:
 // what is read is whole and was written for this pod, or it is nothing; a file that cannot be used is removed. Called by the session,
-// which acknowledges a snapshot only after it is stored: else a restart could bring back what was given away.
+// which acknowledges a snapshot only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
+// could enforce an older snapshot.
 
 import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
@@ -17,7 +18,7 @@ export interface SnapshotFile {
   /** The stored snapshot if it is this pod's; undefined if there is none or it cannot be used. */
   load(): Promise<Snapshot | undefined>;
   /**
-   * Stores the snapshot in place of what was there. Where it cannot be written, the old one is removed instead.
+   * Stores the snapshot in place of what was there. If it cannot be written, `save` removes the old one instead and resolves.
    * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
    */
   save(snapshot: Snapshot): Promise<void>;

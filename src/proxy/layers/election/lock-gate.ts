@@ -1,6 +1,6 @@
 // Holds back an operator's writes after its lock got another name upstream: the operator may still believe that it leads by the
 // old lock, while another pod leads by the new one. Invariant: while the gate is closed, no write of a leader reaches the API
-// server. The election layer moves the gate; the layer next to the wire asks it.
+// server, except writes of events and of single leases. The election layer moves the gate; the layer next to the wire asks it.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { isAct } from "../../../route/decide.ts";

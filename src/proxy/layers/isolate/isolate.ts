@@ -1,6 +1,7 @@
-// The layer that limits a subset to what it owns: it allows, refuses or narrows every call for objects. Invariants: a narrowed call asks
-// for no more than the caller did; a reply that cannot be filtered is refused, never passed; a write counts as in flight from its
-// decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that excluded-callers has let through.
+// The layer that limits a subset to what it owns: it allows, refuses or narrows every call for objects. Invariants: a narrowed call
+// requests no more objects than the caller did (but metadata in a Table's rows); a reply that cannot be filtered is refused, never passed;
+// a write counts as in flight from its decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that
+// excluded-callers has let through.
 import type { Clock, Random } from "../../../base/clock.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";

@@ -1,6 +1,6 @@
 // The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one if the disk is full), and only
-// then acknowledges it. Invariant: an ACK means that the rules are in force, that no write which they refuse is under way, of this process or of the one before, and that a restart
-// cannot bring older rules back. Called by the dialog with the manager; no I/O of its own but the file.
+// then acknowledges it. Invariant: an ACK means that the rules are in force, that no write which they refuse is under way, of this
+// process or of the one before, and that a restart cannot bring older rules back. Called by the dialog with the manager; no I/O of its own but the file.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";

@@ -1,17 +1,17 @@
-// What each pod may write to: the facts that decide whether a namespace may be granted. Pure. A claim is what a pod may be enforcing now, as far
-// as the manager can know, while the pod lives or its token is still accepted. The manager has no other memory of a handover.
+// Claims: what each pod may be enforcing, and so may write to, as far as the manager knows. Pure. A claim lasts while the pod lives or the API
+// server may accept its token. The manager has no other memory of a handover. plan-fences.ts and resource-fences.ts compare the claims.
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone, and it receives nothing more. Its claims last for a grace time (facts/pod-history.ts). */
   readonly isGone?: true;
-  /** See AppPod.unstarted; the status gives it as the reason of the wait. */
+  /** See AppPod.unstarted. The status reports it as the reason of the wait. */
   readonly isUnstarted?: true;
 };
 
 type ClaimOfPod =
-  /** The pod enforces this table as this subset; if not `enforced`, it has been sent it and may enforce it any moment. */
+  /** The pod enforces this table as this subset. If not `enforced`, the table was sent and the pod may enforce it at any moment. */
   | {
       readonly kind: "table";
       readonly podName: string;
@@ -20,16 +20,16 @@ type ClaimOfPod =
       readonly enforced: boolean;
     }
   /**
-   * The pod may hold everything: it runs without a proxy, as the default subset does (`subset` is ""), or its proxy has not
-   * reported since this manager leads, and nobody knows as which subset it acts (undefined). The pod is "" for whoever was removed
-   * before this manager knew the pods.
+   * The pod may hold everything. Either it runs without a proxy and acts as the default subset (`subset` is ""), or its proxy has not
+   * reported to this leader and its subset is not known (undefined). `podName` is "" for pods that were removed before this manager
+   * knew the pods.
    */
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
 /**
- * The subsets that may own, and so write, something in a namespace under this table. What a pod retains read-only does not count, nor do
- * resources that are shared or partitioned by label: these have fences of their own (resource-fences.ts). Computed once a class, so that the
- * cost does not grow with the number of namespaces.
+ * The subsets that may own, and so write, something in a namespace under this table. What a pod retains read-only does not count.
+ * Resources that are shared or partitioned by label do not count either: they have their own fences (resource-fences.ts). Computed once for
+ * each class, so that the cost does not grow with the number of namespaces.
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
   const ofClass = table.classes.map((members) => holdersInClass(table, members));
@@ -59,16 +59,16 @@ function missesLimit({ rules }: RouteTable, members: readonly number[]): boolean
   return rules.some((rule, at) => rule.kind === "limit" && rule.resources.length === 0 && !members.includes(at));
 }
 
-// A resource to which no rule applies belongs to the default subset in every namespace, a yet unknown one too.
+// A resource to which no rule applies belongs to the default subset in every namespace, also in an unknown one.
 function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
   const everyResourceHasRule = table.rules.some((rule) => rule.resources.length === 0);
   return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);
 }
 
 /**
- * What a table says about a namespace, as text: equal texts mean that every resource has the same owner there, but for those
- * that are partitioned by label or shared by one of the tables. Computed from the rules' content, so that tables of different specs
- * compare; a limit that contains the namespace says nothing, nor does what stands behind a rule for all resources.
+ * The ownership in a namespace under a table, as text. Equal texts mean that every resource has the same owner there, except resources that
+ * one of the tables partitions by label or shares. The text comes from the content of the rules, so tables of different specs can be compared.
+ * It omits limits that contain the namespace, and all rules after a rule for all resources.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const describe = (members: readonly number[] | undefined) => {

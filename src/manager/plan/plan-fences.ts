@@ -1,39 +1,39 @@
-// The handover, level-based: a namespace is granted to a subset only when no live pod of another subset may still hold it
-// under different rules. Pure function of (desired table, claims); called at every reconcile, with no memory of its own.
+// The handover, level-based. Pure function of (desired table, claims), without memory; called at every reconcile. Invariant: a namespace is
+// granted to a subset only when no live pod of another subset may still hold the namespace under different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
-//   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can write no more
+//   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 //
-// Resources that are partitioned by label or shared move by themselves, all of their objects at once: resource-fences.ts.
+// Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
 import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still hold something. */
 type WaitCause =
-  /** Its snapshot says so. */
+  /** Its snapshot contains it. */
   | "holds"
   /** Its proxy has not reported what it holds. */
   | "unreported"
-  /** The same, and the pod does not start, so its proxy will not report by itself. */
+  /** Its proxy has not reported, and the pod does not start, so the proxy will not report without help. */
   | "unstarted"
   /** It has no proxy. */
   | "no-proxy"
   /** Its object is gone, and the API server may still accept its token. */
   | "pod-gone"
-  /** The pod is "": this manager does not know yet which pods were removed just before it led. */
+  /** `podName` is "": this manager does not know yet which pods were removed just before it became the leader. */
   | "just-listed";
 
 /** What one pod keeps from others. */
 export interface Wait {
   /** The pod that may still hold it. */
   readonly podName: string;
-  /** The subset as which it holds it; undefined: not known. */
+  /** The subset as which the pod holds it; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /** What waits, in the order of the table; none: resources that move as a whole. Pods of equal claims share one array. */
+  /** The namespaces that wait, in the order of the table; empty for resources that move as a whole. Pods with equal claims share one array. */
   readonly namespaces: readonly string[];
-  /** The subsets that are kept from it. */
+  /** The subsets that wait for the pod. */
   readonly to: readonly string[];
 }
 
@@ -42,11 +42,11 @@ export interface FencePlan {
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources of which it must not have any object yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
-  /** What is waited for: a pod has one entry for namespaces and one for resources that move as a whole, for each of its claims. */
+  /** The pods that subsets wait for. Each claim of a pod has one entry for namespaces and one for resources that move as a whole. */
   readonly waits: readonly Wait[];
 }
 
-/** Plans the fences of every subset. The cost grows with the number of different tables, and not with that of pods. */
+/** Plans the fences of every subset. The cost grows with the number of different tables, not with the number of pods. */
 export function planFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): FencePlan {
   const groups = groupClaims(claims);
   const fenced = new Map(subsets.map((subset) => [subset, new Set<string>()]));
@@ -97,7 +97,7 @@ function causeOf(claim: Claim): WaitCause {
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
-/** Claims that say the same: of one table as one subset, or of everything; those of gone pods for themselves. */
+/** Equal claims: of one table as one subset, or of everything. Claims with different wait causes are in different groups. */
 interface ClaimGroup {
   /** One of them. */
   readonly claim: Claim;
@@ -110,10 +110,10 @@ const EVERYTHING = {};
 
 function groupClaims(claims: readonly Claim[]): ClaimGroup[] {
   const groups = Map.groupBy(claims, causeOf);
-  return [...groups.values()].flatMap(groupAlike);
+  return [...groups.values()].flatMap(groupEqual);
 }
 
-function groupAlike(claims: readonly Claim[]): ClaimGroup[] {
+function groupEqual(claims: readonly Claim[]): ClaimGroup[] {
   const known = new Map<object, Map<string | undefined, ClaimGroup>>();
   for (const claim of claims) {
     const of = claim.kind === "table" ? claim.table : EVERYTHING;
@@ -129,11 +129,11 @@ function groupAlike(claims: readonly Claim[]): ClaimGroup[] {
 
 interface Comparison {
   desiredHolders(namespace: string): ReadonlySet<string>;
-  /** The namespaces that a claim may hold other than the desired table says. */
+  /** The namespaces that a claim may hold under rules that differ from the desired table. */
   conflictsOf(claim: Claim): readonly string[];
   /**
-   * True if a pod of the subset already enforces the namespace as desired. Then it was granted when no other subset held it, and to no
-   * other subset since, so a pod that has not reported yet is no reason to take it away.
+   * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset held it, and no
+   * other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
    */
   isGranted(subset: string, namespace: string): boolean;
 }
@@ -154,7 +154,7 @@ function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comp
       else if (holding === "otherwise") otherwise.push(namespace);
     };
     for (const namespace of desiredNamespaces) read(namespace);
-    // A namespace that only the claim knows counts too: where no rule applies, the desired table gives it to the default subset.
+    // A namespace that only the claim knows counts too: the desired table gives resources without a rule to the default subset.
     for (const namespace of claim.table.classOf.keys()) if (!desired.classOf.has(namespace)) read(namespace);
     conflicts.set(claim, otherwise);
     if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asDesired]);
@@ -168,7 +168,7 @@ function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comp
 
 type Holding = "not-held" | "as-desired" | "otherwise";
 
-// How a subset holds a namespace by a table, compared once for each pair of classes.
+// How a subset holds a namespace under a table. Compared once for each pair of classes.
 function createHoldings(desired: RouteTable) {
   const desiredSignature = createSignatures(desired);
   return (table: RouteTable, subset: string): ((namespace: string) => Holding) => {

@@ -1,4 +1,4 @@
-// What the pods of an app may hold, from what is known of their proxies. Pure.
+// Makes the claims of the pods of an app from the facts about their proxies. Pure.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -6,15 +6,15 @@ import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { Claim } from "./claims.ts";
 
-/** What the proxy will have come to enforce when it takes its next snapshot, if it is of the app; undefined if nothing known. */
+/** The newest snapshot that the proxy may enforce, if it is a snapshot of this app; otherwise undefined. */
 export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {
   const last = facts?.outstanding ?? facts?.inDoubt.at(-1) ?? facts?.acknowledged;
   return last !== undefined && isOfApp(app, last) ? last : undefined;
 }
 
 /**
- * The newest table that a live pod may enforce. One of a pod that has nothing yet says nothing about who has what: it was made
- * while others had not reported.
+ * The newest table that a live pod may enforce. A table that fences everything does not count: it was made while other pods had not reported,
+ * and does not show the owners.
  */
 export function tableInForce(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): RouteTable | undefined {
   let newest: Snapshot | undefined;
@@ -28,19 +28,19 @@ export function tableInForce(app: AppRef, pods: readonly AppPod[], factsOf: Fact
   return newest?.table;
 }
 
-/** The claims of all live pods on what the app divides. A pod whose proxy has never served holds nothing. */
+/** The claims of all live pods. A pod has no claim if its proxy has never served. */
 export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): Claim[] {
   return pods.flatMap((pod) => claimsOf(app, pod, factsOf(podKey(pod))));
 }
 
-/** A pod whose object is gone, with what was known of its proxy then; "unknown": see GonePod. */
+/** A pod without an object, with the last facts about its proxy. "unknown": see GonePod. */
 export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
 
-/** The claims of removed pods that may still write. If nothing is known of its proxy, a pod may hold everything. */
+/** The claims of removed pods that may still write. Without facts about its proxy, a pod may hold everything. */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
     if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];
-    // Its last status does not matter: no kubelet will report any more that it has started.
+    // The last status does not matter: no kubelet reports a later start of a removed pod.
     const pod = { ...each.pod, running: true, ended: false };
     return claimsOf(app, pod, each.facts).map((claim) => ({ ...claim, isGone: true }));
   });
@@ -50,7 +50,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (isOver(pod, facts)) return [];
   const everything = (subset: string | undefined): Claim => ({ kind: "everything", podName: pod.name, subset });
   const claims: Claim[] = [];
-  // Without a proxy it acts as a pod of the default subset does, under the same lock, on everything.
+  // A pod without a proxy acts as a pod of the default subset: under the same lock, and on everything.
   if (pod.proxy === "none" && pod.running) claims.push(everything(DEFAULT_SUBSET));
   if (facts === undefined) {
     if (pod.proxy === "none" || !pod.running) return claims;
@@ -60,7 +60,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
-    // Another app has subsets of its own, so its tables say nothing about ours.
+    // Another app has its own subsets, so its tables do not show the claims on this app's subsets.
     if (isOfApp(app, snapshot))
       claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
     else claims.push(everything(undefined));
@@ -73,7 +73,7 @@ export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
   return pod.ended && facts?.connected !== true;
 }
 
-// All that a pod may be enforcing, the oldest first.
+// All snapshots that a pod may be enforcing, oldest first.
 function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
   if (facts === undefined || isOver(pod, facts)) return [];
   return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].filter((snapshot) => snapshot !== undefined);

@@ -1,27 +1,27 @@
 // The handover of resources that are partitioned by label or shared. Pure; called by plan-fences.ts. The manager does not know the objects, so
-// such a resource moves as a whole when its rules on labels change, or when it becomes shared or stops being shared. A subset gets it only
-// when no live pod of another subset may still go by other rules. resource-reading.ts says which resources overlap.
+// such a resource moves as a whole when its label rules change, or when it becomes shared or stops being shared. Invariant: a subset gets the
+// resource only when no live pod of another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
 //
-// Limits are left out: they take objects away from everybody, and never give one subset's to another.
+// Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to another.
 import type { FenceRule, ResourceMatch, RouteTable } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
 import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
 
 export interface ResourceFences {
-  /** For each subset the fences of what it must not have yet; missing if none. */
+  /** For each subset the fences of resources that it must not have yet; no entry if there are none. */
   readonly fenced: ReadonlyMap<string, readonly FenceRule[]>;
-  /** The claims that are waited for, each with the subsets that wait. */
+  /** The claims that subsets wait for, each with these subsets. */
   readonly waitsFor: ReadonlyMap<Claim, readonly string[]>;
 }
 
-/** What a claim keeps from one subset. */
+/** What a subset must not have yet because of a claim. */
 interface Doubt {
   readonly keys: readonly ResourceKey[];
-  /** All else too: the subset has nothing yet, and the rules of the claim are not known. */
+  /** All other resources too: the subset has nothing yet, and the rules of the claim are not known. */
   readonly everything: boolean;
 }
 
-/** @param claims one of each kind: what many pods claim alike is asked once */
+/** @param claims one claim of each group of equal claims */
 export function planResourceFences(desired: RouteTable, subsets: readonly string[], claims: readonly Claim[]): ResourceFences {
   const doubtOf = createDoubts(desired, claims);
   const moving = new Map(subsets.map((subset) => [subset, [] as ResourceKey[]]));
@@ -47,8 +47,8 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   const movable = distinct([desired, ...new Set(tables.map(({ table }) => table))].flatMap(partitionedOrShared));
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
-  // A pod of the subset has the resources already, as desired, or is about to: what is on its way cannot be called back. Then they
-  // were granted when nobody else had them otherwise, and nobody else was granted them since: see plan-fences.ts.
+  // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be withdrawn. The resource was granted
+  // when no other subset had it under other rules, and no other subset was granted it since: see plan-fences.ts.
   const isOwnAlready = (subset: string, key: ResourceKey) =>
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
@@ -57,14 +57,14 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
       (key) => !compare(table, key).isSame && compare(table, key).stopped !== "all",
     ),
   );
-  // Rules that nobody here has heard of. What a subset has it was granted, so only what it has otherwise or is kept from is in
-  // doubt; and all, if it has nothing but the fence of everything.
+  // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that it has under other rules, or
+  // that are fenced from it, are in doubt. If the subset has no table but the fence of everything, everything is in doubt.
   const ofUnreported = remember((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
     const keys = full.length === 0 ? keysOf(desired.sharedResources) : [...movable, ...full.flatMap(fencesOf)];
     return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
   });
-  // No rules at all, for want of a proxy: such a pod does what a pod of the default subset would, which shares what is shared.
+  // For a pod without a proxy, which acts as a pod of the default subset. Shared resources are not in doubt.
   const ofProxyless = remember((subset: string): Doubt => {
     const { keys, everything } = ofUnreported(subset);
     return { keys: keys.filter((key) => !compare(desired, key).isShared), everything };
@@ -76,12 +76,12 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
   };
 }
 
-/** A table beside the desired one: many pods share it, so each question is answered once. */
+/** Compares tables with the desired table. Many pods share a table, so each comparison is made once. */
 function createKeyComparison(desired: RouteTable) {
   const ofTable = remember((table: RouteTable) => {
     const known = new Map<string, ReturnType<typeof compare>>();
     const compare = (key: ResourceKey) => {
-      // A namespace that only one of the tables knows has no owner by the other's rules.
+      // A namespace that only one of the tables knows has no owner under the other table.
       const reading = readingOf(table, key, (namespace) => desired.classOf.has(namespace));
       const desiredReading = readingOf(desired, key, (namespace) => table.classOf.has(namespace));
       return { isSame: reading.division === desiredReading.division, stopped: reading.stopped, isShared: reading.isShared };

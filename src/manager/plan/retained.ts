@@ -1,14 +1,14 @@
-// What a pod retains read-only: what it owned or retained by its present table and does not own by its next one. So none of its informers
-// believes that objects were deleted which another subset owns now. Pure and level-based: it follows from the two tables. Called by plan-app, once for
-// all pods of equal tables.
+// What a pod retains read-only: what it owned or retained under its present table and does not own under its next table. Without it, informers
+// would take objects for deleted that another subset owns now. Pure and level-based: computed from the two tables alone. pod-rules.ts calls it
+// for each pair of tables, restart/restart-pods.ts asks it whether a pod needs a restart.
 //
-// Invariant: it is about reading only. What a pod may write follows from what it owns, so claims.ts does not use it.
+// Invariant: it concerns reads only. A pod may write only to what it owns, so claims.ts does not use it.
 //
 //   Owned => Retained      when the next table does not give it to the pod's subset, or fences it
-//   Retained => Owned      when it comes back, as after an undo: no watch has ended, and no restart is needed
-//   Retained => (nothing)  with the pod: its replacement has never owned it
+//   Retained => Owned      when it comes back, for example after an undo: no watch ends, and no restart is needed
+//   Retained => (nothing)  when the pod ends: its replacement has never owned it
 //
-// Partitioned and shared resources are left out: they move as a whole, and clients list them again in place.
+// Partitioned and shared resources are not retained: they move as a whole, and clients list them again without a restart.
 import {
   DEFAULT_SUBSET,
   matchesResource,
@@ -24,18 +24,18 @@ export interface SubsetTable {
   readonly table: RouteTable;
 }
 
-/** Cluster-scoped objects, of which the default subset has those that are not shared: they are lost with a change of subset. */
+/** Cluster-scoped objects. The default subset owns them unless they are shared, so a pod that changes to another subset loses them. */
 const CLUSTER_SCOPE = "";
 
 /**
- * What a pod that enforces `from` retains under `to`. Namespaces that no longer exist are forgotten.
- * @param to with its fences: what is fenced is not owned
+ * What a pod that enforces `from` retains under `to`. Namespaces that `to` does not contain are not retained.
+ * @param to with its fences: the subset does not own fenced namespaces
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
   const movable = [...movingAsWhole(from.table), ...movingAsWhole(to.table)];
   const shownBefore = classOfShown(from.table);
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
-  // Namespaces of which both tables say the same are compared once.
+  // Namespaces with equal states in both tables are compared once.
   const known = new Map<string, Set<string> | undefined>();
   const retainedClassOf = (namespace: string): Set<string> | undefined => {
     const [owned, shown] = [ownedIn(from, namespace), shownBefore.get(namespace)?.rules ?? []];
@@ -67,13 +67,13 @@ function classOfShown({
   return new Map(retained.flatMap(({ namespaces, rules }, index) => [...namespaces].map((name) => [name, { index, rules }])));
 }
 
-// Equal for namespaces of which the table says the same.
+// Equal for namespaces that the table treats equally.
 function stateIn({ classOf, fenced }: RouteTable, namespace: string): string {
   if (namespace === CLUSTER_SCOPE) return "cluster";
   return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
 }
 
-/** What a subset owns in a namespace, as ownersOf has it, but for what moves as a whole: the order of the rules linearised. */
+/** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
   const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET };
   const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
@@ -95,26 +95,26 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
   return [...fences, ...limits, ...owners, fallback];
 }
 
-// A fence of what little is known about is none of these: it hides everything from a subset that has nothing yet.
+// A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
 function movingAsWhole({ rules, sharedResources }: RouteTable): ResourceMatch[] {
   const isMovable = (rule: RouteTable["rules"][number]) =>
     rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves");
   return [...rules.filter(isMovable).flatMap(({ resources }) => resources), ...sharedResources];
 }
 
-/** A name that no resource and no group has: only the wildcard matches it. */
+/** No resource and no group has this name, so only the wildcard matches it. */
 const OTHER = "/";
 
-/** What the first rule that applies says; nothing applies: not visible. */
+/** The answer of the first rule that applies; false if none applies. */
 export function isVisibleBy(rules: readonly RetainedRule[], group: string, resource: string): boolean {
   const first = rules.find(({ resources }) => resources.length === 0 || matchesResource(resources, group, resource));
   return first?.visible ?? false;
 }
 
 /**
- * The one canonical list that answers as `isVisible` does, so that repeated edits do not make lists grow. `isVisible` is asked about the names in
- * the lists, and about one placeholder for all others.
- * @param lists every list that the question asks
+ * The one canonical list that gives the same answers as `isVisible`, so that lists do not grow with repeated edits. `isVisible` is called for the
+ * names in the lists, and for one placeholder for all other names.
+ * @param lists every list that `isVisible` reads
  */
 export function canonicalRules(
   lists: readonly (readonly RetainedRule[])[],
@@ -126,7 +126,7 @@ export function canonicalRules(
   const fallback = isVisible(OTHER, OTHER);
   const otherGroups = groups.filter((group) => isVisible(group, OTHER) !== fallback);
   const otherResources = resources.filter((resource) => isVisible(OTHER, resource) !== fallback);
-  // What the wildcards below would say wrongly.
+  // Exceptions to the wildcards below.
   const exact = groups.flatMap((group) =>
     [true, false].flatMap((visible): RetainedRule[] => {
       const those = resources.filter((resource) => {

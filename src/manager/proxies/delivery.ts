@@ -1,6 +1,6 @@
-// How one resource type gets to one proxy: what it is to enforce, what it was sent, and what it said to that. Pure. Invariants: at most one
-// update is unanswered, and one that undoes it; newer resources are coalesced to the newest; what is known only gets narrower by what the
-// proxy itself has said. Owned by the proxy registry, one for each type and proxy.
+// The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure. Invariants: at most one update is
+// outstanding; only the newest desired resource is sent; only the proxy's own messages can reduce what it may be enforcing. Owned by the proxy
+// registry, one for each type and proxy.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import type { UpdateBodies } from "./update-bodies.ts";
@@ -9,11 +9,11 @@ export interface Delivery<R extends Versioned = Versioned> {
   desired: R | undefined;
   acknowledged: R | undefined;
   outstanding: Outstanding<R> | undefined;
-  /** What the proxy may have come to enforce after `acknowledged`, without an ACK. */
+  /** Resources newer than `acknowledged` that the proxy may enforce although no ACK has come. */
   inDoubt: readonly R[];
-  /** The proxy may enforce anything besides; over with its first ACK. */
+  /** The proxy may also enforce resources that are not listed. Its first ACK ends that. */
   mayHoldMore: boolean;
-  /** The highest version that the proxy has spoken of. */
+  /** The highest version that the proxy has reported. */
   version: number;
   refusedDigest: string;
   problems: readonly string[];
@@ -42,15 +42,15 @@ export function createDelivery<R extends Versioned>(known: Partial<Delivery<R>> 
   };
 }
 
-/** The proxy is to enforce this from now on. */
+/** Sets the resource that the proxy is to enforce from now on. */
 export function setDesired<R extends Versioned>(delivery: Delivery<R>, resource: R): void {
   delivery.desired = resource;
   if (resource.digest !== delivery.refusedDigest) delivery.problems = [];
 }
 
 /**
- * The update that is due, which then is outstanding; undefined if there is none.
- * @param mayDiff whether it may be a delta
+ * The next update to send, which is outstanding from now on; undefined if there is none.
+ * @param mayDiff true if the update may be a delta
  */
 export function nextUpdate<R extends Versioned>(
   delivery: Delivery<R>,
@@ -60,7 +60,7 @@ export function nextUpdate<R extends Versioned>(
 ): UpdateMessage | undefined {
   const { desired, acknowledged } = delivery;
   if (desired === undefined) return undefined;
-  if (isUndone(delivery)) giveUpOutstanding(delivery); // its ACK may wait for a write that hangs, and the write is allowed again
+  if (isUndone(delivery)) giveUpOutstanding(delivery); // its ACK may wait for a write that hangs, although the desired rules allow that write
   if (delivery.outstanding !== undefined || desired.digest === delivery.refusedDigest) return undefined;
   const isCertain = delivery.inDoubt.length === 0 && !delivery.mayHoldMore;
   if (isCertain && desired.digest === acknowledged?.digest) return undefined;
@@ -76,7 +76,7 @@ export function nextUpdate<R extends Versioned>(
   };
 }
 
-/** The proxy has acknowledged: it enforces this and nothing else. False if that was not outstanding. */
+/** Records an ACK: the proxy enforces this resource and no other. False if no update with this nonce is outstanding. */
 export function acknowledge(delivery: Delivery, nonce: number): boolean {
   if (delivery.outstanding?.nonce !== nonce) return false;
   const { resource } = delivery.outstanding;
@@ -92,7 +92,7 @@ export function acknowledge(delivery: Delivery, nonce: number): boolean {
   return true;
 }
 
-/** The proxy has refused. "needs-whole": it only lacks the delta's base. Undefined if that was not outstanding. */
+/** Records a NACK. "needs-whole": the proxy only lacks the base of the delta. Undefined if no update with this nonce is outstanding. */
 export function refuse(
   delivery: Delivery,
   { nonce, problems, needsWhole }: { readonly nonce: number; readonly problems: readonly string[]; readonly needsWhole: boolean },
@@ -106,13 +106,13 @@ export function refuse(
   return "refused";
 }
 
-// The proxy was sent something else meanwhile, and is to have again what it acknowledged last.
+// The outstanding update differs from the acknowledged resource, and the acknowledged resource is desired again.
 function isUndone({ desired, acknowledged, outstanding, inDoubt }: Delivery): boolean {
   if (outstanding === undefined || acknowledged === undefined || inDoubt.length > 0) return false;
   return desired?.digest === acknowledged.digest && outstanding.resource.digest !== acknowledged.digest;
 }
 
-// The proxy may come to enforce what is on its way all the same, until it acknowledges something newer.
+// The proxy may still enforce the sent resource, until it acknowledges a newer update.
 function giveUpOutstanding(delivery: Delivery): void {
   if (delivery.outstanding !== undefined) delivery.inDoubt = [...delivery.inDoubt, delivery.outstanding.resource];
   delivery.outstanding = undefined;

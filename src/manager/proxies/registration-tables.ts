@@ -1,6 +1,6 @@
-// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables, hundreds of kilobytes each; the
-// manager asks a few of them for each table. Invariants: a table is known by the hash of the bytes that came; the manager does not read what
-// it did not ask of a stream; a proxy that does not send a table delays the others for a moment only. Used by proxy-stream.ts.
+// The tables that registrations name by hash. After a failover a thousand proxies name the same few tables, hundreds of kilobytes each, so the
+// manager asks only a few proxies for each table. Invariants: a table's hash is computed from the received bytes; the manager reads only tables
+// that it has asked of the stream; a proxy that does not send a table delays the others only briefly. Used by proxy-stream.ts.
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -12,12 +12,12 @@ import type { SharedTables } from "./shared-tables.ts";
 
 /** The routes that a proxy may be enforcing. */
 export interface RouteClaims {
-  /** The highest version that the proxy has spoken of. */
+  /** The highest version that the proxy has reported. */
   readonly version: number;
   readonly acknowledged: Snapshot | undefined;
-  /** Enforced since, oldest first. */
+  /** Snapshots that came into force after `acknowledged`, oldest first. */
   readonly inDoubt: readonly Snapshot[];
-  /** The proxy may hold anything besides. */
+  /** The proxy may also hold what is not listed. */
   readonly mayHoldMore: boolean;
 }
 
@@ -25,22 +25,22 @@ export interface RegistrationTables {
   open(): StreamTables;
 }
 
-/** Of one stream. */
+/** The tables of one stream. */
 export interface StreamTables {
   /**
-   * The hashes to ask of this stream; undefined if other streams have been asked a moment ago.
-   * @param mayWait false: the answer is not undefined
+   * The hashes to ask of this stream; undefined if the stream has to wait, because other streams were asked a moment ago.
+   * @param mayWait if false, the result is never undefined
    */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
-  /** The tables that came. */
+  /** Takes the received tables. */
   take(tables: readonly Uint8Array[]): void;
   /** The claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
-  /** Nothing more comes on this stream. */
+  /** Ends the stream: no more tables come. */
   close(): void;
 }
 
-/** Of one registration: as many as it can name. */
+/** The number of tables that one registration can name. */
 const MAX_ASKED = 16;
 /**
  * For each table, the manager asks two streams at first, and in total four times as many after each further period without the table. A few
@@ -50,8 +50,8 @@ const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
 /**
- * Each version is one more than the last. A higher one in a registration is a lie or a broken file. If the manager took it, later versions
- * would soon be no safe integers, and the status would keep that for the managers to come.
+ * Each version is one more than the last. A higher version in a registration comes from an attacker or a broken file. If the manager used it,
+ * later versions would exceed the safe integers, and the status would pass the high version on to later leaders.
  */
 const MAX_VERSION = 2 ** 48;
 
@@ -62,7 +62,7 @@ export function createRegistrationTables({
   readonly clock: Clock;
   readonly tables: SharedTables;
 }): RegistrationTables {
-  /** By hash: the streams that were asked, and when the first was. */
+  /** By hash: the streams that were asked, and the time of the first request. */
   const pending = new Map<string, { readonly sinceMs: number; readonly streams: Set<StreamTables> }>();
 
   const mayBeAsked = (hash: string): boolean => {
@@ -77,7 +77,7 @@ export function createRegistrationTables({
       /** Keeps the tables in memory until the proxy is registered. */
       const held = new Map<string, RouteTable>();
       const asked = new Set<string>();
-      /** Each claim is decoded once, however often the stream is looked at. */
+      /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
       const decoded = new Map<ResourceMessage, ClaimedRoute>();
       let bytesLeft = MAX_MESSAGE_BYTES;
 

@@ -1,14 +1,14 @@
-// The bodies of updates, each encoded once for all proxies that get it. Invariant: the bytes depend on type and digests alone, which the
-// manager computes itself. Used by the proxy registry.
+// The bodies of updates, each encoded once for all proxies that get it. Invariant: the bytes depend only on the type and the digests,
+// which the manager computes itself. Used by the proxy registry.
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 
 export interface UpdateBodies {
   whole(type: ResourceType<Versioned>, resource: Versioned): Uint8Array;
-  /** Undefined if the whole is to be sent. */
+  /** Undefined if the whole resource has to be sent. */
   delta(type: ResourceType<Versioned>, base: Versioned, next: Versioned): Uint8Array | undefined;
 }
 
-// Some dozens of the largest ones: enough for all that is sent at one time.
+// Dozens of the largest bodies: enough for all updates that are sent at the same time.
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 // An entry whose body is undefined takes memory as well.
 const ENTRY_BYTES = 128;
@@ -29,7 +29,7 @@ export function createUpdateBodies(): UpdateBodies {
   };
 }
 
-/** Forgets the least recently used entries beyond a number of bytes. */
+/** Removes the least recently used entries when their total exceeds a number of bytes. */
 interface ByteCache<T> {
   get(key: string): T | undefined;
   set(key: string, value: T, bytes: number): void;
@@ -46,7 +46,7 @@ function createByteCache<T>(maxBytes: number): ByteCache<T> {
     get(key) {
       const entry = entries.get(key);
       if (entry === undefined) return undefined;
-      entries.delete(key); // to the end: the newest
+      entries.delete(key); // moves the entry to the end: it is the most recently used
       entries.set(key, entry);
       return entry.value;
     },

@@ -1,4 +1,5 @@
-// What hinders the eviction of the next pod: other pods of the app that are not ready, or an order that is not known. Pure.
+// Finds the reason why the next pod cannot be evicted yet: another pod of the app is not ready, or the leader is not known. Pure. Called by
+// restart-plan.ts.
 import { ownerText } from "../../route/table.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 
@@ -7,7 +8,7 @@ export interface Blocker {
   readonly message: string;
 }
 
-/** The first of what hinders the eviction of `next`, which is one of `left`. */
+/** The first reason against the eviction of `next`, which is one of `left`; undefined if there is none. */
 export function blockerOf(
   { pods, hasLock, isAsked }: { readonly pods: readonly RestartPod[]; readonly hasLock: boolean; readonly isAsked: boolean },
   next: RestartPod,
@@ -35,8 +36,8 @@ export function blockerOf(
   };
 }
 
-// What is not ready now is not made less so by its restart: it goes before those that are ready, and does not wait for them. A
-// leader goes last nevertheless, and while it is not ready the others are needed.
+// The restart of an unready pod makes no ready pod unready. So unready pods restart before ready ones, and no pod waits until another pod that needs
+// a restart is ready. The exception is an unready leader: it restarts last, and ready pods wait until it is ready.
 function hinders(other: RestartPod, next: RestartPod): boolean {
   if (other.terminating) return true;
   return !other.ready && (!needsRestart(other) || (other.leader && next.ready));

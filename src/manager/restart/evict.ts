@@ -1,5 +1,5 @@
-// One call of the eviction API (policy/v1), by which PodDisruptionBudgets have their say. Invariant: the pod that is evicted is
-// the one with this uid, never another of its name; the answer is returned, not thrown, unless the caller itself gave up.
+// One call of the eviction API (policy/v1), which respects PodDisruptionBudgets. Invariant: the call evicts only the pod with this uid, never
+// another pod of the same name. It returns the answer, and throws only if the caller aborts. Called by restarter.ts.
 import { errorMessage } from "../../base/errors.ts";
 import { PODS } from "../../kube/client/resources.ts";
 import { retryAfterMs } from "../../kube/client/response-error.ts";
@@ -16,7 +16,7 @@ export interface EvictedPod {
 export type Eviction =
   /** The pod is ending. */
   | { readonly kind: "accepted" }
-  /** There is no such pod any more. */
+  /** The pod no longer exists. */
   | { readonly kind: "gone" }
   /** No answer came: the pod may be ending. */
   | { readonly kind: "unknown"; readonly message: string }
@@ -27,9 +27,9 @@ export type Eviction =
       readonly retryAfterMs: number | undefined;
     };
 
-// A reconcile waits for the answer, and all else of its app with it.
+// The next step of the restart waits for the answer.
 const TIMEOUT_MS = 5_000;
-// A status with a longer one would be refused by its schema.
+// The schema of the status refuses longer messages.
 const MAX_MESSAGE_LENGTH = 1024;
 
 /** Evicts the pod. @throws the signal's reason if it fires */
@@ -45,7 +45,7 @@ export async function evict(
     deleteOptions: { preconditions: { uid } },
   };
   try {
-    // No retry here: a budget may say no for hours, and the status is to say so at once.
+    // No retry here: a budget may refuse for hours, and the status has to report the refusal at once.
     await client.createSubresource(PODS, { namespace, name }, "eviction", body, { signal, timeoutMs: TIMEOUT_MS, maxRetries: 0 });
     return { kind: "accepted" };
   } catch (error) {

@@ -1,10 +1,10 @@
-// The restart in order, level-based: which pod of an app is evicted next, or what it waits for. Pure function of (pods, the
-// record in the status, now). One pod at a time in an app, one subset after the other, leaders last, and the next only when the
-// last is gone and as many pods are ready as before.
+// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of (pods, the record in the status, now).
+// One pod of an app at a time, one subset after the other, leaders last. The next pod follows only when the last one is gone and as many pods are
+// ready as before.
 //
-// A record with `expected` stands for an eviction that was, or was about to be, asked for: as long as its pod lives and needs a
-// restart, no other is asked for, whatever the order says by now. One without it only says what is waited for, and has no weight.
-// So a manager that takes over goes on where the last one stopped. See restart-record.ts for the states.
+// A record with `expected` means that the eviction of its pod was requested, or was about to be. While that pod lives and needs a restart, no
+// other eviction is requested, even if the order has changed. A record without `expected` only gives the reason of the wait. So a new leader
+// continues where the last one stopped. See restart-record.ts for the states.
 import { ownerText } from "../../route/table.ts";
 import { blockerOf } from "./blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
@@ -22,7 +22,7 @@ export interface RestartFacts {
   readonly pods: readonly RestartPod[];
   /** In the order of the spec. */
   readonly subsets: readonly string[];
-  /** `status.restart` as it was written last. */
+  /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
   readonly isDissolving: boolean;
@@ -30,17 +30,17 @@ export interface RestartFacts {
   readonly hasLock: boolean;
   /** How the API server refused the last eviction of the pod with this uid, or did not answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
-  /** How long the need has to last before a first roll begins; 0: not at all. */
+  /** Milliseconds that the need has to last before a first roll begins. */
   readonly settleMs: number;
-  /** How many pods of the subset were restarted lately. */
+  /** The number of recently restarted pods of the subset. */
   readonly recentRestarts: (subset: string) => number;
-  /** The workloads of the subset have all the pods that they ask for, also if those are fewer than there were; asked for when short. */
+  /** True if the workloads of the subset have all pods that they ask for, even if there are fewer than before. Set only after an `isShort` step. */
   readonly hasAllWanted?: boolean;
   readonly nowMs: number;
 }
 
 export type RestartStep = {
-  /** The restart that is over with this step. */
+  /** The restart that has ended before this step. */
   readonly finished?: RestartRecord;
 } & (
   | { readonly kind: "none" }
@@ -49,16 +49,16 @@ export type RestartStep = {
   | {
       readonly kind: "wait";
       readonly record: RestartRecord;
-      /** Look again after this time; absent: what is waited for shows itself. */
+      /** Plan again after this time; absent if a watch shows the end of the wait. */
       readonly recheckMs?: number;
-      /** Nothing is on its way, and yet fewer pods are ready than before: worth asking what the workloads want. */
+      /** Fewer pods are ready than before, and no new pod is starting. The restarter then reads how many pods the workloads ask for. */
       readonly isShort?: boolean;
     }
 );
 
 type Draft = Omit<RestartRecord, "since" | "reason"> & { readonly reason: RestartReason };
 
-// A leader renews its lock every few seconds, and the proxy tells when it does.
+// A leader renews its lock every few seconds, and its proxy reports the renewal.
 const LEADER_UNKNOWN_MS = 30_000;
 
 /** The next step of an app. */
@@ -104,7 +104,7 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   if (next === undefined) return { kind: "none" };
   const { subset, name: pod, uid } = next;
   const draft = { subset, pod, uid, left: left.length };
-  // Whatever hinders it now, its eviction may have been asked for.
+  // The eviction may already have been requested, so `expected` stays even if the pod has to wait now.
   const kept = isAsked && previous?.expected !== undefined ? { ...draft, expected: previous.expected } : draft;
   if (facts.isPaused) {
     const message = `${left.length} pods wait for their restart: spec.route.paused is true`;
@@ -153,15 +153,15 @@ function askFor(facts: RestartFacts, draft: Omit<Draft, "reason">): RestartStep 
   return recheckMs > 0 ? { kind: "wait", record, recheckMs } : { kind: "evict", record };
 }
 
-/** The record with the time since which this has been so. */
+/** The record with the start time of its wait. */
 function dated(facts: RestartFacts, draft: Draft): RestartRecord {
   const { previous, nowMs } = facts;
   const isSame = previous !== undefined && isSameWait(previous, draft, facts);
   return { ...draft, since: isSame ? previous.since : `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
 }
 
-// What keeps a pod from being evicted may change its name every few seconds (a budget, the readiness that it is about), and is one
-// wait all the same; that its eviction is accepted, or it is gone, is another.
+// The reason against an eviction may change every few seconds (a budget, the readiness of a pod), and this is still one wait. After the
+// eviction is accepted, or the pod is gone, another wait begins.
 function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts): boolean {
   const isOfAll = draft.reason === "Settling" || draft.reason === "Paused";
   if (before.reason === draft.reason) return before.uid === draft.uid || (isOfAll && before.subset === draft.subset);
@@ -173,8 +173,8 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
     before.uid !== draft.uid
   )
     return false;
-  const isStanding = pods.some((pod) => pod.uid === draft.uid && needsRestart(pod));
-  return isStanding && (before.expected !== undefined || before.reason === "LeaderUnknown");
+  const isWaiting = pods.some((pod) => pod.uid === draft.uid && needsRestart(pod));
+  return isWaiting && (before.expected !== undefined || before.reason === "LeaderUnknown");
 }
 
 function nameOf(subset: string): string {
@@ -182,11 +182,11 @@ function nameOf(subset: string): string {
 }
 
 /**
- * One subset after the other, the one that was begun first, else by the spec's order. In a subset those that do not lead before
- * those that do, so that the lock changes hands once; then what is not ready before what is; then by name.
+ * Sorts the pods: the subset in the record first, then the subsets in the order of the spec. In a subset: pods that do not lead before
+ * leaders, so that the lock moves only once; then unready pods before ready pods; then by name.
  */
 function orderPods(pods: readonly RestartPod[], subsets: readonly string[], begun: string | undefined): readonly RestartPod[] {
-  // A subset that the spec knows no more comes before all that it knows.
+  // A subset that the spec no longer contains has index -1, so it comes before the others.
   const rank = ({ subset }: RestartPod) => (subset === begun ? Number.NEGATIVE_INFINITY : subsets.indexOf(subset));
   return pods.toSorted(
     (a, b) =>

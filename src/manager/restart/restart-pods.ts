@@ -1,4 +1,4 @@
-// The pods of an app as far as their restart needs to know them. Pure.
+// The pods of an app, with the facts that their restart needs. Pure. Called by restarter.ts.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -10,9 +10,9 @@ import { retainedBetween } from "../plan/retained.ts";
 export interface RestartPod extends AppPod {
   /** Its proxy is connected. */
   readonly connected: boolean;
-  /** It is known to hold the operator's lock. */
+  /** Its proxy reports that it holds the operator's lock. */
   readonly leader: boolean;
-  /** It retains what its subset has lost, by its acknowledged and its next rules, and will not own it once nothing is fenced. */
+  /** It retains something under its acknowledged and its next rules, and will not own all of it again when all fences are gone. */
   readonly retains: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface RestartPodFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "desired">;
-  /** The API server has accepted the eviction of the pod with this uid, whether or not the watch has shown that yet. */
+  /** True if the API server has accepted the eviction of the pod with this uid, even if the watch has not shown that yet. */
   readonly isEvicted: (uid: string) => boolean;
 }
 
@@ -33,7 +33,7 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
-      // What an undone edit is about to take back is still acknowledged, and no reason any more; nor is what waits behind a fence.
+      // The acknowledged rules may still retain what an undone edit gives back. That needs no restart, and a fence needs none either.
       retains:
         retainsSomething(known?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&
@@ -42,19 +42,19 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
   });
 }
 
-/** Only a pod that its workload replaces may be evicted. A pod that is terminating needs nothing more. */
+/** Only a pod that its workload replaces may be evicted. A terminating pod needs no eviction. */
 export function needsRestart({ retains, controlled, proxy, ended, terminating }: RestartPod): boolean {
   return retains && controlled && proxy === "own" && !ended && !terminating;
 }
 
-/** Whether a pod of these rules would retain something under the desired table. Compared once for all pods of one table. */
+/** True if a pod that enforces `from` would retain something under the desired table. Compared once for all pods with the same table. */
 function createLosses(desired: RouteTable) {
   const known = new Map<RouteTable, Map<string, boolean>>();
   return ({ subset }: AppPod, from: Snapshot | undefined): boolean => {
     if (from === undefined) return false;
     const ofTable = known.get(from.table) ?? new Map<string, boolean>();
     known.set(from.table, ofTable);
-    const key = `${from.subset}>${subset}`; // names of subsets hold no such sign
+    const key = `${from.subset}>${subset}`; // a subset's name contains no ">"
     const isLost = ofTable.get(key) ?? retainedBetween(from, { subset, table: desired }).length > 0;
     ofTable.set(key, isLost);
     return isLost;

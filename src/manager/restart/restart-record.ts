@@ -3,7 +3,7 @@
 //   none => asked      when the record of a pod is written, with the ready pods of its subset: its eviction is requested now
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
 //   asked => none      when the pod needs no restart any more: the edit was undone
-//   leaving => asked   when the pod stays alive: its eviction is requested again, and that of no other pod
+//   leaving => asked   when the pod stays alive: its eviction is requested again, and no other eviction
 //   leaving => short   when the pod with that uid is gone
 //   short => done      when the subset has as many ready pods as before, or its workloads want fewer
 import type { RestartStatus } from "../../api/app-status.ts";
@@ -13,12 +13,12 @@ export type RestartRecord = RestartStatus;
 
 /** Why a pod is not restarted yet, or what its restart waits for. */
 export type RestartReason =
-  /** The need is young: a namespace that moves to and fro restarts no pod. */
+  /** The need has not lasted long enough yet: a namespace that moves back and forth restarts no pod. */
   | "Settling"
-  /** The eviction is asked for, or accepted and the pod not gone. */
+  /** The eviction is requested, or it is accepted and the pod is not gone yet. */
   | "Evicting"
   | "PodDisruptionBudget"
-  /** A pod of the app is not ready, the new one or another. */
+  /** A pod of the app is not ready: the new pod or another one. */
   | "NotReady"
   /** A proxy of the subset is not connected: its pod may lead. */
   | "NotReported"
@@ -28,16 +28,16 @@ export type RestartReason =
   | "EvictionForbidden"
   | "EvictionFailed";
 
-/** The API server's no to an eviction, or none of its answers. */
+/** The API server has refused an eviction, or has not answered. */
 export interface Refusal {
   readonly reason: "PodDisruptionBudget" | "EvictionForbidden" | "EvictionFailed";
   /** A sentence for people. */
   readonly message: string;
-  /** When to ask again, wall time in milliseconds. */
+  /** When to request the eviction again: wall time in milliseconds. */
   readonly retryAtMs: number;
 }
 
-/** The pod is that of the record. */
+/** The state of the eviction. `pod` is the record's pod. */
 export type RollState =
   | { readonly kind: "none" }
   | { readonly kind: "asked"; readonly record: RestartRecord; readonly pod: RestartPod }
@@ -56,7 +56,7 @@ export function rollStateOf({ pods, subsets, previous: record, hasAllWanted = fa
   if (pod?.terminating) return { kind: "leaving", record };
   if (pod !== undefined) return needsRestart(pod) ? { kind: "asked", record, pod } : { kind: "none" };
   if (hasAllWanted) return { kind: "done", record };
-  // The new pods of a subset that the spec knows no more are in another one, where nothing was counted.
+  // If the spec no longer contains the subset, its new pods belong to another subset, so they cannot be counted here.
   const isBack = subsets.includes(record.subset) && countReady(pods, record.subset) >= record.expected;
   return { kind: isBack ? "done" : "short", record };
 }

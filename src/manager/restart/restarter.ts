@@ -1,6 +1,6 @@
-// Carries the restart plan out: plans from facts and from what the API server answered last, evicts, tells the result. Called by
-// the reconciler of apps, which writes the step's record in between. Invariant: an eviction is asked for only after its record
-// is in the status, and by a replica that leads. The memory here is a shortcut only: who has none asks again.
+// Plans the next restart step from the facts and the API server's last answer, and carries it out. Called by write-and-restart.ts, which writes the
+// step's record in between. Invariant: only the leader requests an eviction, and only after its record is in the status. A replica without
+// the memory of this module requests the eviction again.
 import { backoffMs } from "../../base/backoff.ts";
 import { type Clock, type Random, systemRandom } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
@@ -25,9 +25,9 @@ export interface RestarterOptions {
   readonly client: Pick<KubeClient, "createSubresource" | "request">;
   readonly pods: Pick<PodLists, "get">;
   readonly events: Pick<EventRecorder, "event">;
-  /** Whether this replica leads at this very moment; default: it does. */
+  /** True if this replica leads at this moment; default: it leads. */
   readonly isLeader?: () => boolean;
-  /** An eviction was answered: there is something to plan by. */
+  /** Called after the answer to an eviction, so that the caller plans again. */
   readonly onAnswer?: (app: Request) => void;
   /** How long the need has to last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
@@ -41,47 +41,47 @@ export interface AppRestartFacts {
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
-  /** `status.restart` as it was written last. */
+  /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
   readonly hasLock: boolean;
 }
 
 export interface Restarter {
-  /** What comes next. Its record has to be in the status before it is carried out. */
+  /** The next step. The caller writes its record into the status before it carries the step out. */
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
-   * Carries the step out and says when to look again; whether an eviction is accepted comes by `onAnswer`.
-   * @param object the source object, for its events; @param signal is heeded also after the return
+   * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction: `onAnswer` reports it.
+   * @param object the source object, for its events; @param signal aborts the eviction also after the return
    */
   carryOut(object: KubeObject, step: RestartStep, signal: AbortSignal): Result;
   /** The app is gone. */
   forget(app: Request): void;
 }
 
-/** What the API server answered to the last eviction of an app. */
+/** The answer of the API server to the last eviction of an app. */
 interface Answer {
   readonly uid: string;
-  /** As it was then, if it was known: it tells which workload made it. */
+  /** The pod at that time, if it was known. Its owner reference names the workload. */
   readonly object: KubeObject | undefined;
-  /** The pod is taken for an ending one till then, in wall time; 0: it is not. */
+  /** Until this wall time the pod counts as terminating; 0 if it does not. */
   readonly endsUntilMs: number;
-  /** Undefined: it was accepted. */
+  /** Undefined if the eviction was accepted. */
   readonly refusal: Refusal | undefined;
   readonly attempts: number;
 }
 
 interface Memory {
   answer?: Answer;
-  /** The pods that were evicted lately, by uid. */
+  /** The recently evicted pods, by uid. */
   readonly evicted: Map<string, { readonly subset: string; readonly atMs: number }>;
 }
 
 const RETRY = { baseMs: 1_000, maxMs: 15_000 };
-// The watch usually shows the end of a pod within a second. An end that it has not shown by then has not happened.
+// The watch usually shows within a second that an evicted pod terminates. If it shows nothing in this time, the pod does not terminate.
 const BELIEVED_MS = 10_000;
 const DOUBTED_MS = 5_000;
-// A new pod is made within milliseconds; when it is still missing after this time, the workload may not want it.
+// A workload usually creates the new pod within milliseconds. If the pod is missing after this time, the workload may not want it.
 const SHORT_MS = 10_000;
 // If a subset has no pod left and its workload is not known, a slow workload gets more time.
 const EMPTY_MS = 60_000;
@@ -95,7 +95,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
     return memory;
   };
 
-  // The workloads that made the subset's pods want no more. They count in whichever subset they are: labels change by hand.
+  // True if the workloads of the subset's pods want no more pods. All their pods count, in every subset, because users may change labels.
   async function isEnough(facts: AppRestartFacts, record: RestartRecord, signal: AbortSignal): Promise<boolean> {
     const { app, pods, plan } = facts;
     if (!plan.subsets.includes(record.subset)) return true;
@@ -104,14 +104,14 @@ export function createRestarter(options: RestarterOptions): Restarter {
     const inSubset = objectsOf(live.filter(({ subset }) => subset === record.subset));
     const { answer } = memoryOf(app);
     const evicted = answer?.uid === record.uid && answer.object !== undefined ? [answer.object] : [];
-    const verdict = await haveAllWanted(client, [...inSubset, ...evicted], objectsOf(live), signal);
+    const wanted = await haveAllWanted(client, [...inSubset, ...evicted], objectsOf(live), signal);
     const isLong = clock.now() - Date.parse(record.since) >= EMPTY_MS;
-    return verdict === "yes" || (verdict === "unknown" && inSubset.length === 0 && isLong);
+    return wanted === "yes" || (wanted === "unknown" && inSubset.length === 0 && isLong);
   }
 
-  /** Asks beside the reconcile, which an API server or a webhook that is slow would hold up, and with it all else of the app. */
+  /** Requests the eviction without waiting: a slow API server or webhook would delay the whole reconcile of the app. */
   function ask(app: Request, { pod, uid, subset }: RestartRecord, signal: AbortSignal): void {
-    // A process that was stopped since the record was written wakes up here.
+    // The process may have been stopped since the record was written, and may have lost the lease meanwhile.
     if (!isLeader()) return;
     const { namespace } = app;
     const memory = memoryOf(app);
@@ -157,7 +157,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
       pods: restartPods({ ...facts, isEvicted: (uid) => uid === answer?.uid && nowMs < answer.endsUntilMs }),
       subsets: plan.subsets,
       isDissolving: plan.isDissolving,
-      // Of one that is seen to end, it does not matter what was answered.
+      // If the watch shows that the pod terminates, an earlier refusal no longer counts.
       refusalOf: (uid) =>
         uid === answer?.uid && !facts.pods.some((pod) => pod.uid === uid && pod.terminating) ? answer.refusal : undefined,
       settleMs: options.settleMs ?? SETTLE_MS,
@@ -187,8 +187,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
     carryOut(object, step, signal) {
       if (step.finished !== undefined) {
         const { pod, subset, left } = step.finished;
-        const whose = ownerText({ kind: "subset", subset });
-        const message = `restarted pod ${pod} of ${whose}, which retained namespaces that its subset has lost; ${left} left`;
+        const owner = ownerText({ kind: "subset", subset });
+        const message = `restarted pod ${pod} of ${owner}, which retained namespaces that its subset has lost; ${left} left`;
         events.event(object, "Normal", "RestartedPod", message);
       }
       const { namespace = "", name = "" } = object.metadata;

@@ -1,26 +1,27 @@
-// How long the need of a restart has to last before the first pod of a roll is evicted. Pure. A namespace that moves to and fro, or is created
-// first and labelled later, restarts no pod at once. Each repeated roll of a subset waits longer, so that no roll repeats without end.
+// Computes how long the need for a restart has to last before the first pod of a roll is evicted. Pure. So a namespace that moves back and forth,
+// or gets its labels after its creation, restarts no pod. Each repeated roll of a subset waits longer. Called by restart-plan.ts.
 import type { RestartRecord } from "./restart-record.ts";
 
-// Whoever moves namespaces on purpose waits for so long once; a label that follows an object's birth comes sooner.
+// A user who moves namespaces on purpose waits this long once. A label that a controller adds after the creation comes sooner.
 export const SETTLE_MS = 20_000;
-// Below the time after which Ready is False by a wait (STALLED_AFTER_MS).
+// Less than STALLED_AFTER_MS, the time after which a wait sets Ready to False.
 const MAX_SETTLE_MS = 240_000;
-/** A restart is a recent one for this time. */
+/** For this time a restart counts as recent. */
 export const RECENT_MS = 1_800_000;
 
 export interface Roll {
   readonly previous: RestartRecord | undefined;
-  /** The restart that the record speaks of is over with this step. */
+  /** The restart in the record has ended before this step. */
   readonly isFinished: boolean;
-  /** The subset of the next pod, and its pods. */
+  /** The subset of the next pod. */
   readonly subset: string;
+  /** The number of its pods. */
   readonly size: number;
-  /** Restarts of its pods lately. */
+  /** The number of its recent restarts. */
   readonly recent: number;
 }
 
-/** The time that the need has to last; 0 within a roll that has begun. */
+/** Milliseconds that the need has to last; 0 during a roll. */
 export function settleMs(baseMs: number, { previous, isFinished, subset, size, recent }: Roll): number {
   const rolls = Math.floor(recent / Math.max(1, size));
   const isOver = recent > 0 && recent % Math.max(1, size) === 0;
@@ -28,8 +29,8 @@ export function settleMs(baseMs: number, { previous, isFinished, subset, size, r
   return begins ? Math.min(baseMs * 2 ** Math.min(rolls, 30), Math.max(baseMs, MAX_SETTLE_MS)) : 0;
 }
 
-// What was asked for and is void was undone: what follows is another need. After a pause it has to last again as well: the undo may
-// come after the pause's end, by another watch.
+// If an eviction was requested and is no longer needed, the edit was undone, and the present need is a new one. After a pause the need has to
+// last again too: an undo may arrive after the end of the pause, by another watch.
 function isGoingOn({ subset: before, reason, expected }: RestartRecord, subset: string): boolean {
   return expected === undefined && reason !== "Settling" && reason !== "Paused" && before === subset;
 }

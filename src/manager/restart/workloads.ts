@@ -1,6 +1,6 @@
-// Whether the controllers of some pods (ReplicaSets, StatefulSets, whatever has a scale subresource) have as many pods as they
-// ask for. Read only when fewer pods are ready than before a restart and nothing is on its way: a workload that was scaled down
-// or deleted meanwhile will never have them again.
+// Reads whether the controllers of some pods (ReplicaSets, StatefulSets, all kinds with a scale subresource) have as many pods as they ask for.
+// restarter.ts calls it only when fewer pods are ready than before a restart and no new pod is starting. A workload that was scaled down or
+// deleted meanwhile never has as many pods again.
 
 import type { KubeClient } from "../../kube/client/types.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -16,8 +16,8 @@ interface Owner {
 }
 
 /**
- * Whether the controllers of the pods `of` have as many of `pods` as their scales ask for. Unknown: there is none, or one does not
- * tell. An API that does not answer is asked again later, and means no till then.
+ * "yes" if the controllers of the pods `of` have as many of `pods` as their scales ask for. "unknown" if there is no controller, or one has no
+ * readable scale. "no" also if the API server does not answer: the caller asks again later.
  * @throws the signal's reason if it fires
  */
 export async function haveAllWanted(
@@ -50,7 +50,7 @@ function controllerOf({ metadata }: KubeObject): Owner | undefined {
   return owner && { namespace: metadata.namespace ?? "", ...owner };
 }
 
-// The plural of a kind is a convention, as it is in kubectl before discovery; where it does not hold, the answer is 404.
+// The plural is guessed from the kind. If the guess is wrong, the API server answers 404.
 function scalePath({ namespace, apiVersion, kind, name }: Owner): string {
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const plural = `${kind.toLowerCase()}s`;
@@ -75,8 +75,8 @@ async function readReplicas(
     signal.throwIfAborted();
     if (!(error instanceof StatusError)) return "no answer";
     const { code, details } = error.status;
-    if (code === 429 || code >= 500) return "no answer"; // it says nothing of the workload
-    // The object is named where it is that which is missing, and not the subresource of its kind.
-    return code === 404 && details?.name !== undefined ? 0 : undefined; // else no such subresource, or not allowed
+    if (code === 429 || code >= 500) return "no answer"; // the answer does not describe the workload
+    // A 404 with a name means that the object is missing. Without a name, the kind or its subresource is missing.
+    return code === 404 && details?.name !== undefined ? 0 : undefined; // undefined: no such subresource, or the manager may not read it
   }
 }

@@ -1,5 +1,5 @@
-// Writes the status with the restart's record first, and evicts then. Invariant: no pod is evicted without its record in the status, or beside a
-// record that another manager has written meanwhile. Called by the reconciler of apps, as its last step.
+// Writes the status with the restart's record, and then evicts. Invariant: no pod is evicted without its record in the status, nor after another
+// manager has written another record. Called by the reconciler of apps, as its last step.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Result } from "../../runtime/reconciler.ts";
@@ -15,7 +15,7 @@ export interface RestartTurn {
   readonly makeStatus: (previous: AppStatus | undefined, now: string, restart: RestartStatus | undefined) => AppStatus;
 }
 
-// What another manager wrote arrives by the watch.
+// By then the watch has brought the record of the other manager.
 const AGAIN_MS = 1_000;
 
 export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): Promise<Result> {
@@ -29,7 +29,7 @@ export async function writeAndRestart(turn: RestartTurn, signal: AbortSignal): P
     return makeStatus(previous, now, isOurs ? record : previous?.restart);
   };
   const { isWritten, requeueAfterMs } = await statuses.write(app, make, signal);
-  if (!isWritten) return soonest(requeueAfterMs); // the object that took its place is reconciled
+  if (!isWritten) return soonest(requeueAfterMs); // the newer object is reconciled anyway
   if (!isOurs) return soonest(requeueAfterMs, AGAIN_MS);
   const after = restarter.carryOut(app, step, signal);
   return soonest(requeueAfterMs, after.requeueAfterMs);
@@ -39,7 +39,7 @@ function isSame(a: RestartStatus | undefined, b: RestartStatus | undefined): boo
   return a?.uid === b?.uid && a?.expected === b?.expected && a?.reason === b?.reason;
 }
 
-/** The result that looks again at the first of these times. */
+/** A result that reconciles again at the earliest of these times. */
 export function soonest(...times: (number | undefined)[]): Result {
   const known = times.filter((ms) => ms !== undefined);
   return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };

@@ -10,14 +10,14 @@ import type { Backlog, ChangeListener, Enforced, Session } from "./session.ts";
 export interface Enforcer extends Session, Backlog {
   /** Puts a snapshot in force and calls the listeners, in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
-  /** Takes over version and digest of a snapshot with the same rules as those in force. Calls no listener. */
+  /** Takes the version and the digest of a snapshot with the same rules as the one in force. Calls no listener. */
   relabel(snapshot: Snapshot): void;
   /**
    * Calls `run` once, at once or later, when every write that the snapshot in force refuses has finished. A later call
    * replaces an earlier one that has not run.
    */
   whenDrained(run: () => void): void;
-  /** No write at all is under way. */
+  /** True if no write is in flight. */
   readonly isQuiet: boolean;
 }
 
@@ -29,7 +29,7 @@ interface Write {
   readonly labelSelector: string | undefined;
 }
 
-/** @param onListenerError called with what a listener throws. The snapshot is in force all the same, and the other listeners are called. */
+/** @param onListenerError called with the error of a listener. The snapshot stays in force, and the other listeners are called. */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
@@ -42,13 +42,13 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   const isRefused = ({ namespace, target, reach, labelSelector }: Write) => {
     if (target === undefined || current === undefined) return true;
     const view = current.view(target.group, target.resource);
-    // By other labels it may be another subset's, or not: the write is waited for.
+    // Under another label selector the object may belong to another subset, so the write counts as refused.
     return (
       !isWithin(view, reach, namespace) || (view.labelFilter !== undefined && view.labelFilter.labelSelector !== labelSelector)
     );
   };
 
-  const tellBacklog = () => {
+  const notifyBacklog = () => {
     for (const listener of [...backlogListeners]) listener();
   };
 
@@ -65,7 +65,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       drained = undefined;
       run();
     }
-    tellBacklog();
+    notifyBacklog();
   };
 
   return {
@@ -103,14 +103,14 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     },
     beginHold(namespace) {
       holds.set(namespace, (holds.get(namespace) ?? 0) + 1);
-      if (holds.get(namespace) === 1) tellBacklog();
+      if (holds.get(namespace) === 1) notifyBacklog();
       let over = false;
       return () => {
         if (over) return;
         over = true;
         const left = (holds.get(namespace) ?? 1) - 1;
         if (left > 0) holds.set(namespace, left);
-        else if (holds.delete(namespace)) tellBacklog();
+        else if (holds.delete(namespace)) notifyBacklog();
       };
     },
     get heldNamespaces() {
@@ -134,7 +134,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   };
 }
 
-/** A snapshot with views that are compiled once. */
+/** A snapshot with its views. Each view is compiled once. */
 export function enforced(snapshot: Snapshot): Enforced {
   const views = new Map<string, ResourceView>();
   const retained = indexRetained(snapshot.table);

@@ -1,6 +1,6 @@
 // The handler of the resource type "route": checks a snapshot, enforces it, stores it (or removes the old one if the disk is full), and only
-// then acknowledges it. Invariant: an ACK means that the rules are in force, that no write which they refuse is under way, of this
-// process or of the one before, and that a restart cannot bring older rules back. Called by the dialog with the manager; no I/O of its own but the file.
+// then acknowledges it. Invariant: an ACK means that the rules are in force, that no write that they refuse is in flight (from this process or
+// the one before), and that a restart cannot restore older rules. Called by the dialog with the manager. Its only I/O is the snapshot file.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -18,14 +18,14 @@ import type { SnapshotFile } from "./snapshot-file.ts";
 export interface RouteHandler extends ResourceHandler {
   /**
    * Puts the stored snapshot in force, if there is a usable one.
-   * @param endedCleanly the process before left no write behind: see clean-end.ts
-   * @param hasPromised a process before has followed a leader, so that it may have served though nothing is stored
+   * @param endedCleanly the process before left no write in flight: see clean-end.ts
+   * @param hasPromised an earlier process has followed a leader, so it may have served although no snapshot is stored
    */
   restore(endedCleanly: boolean, hasPromised?: boolean): Promise<void>;
-  /** Stores what is in force once more, since what is stored beside it has changed; nothing if it is not stored yet. */
+  /** Stores the snapshot in force again, because other content of the file has changed. Does nothing if the snapshot is not stored yet. */
   storeAgain(): void;
   readonly claims: Claims;
-  /** No write of the process before can be carried out any more. */
+  /** True when no write of the process before can reach the API server any more. */
   readonly isSettled: boolean;
   /** Resolves when nothing is being stored. */
   idle(): Promise<void>;
@@ -46,13 +46,13 @@ export interface RouteHandler extends ResourceHandler {
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;
-  /** Oldest first; empty if `acknowledged` is in force. With more than MAX_IN_DOUBT it is not known what else there was. */
+  /** Oldest first; empty if `acknowledged` is in force. More than MAX_IN_DOUBT entries mean that older ones may have been dropped. */
   readonly inDoubt: readonly Snapshot[];
-  /** It may hold anything besides. */
+  /** The proxy may also hold what is not listed. */
   readonly mayHoldMore: boolean;
 }
 
-/** A disk that is full for a day must not fill the memory. More are told as "anything". */
+/** A disk that is full for a day must not fill the memory. With more snapshots the registration sets `mayHoldMore`. */
 export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;
@@ -89,7 +89,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
 
   const save = async (snapshot: Snapshot) => {
     while (enforcer.current?.snapshot === snapshot && stored !== snapshot.digest && !deps.signal.aborted) {
-      stored = undefined; // a save that fails half way leaves nobody knows what
+      stored = undefined; // after a failed save the content of the file is unknown
       try {
         await file.save(snapshot);
         stored = snapshot.digest;
@@ -99,7 +99,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       }
     }
   };
-  // One after the other, and only the newest: an older one that waits is skipped.
+  // Saves run one after the other. A waiting save is skipped when a newer snapshot is in force.
   const store = (snapshot: Snapshot): Promise<void> => {
     storing = storing.then(() => save(snapshot));
     return storing;
@@ -117,7 +117,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     enforcer.whenDrained(async () => {
       await inherited.outlast();
       await store(snapshot);
-      // The newest snapshot gets the only ACK that counts; while the file was written another may have come.
+      // Only the newest snapshot is acknowledged, and a newer one may have come while the file was written.
       if (enforcer.current?.snapshot !== snapshot || stored !== snapshot.digest) return;
       claims = { acknowledged: snapshot, inDoubt: [] };
       answers.ack();
@@ -135,11 +135,11 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       answers.nack(problems);
       return;
     }
-    // From here on it is in force: a NACK would be a lie.
+    // From here on the snapshot is in force, so no NACK may follow.
     enforce(snapshot);
     acknowledge(snapshot, answers);
   };
-  /** Undefined if the delta does not fit what is in force. */
+  /** Undefined if the delta does not apply to the snapshot in force. */
   const applied = ({ version, digest, body }: ResourceMessage, baseDigest: string): Snapshot | undefined => {
     const base = enforcer.current?.snapshot;
     try {
@@ -192,7 +192,7 @@ function checked(snapshot: Snapshot, pod: PodRef, current: Snapshot | undefined)
     throw new ResourceInvalidError([`podNamespace: ${snapshot.podNamespace} is not this pod's namespace ${pod.namespace}`]);
   }
   if (current === undefined || snapshot.version >= current.version) return snapshot;
-  // The same rules under an older number are no step back: the number in force stays.
+  // Equal rules with an older version are accepted. The version in force stays.
   if (snapshot.digest === current.digest) return { ...snapshot, version: current.version };
   throw new MeshError("SNAPSHOT_STALE", `version: ${snapshot.version} is older than ${current.version}, which is in force`);
 }

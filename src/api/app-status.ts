@@ -47,7 +47,7 @@ const handoverSchema = z.object({
   ),
   noWriterSeconds: secondsSchema
     .optional()
-    .describe("Longest time, in seconds so far, for which no pod could write to a namespace of this handover."),
+    .describe("Longest time so far, in seconds, for which no pod could write to a namespace of this handover."),
   routeBefore: z
     .string()
     .max(128)

@@ -5,9 +5,8 @@
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
 import type { EventType } from "../../runtime/events.ts";
-import { ageMs, STALLED_AFTER_MS } from "./ages.ts";
 import { conditionOf, countText, subsetText } from "./facts.ts";
-import { WAIT_REASONS } from "./reasons.ts";
+import { REMEDY_MARK, WAIT_REASONS } from "./reasons.ts";
 
 export interface AppEvent {
   readonly type: EventType;
@@ -20,8 +19,8 @@ export interface AppEvent {
 export interface WarningRule {
   readonly reason: string;
   readonly condition: ConditionType;
-  /** True if the condition, in a status that was computed at this time (RFC 3339), reports what the Warning is about. */
-  readonly says: (condition: Condition, status: AppStatus, at: string) => boolean;
+  /** True if the condition of this status reports what the Warning is about. */
+  readonly says: (condition: Condition, status: AppStatus) => boolean;
   /** Told again when the message changes, since it names what is to be mended; else only when it begins. */
   readonly retold?: true;
 }
@@ -29,12 +28,12 @@ export interface WarningRule {
 const isFalse = (row: Condition) => row.status === "False";
 const isFalseBy = (reason: string) => (row: Condition) => row.status === "False" && row.reason === reason;
 
-// Ready can have another reason although a wait is old. A wait for a refused snapshot has a Warning of its own, sent at once.
-const isStuck: WarningRule["says"] = ({ status, reason }, { handover }, at) => {
-  const isOwnReason = reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+// An old wait is Ready's reason, or its message ends with the wait and the remedy. A wait for a refused snapshot has a Warning of its own.
+const isStuck: WarningRule["says"] = ({ status, reason, message }, { handover }) => {
   const [wait] = handover?.waitingOn ?? [];
-  const isOld = wait !== undefined && wait.reason !== "SnapshotRefused" && ageMs(wait.since, at) >= STALLED_AFTER_MS;
-  return status === "False" && (isOwnReason || isOld);
+  if (status !== "False" || wait?.reason === "SnapshotRefused") return false;
+  const isReason = reason !== "SnapshotRefused" && WAIT_REASONS.some((each) => each === reason);
+  return isReason || message.includes(REMEDY_MARK);
 };
 
 /** All Warnings. */
@@ -57,15 +56,9 @@ export const EVENT_REASONS: readonly string[] = [
   "RestartedPod",
 ];
 
-/** When the two statuses were computed, in RFC 3339. The first is absent if another manager computed that status. */
-export interface EventTimes {
-  readonly before?: string | undefined;
-  readonly now: string;
-}
-
 /** The events between two statuses. */
-export function appEvents(before: AppStatus | undefined, now: AppStatus, times: EventTimes): AppEvent[] {
-  const events = WARNINGS.flatMap((rule) => warning(rule, before, now, times));
+export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {
+  const events = WARNINGS.flatMap((rule) => warning(rule, before, now));
   const lock = conditionOf(now, "LockPermitted");
   if (lock?.status === "True" && conditionOf(before, "LockPermitted")?.status === "False") {
     events.push({ type: "Normal", reason: "LockPermitted", message: lock.message });
@@ -75,12 +68,12 @@ export function appEvents(before: AppStatus | undefined, now: AppStatus, times: 
   return events;
 }
 
-function warning(rule: WarningRule, before: AppStatus | undefined, now: AppStatus, times: EventTimes): AppEvent[] {
+function warning(rule: WarningRule, before: AppStatus | undefined, now: AppStatus): AppEvent[] {
   const { reason, condition, says, retold } = rule;
   const row = conditionOf(now, condition);
-  if (row === undefined || !says(row, now, times.now)) return [];
+  if (row === undefined || !says(row, now)) return [];
   const last = conditionOf(before, condition);
-  const wasReported = last !== undefined && before !== undefined && says(last, before, times.before ?? times.now);
+  const wasReported = last !== undefined && before !== undefined && says(last, before);
   const isTold = wasReported && (retold === undefined || last.message === row.message);
   return isTold ? [] : [{ type: "Warning", reason, message: row.message }];
 }

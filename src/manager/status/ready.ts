@@ -18,7 +18,7 @@ import {
   type Verdict,
 } from "./facts.ts";
 import type { Handover } from "./handover.ts";
-import type { Phase, WaitReason } from "./reasons.ts";
+import { type Phase, REMEDY_MARK, type WaitReason } from "./reasons.ts";
 import { remedyText, waitText } from "./wait-text.ts";
 
 /** What else is said of the app; Ready sums it up. */
@@ -35,8 +35,7 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const { counts, handover, converged, lock } = rest;
   const stalled = stalledVerdict(facts, handover, converged);
   const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock);
-  if (isFalse !== undefined)
-    return stalled === undefined ? isFalse : { ...isFalse, message: `${isFalse.message}; ${stalled.message}` };
+  if (isFalse !== undefined) return { ...isFalse, message: isFalse.message + addition(isFalse, stalled) };
   const notServed = stalled ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
@@ -45,6 +44,13 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
     return { status: "True", reason: converged.reason, message: converged.message + neverInjectedText(facts) };
   }
   return { status: "True", reason: "InSync", message: syncText(facts, counts) + neverInjectedText(facts) };
+}
+
+/** An old wait beside another reason, with its remedy; only the remedy if both are the same. */
+function addition(isFalse: Ready, stalled: Ready | undefined): string {
+  if (stalled === undefined) return "";
+  const { reason, message } = stalled;
+  return reason === isFalse.reason ? message.slice(message.indexOf(REMEDY_MARK)) : `; ${message}`;
 }
 
 /** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
@@ -139,7 +145,7 @@ function stalledVerdict(
   const [row] = handover?.waitingOn ?? [];
   if (row !== undefined && isOld(facts, row.since)) {
     const subject = row.namespace ?? (handover?.phase === "Restarting" ? "the restart" : undefined);
-    const message = `${waitText(facts, row, subject)}; to do: ${remedyText(facts, row)}`;
+    const message = `${waitText(facts, row, subject)}${REMEDY_MARK}${remedyText(facts, row)}`;
     return { status: "False", reason: row.reason as WaitReason, message };
   }
   return converged.reason === "Rebuilding" ? silentVerdict(facts) : undefined;
@@ -153,7 +159,7 @@ function silentVerdict(facts: StatusFacts): Verdict<"Ready"> | undefined {
   const pod = facts.pods.find(({ name }) => name === wait.podName);
   const reason = pod?.proxy === "other-app" ? "ForeignProxy" : "NotReported";
   const row = { pod: wait.podName, reason, since: before.lastTransitionTime };
-  return { status: "False", reason, message: `${waitText(facts, row, "the mesh")}; to do: ${remedyText(facts, row)}` };
+  return { status: "False", reason, message: `${waitText(facts, row, "the mesh")}${REMEDY_MARK}${remedyText(facts, row)}` };
 }
 
 function isOld({ now }: StatusFacts, since: string): boolean {

@@ -63,3 +63,6 @@ export const CONDITION_REASONS = {
 } as const satisfies Record<ConditionType, readonly string[]>;
 
 export type ReasonOf<T extends ConditionType> = (typeof CONDITION_REASONS)[T][number];
+
+/** Separates a wait that needs help from its remedy, in the message of Ready. */
+export const REMEDY_MARK = "; to do: ";

@@ -52,8 +52,6 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
   const written = new Map<string, LastWrite>();
   /** For each app: when the status last got a new number of held namespaces (monotonic). */
   const heldWrittenMs = new Map<string, number>();
-  /** When the newest status of each app was computed. */
-  const computedAt = new Map<string, string>();
 
   /** The last written object, while the watch lags behind that write; otherwise the object that the watch has brought. */
   const newest = (object: SourceObject): SourceObject => {
@@ -94,17 +92,13 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
       }
       if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldWrittenMs.set(key, elapsedMs);
       observed?.statusWritten(change.before, change.after, nowMs);
-      const times = { before: computedAt.get(key), now };
-      computedAt.set(key, now);
-      for (const { type, reason, message } of appEvents(change.before, change.after, times))
-        events.event(object, type, reason, message);
+      for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
       const due = [nextLookMs(change.after, now), change.heldDueMs].filter((ms) => ms !== undefined);
       return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
     },
     forget(app) {
       written.delete(formatRequest(app));
       heldWrittenMs.delete(formatRequest(app));
-      computedAt.delete(formatRequest(app));
     },
   };
 }

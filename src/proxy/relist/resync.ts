@@ -28,7 +28,7 @@
 //
 // | before, after  | own                            | other subset, moving   | gone, new                                      |
 // | -------------- | ------------------------------ | ---------------------- | ---------------------------------------------- |
-// | own            | -                              | lost: view-change      | gone: its last events are shown (watch-filter), |
+// | own            | -                              | lost: view-change      | gone: watch-filter shows its last events,      |
 // |                |                                |                        | a client without a watch then lists again;     |
 // |                |                                |                        | gone-namespaces remembers; new: lost, as it    |
 // |                |                                |                        | was shown like all unknown ones: view-change   |

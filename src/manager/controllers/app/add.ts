@@ -80,9 +80,13 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   const enqueue = (list: readonly App[]) => {
     for (const { ref } of list) controller.enqueue(ref);
   };
-  // Not a source of the controller: a list that is refused or hangs delays the condition InjectionReady and nothing else.
-  mutating?.onChange(() => enqueue(appsIn().filter(({ ref }) => injection?.hasChanged(ref))));
-  void mutating?.synced.then(() => enqueue(appsIn()));
+  // Not a source of the controller: a list that is refused or hangs delays the condition InjectionReady and nothing else. A controller
+  // that starts reconciles every app; a replica that does not lead would only fill its queue.
+  const lookAgain = (isDue: (app: App) => boolean) => {
+    if (options.isLeader()) enqueue(appsIn().filter(isDue));
+  };
+  mutating?.onChange(() => lookAgain(({ ref }) => injection?.hasChanged(ref) === true));
+  void mutating?.synced.then(() => lookAgain(() => true));
   registry.onChange((key) => {
     const { namespace, name } = parseRequest(key);
     const pod = pods.get(name, namespace);

@@ -191,8 +191,10 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
       const look = injection?.look(source.appOf(object), conditionOf(statuses.previous(object), "InjectionReady"));
       const said = { injection: look?.verdict };
       const { generation = 0 } = object.metadata;
-      const writeInjectionAlone = () =>
-        statuses.write(object, (previous, now) => injectionStatus({ ...said, generation, previous, now }), signal);
+      const writeInjectionAlone = async () =>
+        said.injection === undefined
+          ? undefined
+          : statuses.write(object, (previous, now) => injectionStatus({ ...said, generation, previous, now }), signal);
       const result = await serve(object, said, signal).catch(async (error: unknown) => {
         await writeInjectionAlone().catch(() => undefined); // the first error is the one to report
         throw error;

@@ -33,10 +33,11 @@ type Ready = Verdict<"Ready">;
 
 export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
   const { counts, handover, converged, lock } = rest;
-  const stalled = stalledVerdict(facts, handover, converged);
+  const stalled = stalledWait(facts, handover, converged);
   const isFalse = refused(facts) ?? conflict(facts, counts) ?? denied(lock);
   if (isFalse !== undefined) return { ...isFalse, message: isFalse.message + addition(isFalse, stalled) };
-  const notServed = stalled ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
+  if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
+  const notServed = withoutPods(facts, counts) ?? behind(facts, counts) ?? lost(facts, counts);
   if (notServed !== undefined) return notServed;
   const { phase } = handover.handover ?? {};
   if (phase !== undefined) {
@@ -47,10 +48,9 @@ export function readyVerdict(facts: StatusFacts, rest: Rest): Ready {
 }
 
 /** An old wait beside another reason, with its remedy; only the remedy if both are the same. */
-function addition(isFalse: Ready, stalled: Ready | undefined): string {
+function addition(isFalse: Ready, stalled: Stalled | undefined): string {
   if (stalled === undefined) return "";
-  const { reason, message } = stalled;
-  return reason === isFalse.reason ? message.slice(message.indexOf(REMEDY_MARK)) : `; ${message}`;
+  return stalled.reason === isFalse.reason ? REMEDY_MARK + stalled.remedy : `; ${messageOf(stalled)}`;
 }
 
 /** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
@@ -136,30 +136,36 @@ function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | u
   return { status: "False", reason: "ProxyLost", message };
 }
 
-/** A wait that has lasted so long that a person has to help: the pod, the reason and the remedy. */
-function stalledVerdict(
-  facts: StatusFacts,
-  { handover }: Handover,
-  converged: Verdict<"Converged">,
-): Verdict<"Ready"> | undefined {
+/** A wait that has lasted so long that a person has to help. */
+interface Stalled {
+  readonly reason: WaitReason;
+  /** The pod, the reason and the duration, in words. */
+  readonly wait: string;
+  readonly remedy: string;
+}
+
+function messageOf({ wait, remedy }: Stalled): string {
+  return wait + REMEDY_MARK + remedy;
+}
+
+function stalledWait(facts: StatusFacts, { handover }: Handover, converged: Verdict<"Converged">): Stalled | undefined {
   const [row] = handover?.waitingOn ?? [];
   if (row !== undefined && isOld(facts, row.since)) {
     const subject = row.namespace ?? (handover?.phase === "Restarting" ? "the restart" : undefined);
-    const message = `${waitText(facts, row, subject)}${REMEDY_MARK}${remedyText(facts, row)}`;
-    return { status: "False", reason: row.reason as WaitReason, message };
+    return { reason: row.reason as WaitReason, wait: waitText(facts, row, subject), remedy: remedyText(facts, row) };
   }
-  return converged.reason === "Rebuilding" ? silentVerdict(facts) : undefined;
+  return converged.reason === "Rebuilding" ? silentWait(facts) : undefined;
 }
 
 /** Pods that have not said what they hold for so long that they will not do so by themselves. */
-function silentVerdict(facts: StatusFacts): Verdict<"Ready"> | undefined {
+function silentWait(facts: StatusFacts): Stalled | undefined {
   const before = conditionOf(facts.previous, "Converged");
   const wait = facts.plan.waits.find(({ cause }) => cause === "unreported");
   if (wait === undefined || before?.reason !== "Rebuilding" || !isOld(facts, before.lastTransitionTime)) return undefined;
   const pod = facts.pods.find(({ name }) => name === wait.podName);
   const reason = pod?.proxy === "other-app" ? "ForeignProxy" : "NotReported";
   const row = { pod: wait.podName, reason, since: before.lastTransitionTime };
-  return { status: "False", reason, message: `${waitText(facts, row, "the mesh")}${REMEDY_MARK}${remedyText(facts, row)}` };
+  return { reason, wait: waitText(facts, row, "the mesh"), remedy: remedyText(facts, row) };
 }
 
 function isOld({ now }: StatusFacts, since: string): boolean {

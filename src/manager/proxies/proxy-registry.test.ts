@@ -141,6 +141,14 @@ describe("what a proxy is sent", () => {
     publish(POD, version(3));
     expect(proxy.sent).toHaveLength(2);
   });
+  it("keeps of a refusal with 40 problems of 1,000 characters only what a person reads", () => {
+    registry.connected(POD, registration(version(1)), proxy);
+    publish(POD, version(2));
+    nacked(POD, proxy, 1, Array(40).fill(`a\nb${"x".repeat(1_000)}`));
+    const problems = registry.facts(POD)?.problems.route ?? [];
+    expect([problems.length, problems[0]?.slice(0, 4), problems.at(-1)]).toEqual([11, "a bx", "and 30 more"]);
+    expect(problems.join().length).toBeLessThan(6_000);
+  });
 });
 
 describe("what is known of a proxy", () => {
@@ -184,7 +192,7 @@ describe("what is known of a proxy", () => {
       registry.reported(POD, proxy, { lock: { ...lock, ...more } });
       return registry.facts(POD)?.lock;
     };
-    expect(told({})).toEqual({ ...lock, deniedVerbs: ["get"], reason: "r ".repeat(128) });
+    expect(told({})).toEqual({ ...lock, deniedVerbs: ["get"], reason: `${"r ".repeat(127)}r…` });
     expect(told({ resource: "secrets" })).toBeNull();
     told({});
     expect(told({ deniedVerbs: ["get", "*"] })).toBeNull();

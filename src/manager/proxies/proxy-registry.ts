@@ -3,6 +3,7 @@
 // controllers publish to it.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../base/log.ts";
+import { plainTexts } from "../../base/plain-text.ts";
 import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
@@ -153,13 +154,14 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       const state = current(pod, stream);
       const type = types.get(nack.type);
       if (state === undefined || type === undefined) return;
-      const answer = refuse(deliveryOf(state, type), nack);
+      const problems = plainTexts(nack.problems);
+      const answer = refuse(deliveryOf(state, type), { ...nack, problems });
       if (answer === undefined) return;
       answered(pod, type, answer);
       flush(pod, state, type, answer !== "needs-whole");
       if (answer === "needs-whole") log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
       else {
-        log.error({ pod, type: type.name, problems: nack.problems }, "resource refused");
+        log.error({ pod, type: type.name, problems }, "resource refused");
         changed(pod);
       }
     },

@@ -29,8 +29,6 @@ export type Eviction =
 
 // The next step of the restart waits for the answer.
 const TIMEOUT_MS = 5_000;
-// The schema of the status refuses longer messages.
-const MAX_MESSAGE_LENGTH = 1024;
 
 /** Evicts the pod. @throws the signal's reason if it fires */
 export async function evict(
@@ -87,9 +85,9 @@ function budgetsText({ status }: StatusError): string {
 }
 
 function unknown(message: string): Eviction {
-  return { kind: "unknown", message: message.slice(0, MAX_MESSAGE_LENGTH) };
+  return { kind: "unknown", message };
 }
 
 function refused(reason: Refusal["reason"], message: string): Eviction & { readonly kind: "refused" } {
-  return { kind: "refused", reason, message: message.slice(0, MAX_MESSAGE_LENGTH), retryAfterMs: undefined };
+  return { kind: "refused", reason, message, retryAfterMs: undefined };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { appStatusSchema } from "../../api/app-status.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import { appStatus, rejectedStatus } from "./app-status.ts";
@@ -225,6 +226,24 @@ describe("appStatus", () => {
       reason: "SnapshotRefused",
       message: "pod c refused its snapshot: table: missing",
     });
+  });
+  it("has room for whatever was said to it: each text is cut before the API server refuses the status", () => {
+    const long = "x".repeat(60_000);
+    const restart = { subset: "canary", pod: "c", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "EvictionFailed" };
+    const refusing = { "shop/c": proxy("d-canary", { problems: { route: [long] } }) };
+    const injection = { status: "False", reason: "WebhookPending", message: long } as const;
+    const told = status({ idle: [long], restart: { ...restart, message: long }, injection }, refusing);
+    const cut = (told.conditions ?? []).flatMap(({ type, message }) => (message.endsWith("…") ? [type] : []));
+    expect(cut).toEqual(["Ready", "Accepted", "Converged", "InjectionReady"]);
+    expect(appStatusSchema.safeParse(told).error).toBeUndefined();
+    const rejected = rejectedStatus({
+      generation: 4,
+      previous: undefined,
+      now: "2026-01-01T00:00:00Z",
+      reason: "Invalid",
+      message: long,
+    });
+    expect(appStatusSchema.safeParse(rejected).error).toBeUndefined();
   });
   it("names the resource type that a proxy does not enforce, and the handover does not wait for that", () => {
     const told = status({}, { "shop/c": proxy("d-canary", { problems: { policy: ["rules: missing"] } }) });

@@ -4,6 +4,7 @@
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
+import { withBoundedTexts } from "./bounded-texts.ts";
 import { convergedVerdict } from "./converged.ts";
 import { countsOf } from "./counts.ts";
 import { barePods, conditionOf, countText, type StatusFacts, type Verdict, wholeSeconds } from "./facts.ts";
@@ -30,7 +31,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     InjectionReady: facts.injection,
     TrafficIntercepted: interceptedVerdict(facts),
   };
-  return {
+  return withBoundedTexts({
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
@@ -41,12 +42,12 @@ export function appStatus(facts: StatusFacts): AppStatus {
     ...present("lastHandover", handover.lastHandover),
     ...present("restart", facts.restart),
     conditions: conditionsOf(facts, verdicts),
-  };
+  });
 }
 
 /** The previous status with InjectionReady replaced, for a reconcile that learns nothing else. */
 export function injectionStatus(facts: Omit<RejectedFacts, "reason" | "message">): AppStatus {
-  return { ...facts.previous, conditions: conditionsOf(facts, { InjectionReady: facts.injection }) };
+  return withBoundedTexts({ ...facts.previous, conditions: conditionsOf(facts, { InjectionReady: facts.injection }) });
 }
 
 type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "injection"> & {
@@ -69,7 +70,7 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
     ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
     ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
   };
-  return { ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) };
+  return withBoundedTexts({ ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) });
 }
 
 /** The conditions in order; one of which nothing is said stays as it is. */

@@ -1,5 +1,6 @@
 // The sentences about one wait: the pod, how long, why, and what a person can do. Pure; used by the conditions.
 import type { WaitingOn } from "../../api/app-status.ts";
+import { plainText } from "../../base/plain-text.ts";
 import { ageText, countSteps } from "./ages.ts";
 import { proxyOf, routeProblems, type StatusFacts } from "./facts.ts";
 import type { WaitReason } from "./reasons.ts";
@@ -111,7 +112,7 @@ export function remedyText(facts: StatusFacts, row: WaitingOn): string {
 function explanationOf(facts: StatusFacts, { pod = "", reason }: WaitingOn): Explanation {
   const own = facts.pods.find(({ name }) => name === pod);
   const known = own && proxyOf(facts, own);
-  const problems = known === undefined ? "" : routeProblems(known).join("; ").slice(0, MAX_PROBLEM_CHARS);
+  const problems = known === undefined ? "" : plainText(routeProblems(known).join("; "), MAX_PROBLEM_CHARS);
   const isUnstarted = own?.unstarted === true && own.running;
   const details = { writes: known?.backlog.drainingWrites ?? 0, problems, isConnected: known?.connected ?? false, isUnstarted };
   return explain(reason as WaitReason, pod, details);

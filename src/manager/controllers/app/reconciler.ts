@@ -4,6 +4,7 @@
 import type { AppStatus } from "../../../api/app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
+import { plainTexts } from "../../../base/plain-text.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { lockNameFor } from "../../../route/lock.ts";
@@ -98,7 +99,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     }
     const { uid, generation = 0 } = object.metadata;
     if (app.spec === undefined) {
-      const message = problemsText(app.problems);
+      const message = plainTexts(app.problems).join("; ");
       const rejected = { ...said, generation, reason: "Invalid", message } as const;
       await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
       return { instead: {} };
@@ -242,9 +243,3 @@ function injectedPods(name: string): PodSelection {
 }
 
 const AT_ONCE_MS = 1;
-const MAX_PROBLEMS = 10;
-
-function problemsText(problems: readonly string[]): string {
-  const more = problems.length - MAX_PROBLEMS;
-  return problems.slice(0, MAX_PROBLEMS).join("; ") + (more > 0 ? `; and ${more} more` : "");
-}

@@ -73,7 +73,7 @@ describe("the report about a renamed lock", () => {
     const { get, reports, state } = setup(() => false);
     state.why = `User "x"\n\u001b[31m\u2028${"r".repeat(60_000)}`;
     await get();
-    expect(reports.at(-1)?.reason).toMatch(/^User "x" +\[31m +r+$/);
+    expect(reports.at(-1)?.reason).toMatch(/^User "x" +\[31m +r+…$/);
     expect(reports.at(-1)?.reason).toHaveLength(256);
   });
 

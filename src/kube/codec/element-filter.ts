@@ -11,6 +11,10 @@ export interface ListFilterOptions extends ReadOptions {
   readonly rewrite?: Rewrite | undefined;
   /** For a filter that only rewrites: elements that cannot be read pass unchanged, and `remainingItemCount` stays. */
   readonly keepsAll?: boolean | undefined;
+  /** Called once with the list's own resourceVersion, at the latest before `end` returns; undefined if the list has none. */
+  readonly onVersion?: ((resourceVersion: string | undefined) => void) | undefined;
+  /** The list's `metadata.shardInfo` is left out: it repeats the request's shard selector. */
+  readonly cutShardInfo?: boolean | undefined;
 }
 
 export class ElementFilter {

@@ -7,7 +7,7 @@ import { equalsAscii } from "./ascii.ts";
 import type { Edit } from "./byte-edit.ts";
 import { ByteWindow } from "./byte-window.ts";
 import type { ElementFilter, ListFilterOptions } from "./element-filter.ts";
-import { cutRemainingItemCount, JsonListHead, type ListKey } from "./json-list-head.ts";
+import { cutListMeta, JsonListHead, type LeftOutFields, type ListKey, versionInListMeta } from "./json-list-head.ts";
 import { JsonListOutput } from "./json-list-output.ts";
 import { JsonObjectReader } from "./json-object.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "./json-scan.ts";
@@ -15,6 +15,7 @@ import { JsonWalker } from "./json-walker.ts";
 import { codecError, DEFAULT_MAX_BYTES, type Emit, type ListPart } from "./types.ts";
 
 export class JsonListFilter {
+  readonly #options: ListFilterOptions;
   readonly #maxItemBytes: number;
   readonly #elements: ElementFilter;
   readonly #window = new ByteWindow();
@@ -33,8 +34,10 @@ export class JsonListFilter {
   /** True while an element is being read. */
   #inElement = false;
   #elementStart = 0;
+  #hasVersion = false;
 
   constructor(elements: ElementFilter, options: ListFilterOptions) {
+    this.#options = options;
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
     this.#elements = elements;
     this.#reader = new JsonObjectReader(this.#walker, options);
@@ -57,6 +60,7 @@ export class JsonListFilter {
 
   end(emit: Emit): void {
     if (!this.#walker.isDone) throw codecError("CODEC_TRUNCATED", "filtering a JSON list: the body ends inside the document");
+    if (!this.#hasVersion && !this.#head.isStatus) this.#options.onVersion?.(undefined);
     this.#output.pass(this.#window.end);
     this.#output.release(emit);
   }
@@ -102,16 +106,34 @@ export class JsonListFilter {
       if (!equalsAscii(bytes, valueStart, valueEnd, "null")) throw notAList();
       if (this.#inHead) this.#flushHead(emit);
     } else if (key === "metadata") {
-      if (!this.#elements.keepsAll) this.#leaveOutCount(emit);
+      this.#readVersion();
+      this.#leaveOutFields(emit);
     } else if (key !== "other" && this.#inHead) this.#head.noteType(key, bytes, valueStart);
     if (!this.#inHead) this.#output.pass(valueEnd);
   }
 
+  #readVersion(): void {
+    const { onVersion } = this.#options;
+    if (onVersion === undefined || this.#hasVersion) return;
+    const { bytes, valueStart } = this.#walker;
+    const version = versionInListMeta(bytes, valueStart);
+    if (version === undefined) return;
+    this.#hasVersion = true;
+    onVersion(version);
+  }
+
   // Before the array nothing has been dropped yet, so the count is always left out.
-  #leaveOutCount(emit: Emit): void {
+  #leaveOutFields(emit: Emit): void {
     const { bytes, valueStart, valueEnd } = this.#walker;
-    if (this.#inHead) this.#cuts.push(...cutRemainingItemCount(bytes, valueStart));
-    else if (this.#elements.dropped > 0) this.#output.cut(cutRemainingItemCount(bytes, valueStart), valueEnd, emit);
+    const { keepsAll, dropped } = this.#elements;
+    const fields: LeftOutFields = {
+      remainingItemCount: !keepsAll && (this.#inHead || dropped > 0),
+      shardInfo: this.#options.cutShardInfo === true,
+    };
+    if (!fields.remainingItemCount && !fields.shardInfo) return;
+    const cuts = cutListMeta(bytes, valueStart, fields);
+    if (this.#inHead) this.#cuts.push(...cuts);
+    else this.#output.cut(cuts, valueEnd, emit);
   }
 
   #openElement(): void {

@@ -3,7 +3,7 @@
 import type { Edit } from "./byte-edit.ts";
 import { SequenceCuts } from "./json-sequence-cuts.ts";
 import { type KeyName, keyName } from "./json-string.ts";
-import { forEachMember, readText, skipOver, walkerAt } from "./json-text.ts";
+import { forEachMember, goToMember, readText, skipOver, walkerAt } from "./json-text.ts";
 import type { JsonWalker } from "./json-walker.ts";
 import { isStatusType } from "./object-type.ts";
 import { codecError } from "./types.ts";
@@ -15,6 +15,8 @@ const KEYS: readonly (readonly [ListKey, KeyName])[] = (["items", "rows", "metad
   (key) => [key, keyName(key)],
 );
 const REMAINING_ITEM_COUNT = keyName("remainingItemCount");
+const SHARD_INFO = keyName("shardInfo");
+const RESOURCE_VERSION = keyName("resourceVersion");
 
 /** The keys of one list, in the order of the document. */
 export class JsonListHead {
@@ -53,14 +55,27 @@ export class JsonListHead {
   }
 }
 
-/** The cuts that remove the count from the list's metadata, which begins at `start`. */
-export function cutRemainingItemCount(bytes: Buffer, start: number): readonly Edit[] {
+/** The fields of a list's metadata that may have to go. */
+export interface LeftOutFields {
+  readonly remainingItemCount: boolean;
+  readonly shardInfo: boolean;
+}
+
+/** The cuts that remove the fields from the list's metadata, which begins at `start`. */
+export function cutListMeta(bytes: Buffer, start: number, leftOut: LeftOutFields): readonly Edit[] {
   const walker = walkerAt(bytes, start);
   const sequence = new SequenceCuts(bytes);
   forEachMember(walker, () => {
-    const remove = walker.matches(REMAINING_ITEM_COUNT) !== "no";
+    const isCount = leftOut.remainingItemCount && walker.matches(REMAINING_ITEM_COUNT) !== "no";
+    const isShardInfo = leftOut.shardInfo && walker.matches(SHARD_INFO) !== "no";
     const from = walker.keyStart - 1;
-    sequence.add(from, skipOver(walker), remove);
+    sequence.add(from, skipOver(walker), isCount || isShardInfo);
   });
   return sequence.cuts;
+}
+
+/** The list's resourceVersion; its metadata begins at `start`. Undefined if it has none. */
+export function versionInListMeta(bytes: Buffer, start: number): string | undefined {
+  const walker = walkerAt(bytes, start);
+  return goToMember(walker, RESOURCE_VERSION) ? readText(walker) : undefined;
 }

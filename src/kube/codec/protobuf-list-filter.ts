@@ -106,6 +106,7 @@ export class ProtobufListFilter {
   }
 
   #closeRaw(emit: Emit): true {
+    if (this.#state === "list") this.#message.end();
     this.#output.close(emit);
     this.#state = "tail";
     return true;

@@ -8,16 +8,22 @@ import { codecError, DEFAULT_MAX_BYTES, type Emit } from "./types.ts";
 
 const LIST_META = 1;
 const ITEMS = 2;
+// Of ListMeta.
+const RESOURCE_VERSION = 2;
 const REMAINING_ITEM_COUNT = 4;
+const SHARD_INFO = 5;
 
 export class ProtobufListMessage {
+  readonly #options: ListFilterOptions;
   readonly #maxItemBytes: number;
   readonly #elements: ElementFilter;
   readonly #output: ProtobufListOutput;
   readonly #reader: ProtobufObjectReader;
   readonly #field = new FieldCursor();
+  #hasVersion = false;
 
   constructor(elements: ElementFilter, output: ProtobufListOutput, options: ListFilterOptions) {
+    this.#options = options;
     this.#maxItemBytes = options.maxItemBytes ?? DEFAULT_MAX_BYTES;
     this.#elements = elements;
     this.#output = output;
@@ -60,20 +66,44 @@ export class ProtobufListMessage {
 
   // The list may still lose items, so the count is always left out.
   #readListMeta(field: FieldCursor, size: number, emit: Emit): void {
-    const rest = this.#elements.keepsAll ? undefined : withoutRemainingItemCount(field.value());
+    const meta = field.value();
+    const leftOut = new Set<number>();
+    if (!this.#elements.keepsAll) leftOut.add(REMAINING_ITEM_COUNT);
+    if (this.#options.cutShardInfo) leftOut.add(SHARD_INFO);
+    const rest = leftOut.size === 0 ? undefined : withoutFields(meta, leftOut);
     if (rest === undefined) this.#output.keep(size);
     else this.#output.replace(LIST_META, size, rest, emit);
+    if (this.#options.onVersion !== undefined) this.#tellVersion(versionIn(meta));
+  }
+
+  /** The list is complete. */
+  end(): void {
+    this.#tellVersion(undefined);
+  }
+
+  #tellVersion(version: string | undefined): void {
+    if (this.#hasVersion) return;
+    this.#hasVersion = true;
+    this.#options.onVersion?.(version);
   }
 }
 
-// The ListMeta without the count; undefined if it has no count.
-function withoutRemainingItemCount(meta: Buffer): Buffer | undefined {
+// The ListMeta without the fields; undefined if it has none of them.
+function withoutFields(meta: Buffer, leftOut: ReadonlySet<number>): Buffer | undefined {
   const parts: Buffer[] = [];
   for (const field of fieldsOf(meta)) {
-    if (field.number !== REMAINING_ITEM_COUNT) parts.push(meta.subarray(field.fieldStart, field.valueEnd));
+    if (!leftOut.has(field.number)) parts.push(meta.subarray(field.fieldStart, field.valueEnd));
   }
   const rest = Buffer.concat(parts);
   return rest.length === meta.length ? undefined : rest;
+}
+
+function versionIn(meta: Buffer): string | undefined {
+  let version: string | undefined;
+  for (const field of fieldsOf(meta)) {
+    if (field.number === RESOURCE_VERSION && field.wireType === BYTES) version = field.value().toString("latin1");
+  }
+  return version;
 }
 
 function malformed(what: string): Error {

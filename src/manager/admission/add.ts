@@ -1,4 +1,4 @@
-// Puts the webhooks of the manager together: what each path answers, and from what. Called by app.ts.
+// Connects the manager's webhooks with their paths and their facts. Called by app.ts.
 
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { ListenAddress } from "../../base/listener.ts";
@@ -21,7 +21,7 @@ import { createWebhookServer, type ServingIdentity, type WebhookServer } from ".
 export interface WebhooksOptions {
   readonly listen: ListenAddress;
   readonly identity: ServingIdentity;
-  /** What pods are told, for a cluster of which this is known; undefined if it is too little. */
+  /** The settings for injected pods; undefined until the required facts about the cluster are known. */
   readonly facts: Pick<ClusterFacts, "known">;
   readonly settings: (cluster: KnownCluster) => InjectionSettings | undefined;
   readonly client: KubeClient;
@@ -33,7 +33,7 @@ export interface WebhooksOptions {
   readonly metricsRegistry: Registry;
 }
 
-/** Far less than the API server waits for an answer. */
+/** Much shorter than the API server's timeout. */
 const READ_TIMEOUT_MS = 3_000;
 
 /** The server of the webhooks. Every replica runs it. */
@@ -63,12 +63,12 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   });
 }
 
-/** Nothing beside what the API server waits for; a pod that is let through as it is has to be made sure of once in a while only. */
+/** Short compared with the API server's timeout. Only a pod that would pass unchanged needs such a read, and that is rare. */
 const GATHER_MS = 100;
 
 /**
- * Requests for the same app within a moment share one read, which begins after all of them. Any client can reach the port, and too many reads
- * would delay the renewal of the manager's lease.
+ * Requests for the same app within this time share one read, which begins after all of them. Any client can reach the port, and
+ * too many reads would delay the renewal of the manager's lease.
  */
 export function shareReads<T>(read: (app: AppName) => Promise<T>, clock: Clock): (app: AppName) => Promise<T> {
   const gathering = new Map<string, Promise<T>>();
@@ -77,7 +77,7 @@ export function shareReads<T>(read: (app: AppName) => Promise<T>, clock: Clock):
     const known = gathering.get(key);
     if (known !== undefined) return known;
     const next = sleep(clock, GATHER_MS).then(() => {
-      gathering.delete(key); // who asks from now on has to be told of what changes from now on
+      gathering.delete(key); // a later request needs a later read
       return read(app);
     });
     gathering.set(key, next);

@@ -1,6 +1,6 @@
-// AdmissionReview v1, the protocol between the API server and its webhooks: decoded once through a schema, answered always as a
-// review with the request's uid. Pure. Invariant: objects are handed on as they came, never copied or stripped; and every refusal
-// begins with `ctrlmesh: `, so that users know who speaks. Called by serve-review.ts.
+// AdmissionReview v1, the protocol between the API server and its webhooks. A request is decoded once through a schema, and the
+// answer is a review with the request's uid. Pure. Invariants: objects are passed on unchanged, and every refusal begins with
+// `ctrlmesh: `, so that users know its origin. Called by serve-review.ts.
 import { z } from "zod";
 import { isObject } from "../../api/rule.ts";
 import type { JsonPatchOperation } from "../../kube/client/types.ts";
@@ -26,14 +26,14 @@ const reviewSchema = z.object({
   request: requestSchema,
 });
 
-/** What is asked: may this object be created or changed so? */
+/** The question: may this object be created or changed in this way? */
 export type AdmissionRequest = Readonly<z.output<typeof requestSchema>>;
 
-/** What is answered. */
+/** The answer. */
 export type AdmissionAnswer =
   | {
       readonly allowed: true;
-      /** What to change in the object; absent or empty: nothing. */
+      /** The changes of the object; absent or empty for no change. */
       readonly patch?: readonly JsonPatchOperation[];
       readonly warnings?: readonly string[];
     }
@@ -41,7 +41,7 @@ export type AdmissionAnswer =
       readonly allowed: false;
       readonly reason: StatusReason;
       readonly message: string;
-      /** kubectl shows the causes in the message's place, under the kind and the name. */
+      /** kubectl shows the causes instead of the message, under the kind and the name. */
       readonly details?: StatusDetails;
       readonly warnings?: readonly string[];
     };
@@ -82,10 +82,10 @@ function responseOf(answer: AdmissionAnswer): object {
 
 const SIGNATURE = "ctrlmesh:";
 
-/** Far more than somebody reads. A list of a million bad items makes a million problems. */
+/** More than a person reads. A list of a million invalid items has a million problems. */
 const MAX_CHARS = 16_384;
 
-/** The text with who says it in front, bounded. */
+/** The text with the prefix `ctrlmesh: `, cut to the maximum length. */
 function signed(text: string): string {
   const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}...` : text;
   return shown.startsWith(SIGNATURE) ? shown : `${SIGNATURE} ${shown}`;

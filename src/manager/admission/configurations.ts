@@ -1,6 +1,6 @@
-// The webhook configurations as they should be, from the apps. Pure. Invariants: the API server calls us for pods that an app
-// selects and for no other one, so that nothing else in the cluster depends on the manager; never for the manager's own namespace, or
-// it could not come up again; and equal facts give equal objects, in the same order, with every default written out.
+// Computes the desired webhook configurations from the apps. Pure. Invariants: the API server calls the manager only for pods
+// that an app selects, so nothing else in the cluster depends on the manager. It never calls for the manager's own namespace,
+// because the manager could not start again. Equal facts give equal objects, in the same order, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
 import { validate } from "../../api/problems.ts";
 import type {
@@ -16,23 +16,23 @@ import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
-/** The selectors by which the two objects alone are watched, so that rights to read others are not needed. */
+/** The selectors to watch only these two objects, so the manager needs no right to read other configurations. */
 export const MUTATING_SELECTOR = { fieldSelector: `metadata.name=${MUTATING_NAME}` };
 export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_NAME}` };
 
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
-/** The API server gives up after this; our own waits are far shorter. Pods of a ReplicaSet are tried again. */
+/** The API server's timeout. The manager's own waits are much shorter. A ReplicaSet creates its pods again. */
 const INJECT_TIMEOUT_SECONDS = 10;
 const VALIDATE_TIMEOUT_SECONDS = 5;
 
-/** Where the API server finds us. */
+/** How the API server reaches the manager. */
 export interface WebhookTarget {
   /** Namespace of the manager and its Service. */
   readonly namespace: string;
   readonly serviceName: string;
-  /** Instead of the Service: https, for a manager outside of the cluster; "" for none. */
+  /** An https URL that replaces the Service, for a manager outside of the cluster; "" for none. */
   readonly url: string;
 }
 
@@ -43,20 +43,20 @@ export function isInjected(app: App, managerNamespace: string): boolean {
   const isBringingBack = hasFinalizer(app.object);
   if (metadata.deletionTimestamp !== undefined && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
-  // An app that was served before goes on being asked for: its pods are refused until it is mended, or until its routes are brought
-  // back. Let through, they would run without the proxy, beside those that have one, and own everything.
+  // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until its deletion is
+  // complete. Otherwise they would run without a proxy and own everything, beside pods that have a proxy.
   const served = status?.routeVersion !== undefined || isBringingBack;
   const { selector } = app.pods;
-  // Without a term, also if the object has no selector at all, the webhook would be asked about every pod of the namespace.
+  // With an empty or missing selector, the API server would call the webhook for every pod of the namespace.
   return served && countTerms(selector) > 0 && validate(labelSelectorSchema, selector).ok;
 }
 
-/** What the configurations are made from. */
+/** The inputs of the configurations. */
 export interface Entries {
   readonly sources: readonly Pick<Source, "resource">[];
   readonly apps: readonly App[];
   readonly target: WebhookTarget;
-  /** PEM: the CAs that the API server is to trust. */
+  /** PEM: the CAs that the API server must trust. */
   readonly trustPem: string;
 }
 
@@ -67,7 +67,7 @@ export function injectionConfiguration(entries: Entries): MutatingWebhookConfigu
   return { metadata: metadata(MUTATING_NAME), webhooks: [early, ...inOrder(injections)] };
 }
 
-/** Name of an app's webhook, as the API server says it in refusals. Namespaces hold no dots, so no two apps share one. */
+/** Name of an app's webhook, which the API server shows in refusals. Namespaces contain no dots, so no two apps share a name. */
 export function injectionWebhookName({ namespace, name }: AppName): string {
   return `${name}.${namespace}.inject.${SUFFIX}`; // 63 + 63 + 27 characters at most, of 253
 }
@@ -89,7 +89,7 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
   };
 }
 
-/** As the API server stores it: without empty maps and lists. */
+/** The selector as the API server stores it: without empty maps and lists. */
 function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
   return {
     ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
@@ -105,7 +105,7 @@ function storedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   };
 }
 
-/** The source objects, and each app's pods once more, when no other webhook changes them any more. */
+/** The validating entries: for the source objects, and for each app's pods after all mutating webhooks. */
 export function validationConfiguration(entries: Entries): ValidatingWebhookConfiguration {
   const { target, trustPem } = entries;
   const admissions = injectedApps(entries).map((app) => admissionWebhook(app, target, trustPem));
@@ -134,12 +134,12 @@ function admissionWebhook(app: App, target: WebhookTarget, trustPem: string): Va
 }
 
 /**
- * Ignore, so that no object is stuck (nor its finalizer) while the manager is away: what must hold by all means stands in the
- * CRD's CEL rules, and the condition Accepted tells the rest.
+ * `failurePolicy` is Ignore, so users can edit objects and finalizers while no manager answers. The CRD's CEL rules always apply,
+ * and the condition Accepted reports all other problems.
  *
- * It stands among the mutating webhooks too, though it changes nothing: those are asked before the API server checks the CRD's schema
- * and CEL rules, which would tell only some of the problems, and none with the nearest match. The validating one sees the object as it
- * is in the end.
+ * The entry is also a mutating webhook, although it changes nothing. The API server calls mutating webhooks before it checks the
+ * CRD's schema and CEL rules, which report only some of the problems and suggest no names. The validating webhook sees the final
+ * object.
  */
 function validationWebhook({ sources, target, trustPem }: Entries, path: string): ValidatingWebhook {
   const rules = sources.map(({ resource: { group, version, resource } }) => ({
@@ -169,7 +169,7 @@ function clientConfig({ namespace, serviceName, url }: WebhookTarget, path: stri
   return { caBundle, service: { namespace, name: serviceName, path, port: 443 } };
 }
 
-// AKS edits the webhooks of others unless the label is there, and we would edit them back, for ever.
+// Without this label AKS edits the webhooks, and the manager would edit them back, for ever.
 function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
 }

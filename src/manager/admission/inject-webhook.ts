@@ -1,6 +1,6 @@
 // The mutating webhook that puts the proxy into an app's pods, at the path of that app. Invariant: a pod that an app selects is
-// injected or refused, in words, and never let through as it is, since it would own everything beside the others; but for an app
-// that does not select the pod (any more), or that is being deleted and has brought its routes back. Reads stores only, so a dry run changes nothing.
+// injected or refused with a message. Without a proxy it would own everything, beside the other pods. A pod passes unchanged only
+// if the app does not select it, or if the app's deletion is complete. The webhook only reads, so a dry run changes nothing.
 import type { Clock } from "../../base/clock.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -14,17 +14,19 @@ import type { AppName, Review } from "./webhook.ts";
 
 export interface InjectOptions {
   readonly apps: Apps;
-  /** The app as the API server has it now; undefined if it has none. The store may be behind what the API server asks by. */
+  /**
+   * Reads the app from the API server; undefined if it does not exist. The store may be older than the API server's own state.
+   */
   readonly read: (app: AppName) => Promise<App | undefined>;
-  /** Undefined while what pods have to be told is not known yet. */
+  /** Undefined until the required facts about the cluster are known. */
   readonly settings: () => InjectionSettings | undefined;
   readonly clock: Clock;
 }
 
-/** How long to wait for an app that this replica has not heard of yet. */
+/** How long to wait for an app that this replica does not know yet. */
 const UNKNOWN_APP_MS = 2_000;
 
-/** Makes the review of each app's path. */
+/** Creates the review of each app's path. */
 export function createInjectWebhook({ apps, read, settings, clock }: InjectOptions): (app: AppName) => Review {
   return (name) => async (request, signal) => {
     const wrong = whyNotAPod(request, name);
@@ -33,7 +35,8 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
     const known = settings();
     if (known === undefined) throw notYet("does not know the address of the API server yet");
     const seen = apps.get(name.name, name.namespace) ?? (await untilKnown(apps, name, clock, signal));
-    // An app that was made anew under its name, or this replica's watch hangs: before a pod is let through as it is, that is made sure of.
+    // The app may have been created again under its name, or this replica's watch may lag. So read the app before a pod passes
+    // unchanged.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
     if (app === undefined) {
       const message = `there is no app ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
@@ -44,7 +47,7 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
   };
 }
 
-/** True if the pod is not to be let through as it is. */
+/** True if the pod must not pass unchanged. */
 function asksFor(app: App, { object }: AdmissionRequest): boolean {
   return isLive(app) && matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels);
 }
@@ -58,8 +61,9 @@ async function readNow(read: InjectOptions["read"], name: AppName): Promise<App 
 }
 
 /**
- * Makes the last look at an app's pods, after all that change pods. The API server asks nobody for the first time when it asks again, so a
- * webhook behind ours that gives a pod the label which an app selects, or takes our changes back, would let it run without its proxy.
+ * Checks an app's pods after all mutating webhooks. In its second round the API server calls only webhooks that it called in the
+ * first round. So a later webhook that adds a selected label to a pod, or reverts the injection, would let the pod run without a
+ * proxy.
  */
 export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppName) => Review {
   return (name) => async (request, signal) => {
@@ -74,7 +78,7 @@ export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppN
 
 function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], settings: InjectionSettings): AdmissionAnswer {
   const { kind, namespace, name } = app.ref;
-  // The webhook configuration can be a moment behind.
+  // The webhook configuration may be older than the app.
   if (!matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
   if (!isLive(app)) return answerWhileDeleted(app);
   if (app.spec === undefined) {
@@ -88,7 +92,7 @@ function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], s
   return answerOf(injectPod({ pod: object, namespace, apps: all.filter(isLive), settings }));
 }
 
-// Until its routes are brought back, other subsets still own namespaces: nobody may come beside them who sees no routes.
+// Until the deletion is complete, other subsets still own namespaces, so no pod without routes may start.
 function answerWhileDeleted({ ref: { kind, name }, object }: App): AdmissionAnswer {
   if (!hasFinalizer(object)) {
     return { allowed: true, warnings: [`${kind} ${name} is being deleted: the pod is not injected`] };
@@ -119,13 +123,13 @@ function whyNotAPod({ resource, operation, subResource = "", namespace, object }
   return object === undefined || object === null ? "the review carries no pod" : undefined;
 }
 
-// The failurePolicy decides, or another replica when the API server asks again.
+// The failurePolicy decides about the pod, or another replica answers the API server's next attempt.
 function notYet(what: string): StatusError {
   const message = `ctrlmesh: this replica of the manager ${what}`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }
 
-/** The leader has seen an app before its webhook is there; this replica may be a moment behind. */
+/** Waits for the app. The leader knew the app before it wrote the webhook, but this replica may lag. */
 function untilKnown(
   apps: InjectOptions["apps"],
   { namespace, name }: AppName,

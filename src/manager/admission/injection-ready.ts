@@ -1,5 +1,5 @@
-// The condition InjectionReady: whether the API server asks the manager about the pods of an app that are made from now on. Invariant: True is
-// said only of what the API server itself has shown, so `kubectl wait` tells when pods may be made. Read by the reconciler of apps.
+// The condition InjectionReady: the API server calls the manager for new pods of the app. Invariant: the condition is True only
+// after the API server has returned the entry, so users can wait for it before they create pods. Called by the app reconciler.
 import type { Condition } from "../../api/conditions.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../kube/client/resources.ts";
@@ -11,19 +11,19 @@ import type { Verdict } from "../status/facts.ts";
 import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
 
 /**
- * How long an entry is known before it counts as in force: the API servers hear of it by the same kind of watch as the manager, each for
- * itself, and there can be several.
+ * How long an entry must be known before it counts as in force. There can be several API servers, and each receives the entry by
+ * its own watch.
  */
 const IN_FORCE_AFTER_MS = 1_000;
-/** How often to ask why an entry is not there. A change of the entries comes by the watch. */
+/** How often to check the reason for a missing entry. The watch reports changes of the entries. */
 const PENDING_MS = 5_000;
 
 const TOO_LARGE =
   "the API server does not store the app's webhook: with those of all other apps and the CAs in each, the object is too large";
 
-/** What the controller of the webhook configurations says of its last write. */
+/** The result of the last write of the webhook configurations. */
 export interface ConfigurationSize {
-  /** The API server has refused the last write of the mutating configuration since it is too large. */
+  /** The API server refused the last write of the mutating configuration because the object was too large. */
   isTooLarge: boolean;
 }
 
@@ -35,16 +35,16 @@ export interface InjectionReadyOptions {
 }
 
 export interface InjectionLook {
-  /** Undefined: the condition stays as it is. So it is before the first list of the entries. */
+  /** Undefined: the condition stays as it is, for example before the first list of the entries. */
   readonly verdict: Verdict<"InjectionReady"> | undefined;
   /** Look again after this time; undefined: the watch of the entries queues the app. */
   readonly againMs: number | undefined;
 }
 
 export interface InjectionReady {
-  /** @param said the condition as it was written last */
+  /** @param said the last written condition */
   look(app: App, said: Condition | undefined): InjectionLook;
-  /** The app's entry is another one than at the last look. */
+  /** True if the app's entry has changed since the last call of `look`. */
   hasChanged(app: AppRef): boolean;
   forget(app: Omit<AppRef, "kind">): void;
 }
@@ -77,7 +77,7 @@ export function createInjectionReady({ mutating, target, size, clock }: Injectio
       const seen = see(app.ref);
       const ageMs = seen === undefined ? 0 : clock.monotonicMs() - seen.sinceMs;
       const waitMs = seen !== undefined && ageMs < IN_FORCE_AFTER_MS ? IN_FORCE_AFTER_MS - ageMs : undefined;
-      // A manager that has just begun looks for a moment before it takes back what the one before said.
+      // A new manager waits for a moment before it revokes the previous manager's condition.
       const isOfNow = said?.observedGeneration === app.object.metadata.generation;
       if (waitMs !== undefined && said?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
       const isInForce = seen !== undefined && waitMs === undefined && isAsDesired(app, seen.webhook, target);
@@ -104,7 +104,8 @@ function verdictOf(app: App, isInForce: boolean, isTooLarge: boolean, target: We
   return no("WebhookPending", "the API server does not ask about the app's pods yet: wait with making them");
 }
 
-// A new bundle does not begin the wait again, and counts as in force: it holds the CA of what is served before it changes, and after.
+// A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a change of that
+// certificate.
 function isSameEntry(a: MutatingWebhook | undefined, b: MutatingWebhook | undefined): boolean {
   return isDeepEqual(a && withoutBundle(a), b && withoutBundle(b));
 }

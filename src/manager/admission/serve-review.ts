@@ -1,6 +1,6 @@
 // One HTTP request of a webhook, from its headers to its answer: found by path, read within bounds, decoded, reviewed, encoded.
-// Invariant: whatever happens, the API server gets an answer that it can show: an AdmissionReview where there was one to answer,
-// else a Status with the HTTP code that says whether to try again. Called by webhook-server.ts.
+// Invariant: the API server always gets an answer that it can show. The answer to an AdmissionReview is an AdmissionReview. The
+// answer to any other request is a Status, and its HTTP code says whether to try again. Called by webhook-server.ts.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +22,7 @@ export interface ServeOptions {
   readonly isDraining: () => boolean;
 }
 
-/** The API server takes 3 MiB from a client; an update carries two objects, and names of both beside them. */
+/** The API server accepts 3 MiB from a client, and a review of an update contains two objects and their names. */
 export const MAX_BODY_BYTES = 7 * 1024 * 1024;
 
 /** Answers the request; never rejects. */
@@ -31,7 +31,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
   const startedMs = clock.monotonicMs();
   const webhook = routes((req.url ?? "").split("?")[0] ?? "");
   const end = (code: number, body: object, result: WebhookResult) => {
-    // A client that is not the API server may not keep a connection, and neither may one whose body was not read to its end.
+    // Close the connection of a client that is not the API server, and of a client whose body was not read to its end.
     if (options.isDraining() || result === "bad-request" || !req.complete) res.shouldKeepAlive = false;
     sendJson(res, code, body);
     metrics.answered(webhook?.name ?? "none", result, (clock.monotonicMs() - startedMs) / 1000);
@@ -75,7 +75,7 @@ function shown(url = ""): string {
   return JSON.stringify(url.slice(0, MAX_SHOWN));
 }
 
-/** Fires when the client has gone before the answer. */
+/** Fires if the client disconnects before the answer. */
 function signalOf(res: ServerResponse): AbortSignal {
   const gone = new AbortController();
   res.once("close", () => gone.abort());
@@ -92,7 +92,7 @@ function failureOf(code: number): WebhookResult {
   return code < 500 ? "bad-request" : "failed";
 }
 
-/** Longest text of a request in a log line. Whoever reaches the port can ask, and nobody proves to be the API server. */
+/** Longest text from a request in a log line. Any client can reach the port, and the API server does not authenticate itself. */
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, answer: AdmissionAnswer): void {
@@ -108,7 +108,7 @@ function sendJson(res: ServerResponse, code: number, value: object): void {
   res.end(body);
 }
 
-/** Bytes of bodies that may be held at a time. Counted as they arrive: a slow client holds little. */
+/** The bytes of bodies in memory at a time. They count when they arrive, so a slow client uses little of the budget. */
 interface ByteBudget {
   /** False if there is no room. */
   take(bytes: number): boolean;
@@ -131,13 +131,13 @@ export function createByteBudget(maxBytes: number): ByteBudget {
 
 interface HeldBody {
   readonly bytes: Uint8Array;
-  /** Gives the bytes back to the budget. Once. */
+  /** Returns the bytes to the budget. Call it once. */
   release(): void;
 }
 
 /**
- * Reads it to its end.
- * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` if the client breaks off
+ * Reads the body to its end.
+ * @throws StatusError `RequestEntityTooLarge`, `TooManyRequests`, or `BadRequest` if the client disconnects
  */
 async function readBody(req: IncomingMessage, maxBytes: number, budget: ByteBudget): Promise<HeldBody> {
   const tooLarge = () => new StatusError("RequestEntityTooLarge", `ctrlmesh: a review may have ${maxBytes} bytes at most`);
@@ -159,7 +159,7 @@ async function readBody(req: IncomingMessage, maxBytes: number, budget: ByteBudg
   return { bytes: Buffer.concat(chunks, held), release: () => budget.give(held) };
 }
 
-/** The API server tries again after this time, as long as its own timeout lasts. */
+/** The API server tries again after this time, within its own timeout. */
 const RETRY_AFTER_SECONDS = 1;
 
 function busy(): StatusError {

@@ -1,5 +1,5 @@
-// The validating webhook of the source kinds: the object as it comes, its neighbours from the stores. Its failurePolicy is Ignore, so a refusal
-// here only comes earlier; nothing elsewhere relies on it.
+// The validating webhook of the source kinds. It compares the object of the request with the other objects in the stores. Its
+// failurePolicy is Ignore, so no other code relies on its refusals: they only report problems earlier.
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { isObject } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -8,7 +8,7 @@ import type { App, Apps, Source } from "../sources/app.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 import type { Review } from "./webhook.ts";
 
-/** For the first look: it says only what is refused, and needs nothing beside the object for that. */
+/** For the early check, which reports only refusals and needs only the object itself. */
 export const NO_SURROUNDINGS: Omit<ValidateOptions, "sources"> = {
   apps: { list: () => [] },
   namespaces: { list: () => [], hasSynced: false },
@@ -36,7 +36,7 @@ export function createValidateWebhook({ sources, apps, namespaces }: ValidateOpt
   };
 }
 
-/** The label of injected pods and the snapshots hold an app's name without its kind. */
+/** The label of injected pods and the snapshots contain an app's name without its kind. */
 function namesakes(others: readonly App[], name: string | undefined): Problem[] {
   return others
     .filter(({ ref }) => ref.name === name)
@@ -51,7 +51,7 @@ function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
   return { allowed: false, reason: "BadRequest", message: `this webhook does not judge ${operation} of ${resource.resource}` };
 }
 
-/** kubectl prints each on a line of its own. */
+/** kubectl prints each cause on a line of its own. */
 const MAX_CAUSES = 100;
 
 function refusal({ resource: { group, kind } }: Source, name = "", problems: readonly Problem[]): AdmissionAnswer {

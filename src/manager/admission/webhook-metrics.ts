@@ -1,10 +1,10 @@
-// What is counted of the webhooks. Invariant: labels are of few known words, never names of apps, pods or namespaces.
+// The metrics of the webhooks. Invariant: label values come from fixed lists, and are never names of apps, pods or namespaces.
 import { Counter, Histogram, type Registry } from "../../base/metrics.ts";
 import type { WebhookName } from "./webhook.ts";
 
 /**
- * How a request ended: `allowed`, `patched` and `refused` are answers; `bad-request` could not be understood, `unavailable` could
- * not be answered now, `failed` is a fault of ours.
+ * How a request ended: `allowed`, `patched` and `refused` are answers. `bad-request`: the request is malformed. `unavailable`: no
+ * answer is possible now. `failed`: a fault of the manager.
  */
 const WEBHOOK_RESULTS = ["allowed", "patched", "refused", "bad-request", "unavailable", "failed"] as const;
 
@@ -12,7 +12,7 @@ export type WebhookResult = (typeof WEBHOOK_RESULTS)[number];
 
 export interface WebhookMetrics {
   answered(webhook: WebhookName | "none", result: WebhookResult, seconds: number): void;
-  /** A client did not get through the TLS handshake: most likely it does not trust our CA. */
+  /** Counts a failed TLS handshake. The usual cause is a client that does not trust the mesh's CA. */
   handshakeFailed(): void;
 }
 

@@ -1,6 +1,6 @@
-// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new certificate serves the next
-// connection and cuts none; no client can hold more memory or connections than the bounds here, or for longer; and a server that is
-// told to stop goes on answering for a while, since the API server learns only then that this replica goes. Made in app.ts.
+// The HTTPS listener of the admission webhooks; every replica of the manager has one. Invariants: a new certificate applies to
+// the next connection and cuts none. The bounds in this file limit the memory, connections and time of each client. A stopping
+// server still answers for a while, because the API server learns of the stop only then. Created by app.ts.
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { KeyCertificate } from "../../base/certificates.ts";
@@ -14,7 +14,7 @@ import type { WebhookMetrics } from "./webhook-metrics.ts";
 
 /** Where the certificate comes from. */
 export interface ServingIdentity {
-  /** Undefined until there is one: handshakes fail then. */
+  /** Undefined before the first certificate: handshakes then fail. */
   readonly serving: KeyCertificate | undefined;
   onChange(listener: () => void): () => void;
 }
@@ -26,11 +26,11 @@ export interface WebhookServerOptions {
   readonly metrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long new connections are taken after the stop, in milliseconds; default 3,000. */
+  /** How long the server accepts new connections after the stop, in milliseconds; default 3,000. */
   readonly openMs?: number;
   /** How long a client may take for its headers, and for the whole request; default 10,000. */
   readonly requestMs?: number;
-  /** Bytes of bodies that are held at a time; default 64 MiB. */
+  /** Bytes of bodies in memory at a time; default 64 MiB. */
   readonly maxHeldBytes?: number;
   /** Default 512. */
   readonly maxConnections?: number;
@@ -44,13 +44,13 @@ export interface WebhookServer extends Runnable {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Longer than client-go keeps an idle connection (90 s), so that it closes first. */
+/** Longer than client-go keeps an idle connection (90 s), so that client-go closes it first. */
 const KEEP_ALIVE_MS = 120_000;
-/** How long requests that run when no connection is taken any more may go on: what a review waits for, and a little. */
+/** How long running requests may continue after the server accepts no more connections: slightly longer than a review waits. */
 const LAST_ANSWERS_MS = 3_000;
-/** How often Node looks for connections whose time is over. */
+/** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
-/** At most one line a minute about clients that do not trust us. */
+/** At most one log line a minute about clients that do not trust the certificate. */
 const TLS_WARN_MS = 60_000;
 
 export function createWebhookServer(options: WebhookServerOptions): WebhookServer {
@@ -118,13 +118,13 @@ function createTlsServer({
     noDelay: true,
   });
   server.maxConnections = maxConnections;
-  // Who holds connections that do nothing must not keep the API server out, which opens another one without a word.
+  // Idle connections must not keep the API server out. A client whose idle connection is closed opens a new one.
   server.on("drop", () => server.closeIdleConnections());
   limitPerAddress(server, maxConnectionsPerAddress);
   return server;
 }
 
-/** So that one pod cannot take the places of the API servers. */
+/** Keeps one pod from using all connections. */
 function limitPerAddress(server: Server, max: number): void {
   const connections = new Map<string, number>();
   // Before the TLS handshake, and before Node's own listener.
@@ -141,7 +141,7 @@ function limitPerAddress(server: Server, max: number): void {
   });
 }
 
-// What the API server says of it stands in its own log and in the error of whoever created the pod; here is the other half.
+// The API server reports a failed handshake in its own log and to the creator of the pod. This is the manager's side.
 function countHandshakeFailures(
   server: Server,
   { clock, log, metrics }: Pick<WebhookServerOptions, "clock" | "log" | "metrics">,

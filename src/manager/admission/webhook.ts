@@ -1,13 +1,13 @@
-// What a webhook is to the server, and where each one is found. Invariant: the paths are written here only; the generator of the
-// webhook configurations and the server cannot disagree.
+// The interface between the server and a webhook, and the path of each webhook. Invariant: only this file defines the paths, so
+// the webhook configurations and the server always agree.
 import type { AdmissionAnswer, AdmissionRequest } from "./admission-review.ts";
 
 /** The webhooks' names, in metrics. */
 export type WebhookName = "inject" | "validate";
 
 /**
- * Answers one review. The signal fires when nobody waits for the answer any more.
- * @throws StatusError if there can be no answer now: the failurePolicy of the webhook decides then
+ * Answers one review. The signal fires when no client waits for the answer any more.
+ * @throws StatusError if no answer is possible now: the failurePolicy of the webhook then decides
  */
 export type Review = (request: AdmissionRequest, signal: AbortSignal) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
@@ -19,14 +19,14 @@ export interface Webhook {
 /** The webhook at a path (without the query); undefined if there is none. */
 export type WebhookRoutes = (path: string) => Webhook | undefined;
 
-/** Which app a pod is to be injected for. */
+/** The app for which a pod is injected. */
 export interface AppName {
   readonly namespace: string;
   readonly name: string;
 }
 
 export const VALIDATE_PATH = "/validate";
-/** The same before the API server's own checks, and without warnings: they come with the second look. */
+/** The check before the API server's own checks. It returns no warnings, because the later check returns them. */
 export const VALIDATE_EARLY_PATH = "/validate/early";
 
 /** The path of an app's injection. Names of apps and namespaces need no escaping. */
@@ -34,7 +34,7 @@ export function injectPath({ namespace, name }: AppName): string {
   return `/inject/${namespace}/${name}`;
 }
 
-/** The path at which an app's pods are looked at once more, when nobody changes them any more. */
+/** The path of the check of an app's pods after all mutating webhooks. */
 export function admitPath({ namespace, name }: AppName): string {
   return `/admit/${namespace}/${name}`;
 }

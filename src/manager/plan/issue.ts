@@ -1,7 +1,7 @@
-// Which version each set of rules is handed out under. Pure but for reading the registry's facts. Invariant: a version is given
-// only when a proxy has to be sent something new, so a manager that restarts, or a pod that joins, changes no version; and versions
-// never go back, whatever a proxy has heard from an earlier manager. What is handed out again is the same object, table included:
-// the registry holds one of it for all pods, and the next plan compares it once.
+// Gives each set of rules its version. Pure, except that it reads the registry's facts. Invariants: a new version exists only if
+// a proxy must be sent something new, so a restart of the manager or a new pod changes no version. Versions never decrease,
+// whatever version a proxy got from an earlier manager. Unchanged rules stay the same object with the same table, so all pods
+// share it and the next plan compares it once.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
@@ -9,11 +9,11 @@ import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "./plan-app.ts";
 import type { UnversionedSnapshot } from "./pod-rules.ts";
 
-/** What was last handed out for an app. */
+/** The last snapshots of an app. */
 export interface Issue {
-  /** The highest version of all; the app's `status.routeVersion`. */
+  /** The highest version of all snapshots; the app's `status.routeVersion`. */
   readonly version: number;
-  /** By digest: what each pod's proxy is to enforce. Rules for which there is no proxy are missing. */
+  /** The snapshots by digest. Rules that no proxy needs are missing. */
   readonly snapshots: ReadonlyMap<string, Snapshot>;
 }
 
@@ -22,7 +22,7 @@ interface Taker {
   readonly rules: UnversionedSnapshot;
 }
 
-/** @param statusVersion the version in the app's status, for a manager that has just begun to lead */
+/** @param statusVersion the version in the app's status, for a new leader */
 export function nextIssue(
   before: Issue | undefined,
   statusVersion: number,
@@ -43,7 +43,7 @@ export function nextIssue(
     const last = before?.snapshots.get(digest);
     const known =
       last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => acknowledged?.digest === digest);
-    // A proxy takes no lower version than it has heard of: a version is used again only if no proxy is above it.
+    // A proxy refuses a version lower than the highest it knows. So a version is reused only if no proxy knows a higher one.
     const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest)), 0);
     const [first] = group;
     if (first === undefined) continue;
@@ -53,7 +53,7 @@ export function nextIssue(
   return { version, snapshots };
 }
 
-// The highest version with other rules that a proxy enforces, has been sent, or has spoken of.
+// The highest version with other rules that the proxy enforces, was sent, or registered.
 function highestOther(facts: ProxyFacts, digest: string): number {
   const known = knownSnapshots(facts);
   const newest = known.find((snapshot) => snapshot.version === facts.version);

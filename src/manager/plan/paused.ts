@@ -1,26 +1,28 @@
-// spec.route.paused: the desired table of an app whose namespaces stay with the owners that they have. Pure; called by plan-app. The
-// newest table that a live pod may enforce says who has what: what has begun to move is in it, and is finished. Only namespaces that
-// it does not know go by the spec's rules. Invariant: applied to its own result it changes nothing, so a pause is at rest.
+// spec.route.paused: the desired table of an app whose namespaces stay with their present owners. Pure; called by plan-app. The
+// newest table that a live pod may enforce gives the present owners. It includes moves that have begun, so these are completed.
+// The spec's rules apply only to namespaces that this table does not contain. Invariant: applied to its own result, the function
+// changes nothing.
 //
-// What moves as a whole (partitioned by label or shared) stays by the rules in force. A subset that the spec has no more cannot be kept: no
-// pod is in it, so its namespaces go by the spec.
+// Resources that move as a whole (partitioned by label or shared) keep the rules in force. A subset that the spec no longer has
+// cannot be kept: it has no pods, so the spec's rules apply to its namespaces.
 import type { RouteRule, RouteTable } from "../../route/table.ts";
 import { createSignatures } from "./claims.ts";
 
 export interface PausedRoute {
   readonly desired: RouteTable;
-  /** Namespaces that have another owner than the spec's rules give them. */
+  /** The number of namespaces that have another owner than the spec's rules demand. */
   readonly kept: number;
 }
 
 /**
- * Holds what is in force.
- * @param bySpec the table that the spec asks for, of the namespaces that there are
+ * Keeps the present owners.
+ * @param bySpec the spec's table for the existing namespaces
  * @param inForce the newest table of the app; undefined if no pod has one: then there is nothing to keep
  */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };
-  // Fences and what is shown are of one subset and one moment. Fences stand last, so the other rules keep their places.
+  // Fences and retained namespaces belong to one subset and one moment. Fences are the last rules, so the other rules keep their
+  // places.
   const rules = inForce.rules.filter(({ kind }) => kind !== "fence");
   const isKept = inForce.classes.map((members) =>
     members.every((at) => {
@@ -52,11 +54,12 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
 
 interface JoinedRules {
   readonly rules: readonly RouteRule[];
-  /** Where each of the spec's rules stands among them; undefined for one on labels, which a pause leaves as it is. */
+  /** The index of each of the spec's rules in `rules`; undefined for a rule on labels, which a pause does not change. */
   readonly places: readonly (number | undefined)[];
 }
 
-// The spec's rules on namespaces are appended, unless they stand there already in their order: then nothing grows.
+// Appends the spec's rules on namespaces, unless the rules in force already contain them in this order. So the list does not
+// grow.
 function joinRules(inForce: readonly RouteRule[], spec: readonly RouteRule[]): JoinedRules {
   const isAboutNamespaces = ({ kind }: RouteRule) => kind === "limit" || kind === "subset";
   const texts = inForce.map((rule) => (isAboutNamespaces(rule) ? textOf(rule) : ""));
@@ -77,7 +80,7 @@ function textOf(rule: RouteRule): string {
   return JSON.stringify([rule.kind, rule.kind === "subset" ? rule.subset : "", rule.resources]);
 }
 
-// The limits of the one set say nothing about namespaces that go by the other: they count as containing them.
+// The limits of one set of rules do not apply to namespaces under the other set, so they count as containing these namespaces.
 function keptMembers(members: readonly number[], inForce: readonly RouteRule[], { rules }: JoinedRules): number[] {
   return [...members, ...limitsOf(rules).filter((at) => at >= inForce.length)];
 }

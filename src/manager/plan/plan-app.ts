@@ -1,5 +1,5 @@
-// Everything that is decided about one app, from facts alone: its desired table, the fences, and what each pod's proxy is to
-// enforce. Pure; the reconciler gathers the facts and carries the plan out. An app that is being deleted: plan-dissolution.ts.
+// The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's proxy. Pure. The
+// reconciler gathers the facts and carries out the plan. For an app that is being deleted see plan-dissolution.ts.
 import type { AppRef } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -13,13 +13,13 @@ import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } fro
 
 export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
-  /** The route that the spec asks for, of the namespaces that there are. */
+  /** The spec's route for the existing namespaces. */
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
-  /** Whether a namespace was created a moment ago; default none was. What is lost of such a namespace is not retained. */
+  /** True for a namespace that was just created; default none. A pod does not retain such a namespace. */
   readonly isYoung?: (namespace: string) => boolean;
 }
 
@@ -28,14 +28,14 @@ export interface AppPlan {
   readonly subsets: readonly string[];
   /** What the proxies of each subset enforce now, fences included. A pod may retain more, see `rulesFor`. */
   readonly rules: ReadonlyMap<string, UnversionedSnapshot>;
-  /** What one pod's proxy is to enforce: one object for all pods of equal rules. Pods that retain something need a restart. */
+  /** The rules for one pod's proxy: one object for all pods with equal rules. Pods that retain something need a restart. */
   rulesFor(pod: AppPod): UnversionedSnapshot;
   /** Digest over all subsets' rules. */
   readonly digest: string;
   readonly waits: readonly Wait[];
-  /** Namespaces that a pause keeps with another owner than the spec gives them. */
+  /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
-  /** The app is being deleted: every pod is on its way to the whole view, and none needs a restart. */
+  /** The app is being deleted: every pod will own everything again, and none needs a restart. */
   readonly isDissolving: boolean;
 }
 

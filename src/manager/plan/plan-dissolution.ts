@@ -1,14 +1,15 @@
-// The plan of an app that is being deleted: its pods get the whole view back, in an order in which nothing has two owners. Pure;
-// called by the reconciler, also for an app of which the spec is bad. It follows from what the pods enforce, not from their labels.
+// The plan of an app that is being deleted: all its pods own everything again, in an order in which no object has two owners.
+// Pure; called by the reconciler, also if the spec is invalid. The plan follows from what the pods enforce, not from their
+// labels.
 //
-//   Divided => Drained     the desired table has no rules, so everything is the default subset's, by the ordinary handover
-//   Drained => Whole       once no other subset holds anything, their pods become the default subset's, under its lock: the proxy
-//                          keeps them from writing until they hold it
-//   Whole => (deleted)     when every live injected pod enforces that, or is gone; then the finalizer goes
+//   Divided => Drained     the desired table has no rules, so an ordinary handover gives everything to the default subset
+//   Drained => Whole       no other subset has a claim, so all pods join the default subset and its lock: the proxy refuses
+//                          their writes until they have acquired this lock
+//   Whole => (deleted)     every live injected pod enforces that, or is gone, so the finalizer is removed
 //
-// What a pod loses on the way it goes on showing, whatever spec.route.onLoss says: in the end it is its own again, so nobody sees
-// deletions and nobody has to be restarted. A pod without a proxy has all already and is not waited for; what its subset, the
-// default one, has not been granted yet waits for others alone.
+// Pods retain the namespaces that they lose meanwhile, also with `onLoss: InPlace`. At the end they own these namespaces again,
+// so no operator sees deletions and no pod needs a restart. The plan does not wait for a pod without a proxy, because it already
+// may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -21,11 +22,11 @@ import { createPodRules, rulesOf, rulesOfSubsets } from "./pod-rules.ts";
 
 export interface DissolutionFacts {
   readonly app: AppRef;
-  /** Undefined if the spec is refused: then the name comes from the snapshots of the pods, */
+  /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */
   readonly lockName: string | undefined;
-  /** and this one if none of them has said yet what it enforces. */
+  /** The name to use if no pod has reported a snapshot. */
   readonly lastLockName?: string | undefined;
-  /** Their names. */
+  /** The names of all namespaces. */
   readonly namespaces: readonly string[];
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
@@ -68,8 +69,8 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
 }
 
 /**
- * True when every live pod that carries the app's proxy enforces the whole view and nothing else; or when there is no such pod and no
- * other one enforces the app's routes: then there is nothing to bring back, whoever else is at work.
+ * True if every live pod with the app's proxy owns everything and may enforce nothing else. Also true if there is no such pod and
+ * no other pod enforces the app's routes.
  */
 export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): boolean {
   const whole = plan.rules.get(DEFAULT_SUBSET);
@@ -81,8 +82,8 @@ export function isDissolved(plan: AppPlan, pods: readonly AppPod[], factsOf: Fac
 }
 
 /**
- * The pods with the app's proxy that do not enforce yet what they are told, or may enforce something else. One that has not started is
- * among them: without an app its proxy would never be told anything.
+ * The pods with the app's proxy that do not enforce their planned snapshot yet, or may enforce another snapshot. This includes
+ * pods that have not started: without an app no manager would send routes to their proxies.
  */
 export function undissolvedPods(plan: AppPlan, pods: readonly AppPod[], factsOf: FactsOf): AppPod[] {
   return pods.filter((pod) => {
@@ -97,7 +98,7 @@ function isToDissolve(pod: AppPod, factsOf: FactsOf): boolean {
   return pod.proxy === "own" && !isOver(pod, factsOf(podKey(pod)));
 }
 
-/** Its proxy enforces the routes of another app, which stay as they are. */
+/** True if the pod's proxy enforces another app's routes, which stay unchanged. */
 function isOthers(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): boolean {
   const { proxy } = pod;
   if (proxy !== "other-app" || facts === undefined || facts.mayHoldMore || facts.acknowledged === undefined) return false;

@@ -9,11 +9,11 @@ import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
-/** Why a pod may still hold something. */
+/** Why a pod may still have a claim. */
 type WaitCause =
-  /** Its snapshot contains it. */
+  /** The claim is in a snapshot that the pod may enforce. */
   | "holds"
-  /** Its proxy has not reported what it holds. */
+  /** Its proxy has not reported its claims. */
   | "unreported"
   /** Its proxy has not reported, and the pod does not start, so the proxy will not report without help. */
   | "unstarted"
@@ -24,11 +24,11 @@ type WaitCause =
   /** `podName` is "": this manager does not know yet which pods were removed just before it became the leader. */
   | "just-listed";
 
-/** What one pod keeps from others. */
+/** The namespaces or resources that one pod keeps from other subsets. */
 export interface Wait {
-  /** The pod that may still hold it. */
+  /** The pod that may still have the claim. */
   readonly podName: string;
-  /** The subset as which the pod holds it; undefined if not known. */
+  /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
   /** The namespaces that wait, in the order of the table; empty for resources that move as a whole. Pods with equal claims share one array. */
@@ -40,7 +40,7 @@ export interface Wait {
 export interface FencePlan {
   /** For each subset the namespaces that it would own but must not have yet. */
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
-  /** For each subset the fences of resources of which it must not have any object yet. */
+  /** For each subset the fences of resources that it must not have yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
   /** The pods that subsets wait for. Each claim of a pod has one entry for namespaces and one for resources that move as a whole. */
   readonly waits: readonly Wait[];
@@ -99,9 +99,9 @@ function causeOf(claim: Claim): WaitCause {
 
 /** Equal claims: of one table as one subset, or of everything. Claims with different wait causes are in different groups. */
 interface ClaimGroup {
-  /** One of them. */
+  /** One claim of the group. */
   readonly claim: Claim;
-  /** A pod of the group enforces it. */
+  /** A pod of the group enforces the claim. */
   isEnforced: boolean;
   readonly pods: string[];
 }

@@ -9,7 +9,7 @@ import { retainedBetween } from "./retained.ts";
 
 export interface PodRules {
   /**
-   * What a pod of the subset is to enforce.
+   * The rules that a pod of the subset must enforce.
    * @param from the snapshot that the pod enforces now; undefined if the pod is to retain nothing
    */
   of(subset: string, from: Snapshot | undefined): UnversionedSnapshot;
@@ -73,7 +73,7 @@ export function rulesOfSubsets(subsets: readonly string[], make: (subset: string
 /** A snapshot without the version: the version belongs to the app, not to the rules. */
 export type UnversionedSnapshot = Omit<Snapshot, "version">;
 
-/** What a subset's proxies are to enforce. Equal rules have equal digests, in every manager replica and after restarts. */
+/** The rules that a subset's proxies must enforce. Equal rules have equal digests, in every replica and after restarts. */
 export function rulesOf(content: RouteContent): UnversionedSnapshot {
   return { ...content, digest: routeDigest(content) };
 }

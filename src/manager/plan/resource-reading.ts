@@ -1,6 +1,6 @@
-// What a table says about resources that move as a whole: those partitioned by label and those shared. Pure; called by
-// resource-fences.ts. A `ResourceKey` is one group and one name, of which each may be the wildcard: it is a key, and a set that
-// may overlap other keys. All questions about overlaps are answered here, so that there is one idea of covering:
+// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or shared. Pure;
+// called by resource-fences.ts. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is also a set,
+// which may overlap other keys. Only this file compares keys:
 //
 //                       covers(a, b): all of b is in a     meets(a, b): some resource is in both
 //   a = b               yes                                yes
@@ -9,13 +9,13 @@
 //   a "g/*", b "*/r"    no                                 yes
 //   else                no                                 no
 //
-// A reading is cautious towards both sides: what is only partly so is "part", and the callers take "part" for the worse.
+// The fields of a reading. "part" means that a statement is only partly true. The callers then assume the unsafe case.
 //
-//   stopped  all:  nobody can act on any of it by this table: a fence that moves covers it, or one for the unreported does and
-//                  none of it is shared, since such a fence leaves alone what is shared
-//            none: no fence stops any of it
-//   isShared       all of it is everybody's: it is shared, and no rule names any of it
-//   equal `division`s of two tables: every object of it has the same owners by both
+//   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
+//                  with the reason `unreported` does and none of it is shared, because that fence excludes shared resources
+//            none: no fence covers any of the key
+//   isShared       all resources of the key are shared, and no rule names any of them
+//   division       if two tables have equal divisions, every object of the key has the same owners under both
 import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
 
 /** One group and one name of resources; "*" is the wildcard in both. */
@@ -58,8 +58,8 @@ export function textOf({ group, resource }: ResourceKey): string {
 }
 
 /**
- * Reads a table.
- * @param isKnown the namespaces that matter; one that only one of two tables knows has no owner by the other's rules
+ * Reads a table for one key.
+ * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner under the other
  */
 export function readingOf(
   { rules, sharedResources, classOf, classes }: RouteTable,
@@ -77,7 +77,7 @@ export function readingOf(
     inPart: sharedHere.length > 0 && !isDivided,
     whole: sharedHere.includes(ALL) && objects.length === 0,
   };
-  // Rules on namespaces that name a shared resource take namespaces out. Other resources have fences of namespaces.
+  // Rules on namespaces that name a shared resource exclude namespaces from sharing. Other resources have fences of namespaces.
   const taken = !shared.inPart
     ? []
     : rules.flatMap((rule, index) => {

@@ -1,12 +1,12 @@
-// What a pod retains read-only: what it owned or retained under its present table and does not own under its next table. Without it, informers
-// would take objects for deleted that another subset owns now. Pure and level-based: computed from the two tables alone. pod-rules.ts calls it
-// for each pair of tables, restart/restart-pods.ts asks it whether a pod needs a restart.
+// What a pod retains read-only: what it owned or retained under its present table and does not own under its next table.
+// Otherwise informers would conclude that objects of these namespaces were deleted. Pure and level-based: computed from the two
+// tables alone. pod-rules.ts calls it for each pair of tables, restart/restart-pods.ts asks it whether a pod needs a restart.
 //
-// Invariant: it concerns reads only. A pod may write only to what it owns, so claims.ts does not use it.
+// Invariant: retained namespaces are for reads only. A pod may write only to what it owns, so claims.ts does not use this file.
 //
-//   Owned => Retained      when the next table does not give it to the pod's subset, or fences it
-//   Retained => Owned      when it comes back, for example after an undo: no watch ends, and no restart is needed
-//   Retained => (nothing)  when the pod ends: its replacement has never owned it
+//   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
+//   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
+//   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
 // Partitioned and shared resources are not retained: they move as a whole, and clients list them again without a restart.
 import {

@@ -1,6 +1,6 @@
-// How long something has lasted, in coarse steps. Invariant: what is said of one wait changes a handful of times, however long
-// it lasts, so a message with an age never makes a status that is written for ever. The reconciler looks again when the next
-// step is crossed (`nextStepMs`).
+// How long something has lasted, in coarse steps. Invariant: the text about one wait changes only a few times, however long the
+// wait lasts, so an age in a message does not cause endless writes of the status. The reconciler computes the text again at the
+// next step (`nextStepMs`).
 
 interface Step {
   readonly ms: number;
@@ -11,10 +11,10 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** After this time a wait is said to be stuck, and a person is asked for help. */
+/** After this time a wait counts as stuck, and the status asks a person for help. */
 export const STALLED_AFTER_MS = 5 * MINUTE_MS;
 
-/** After this time a proxy that is not connected is said to be lost. Longer than the failover of a manager takes. */
+/** After this time a disconnected proxy counts as lost. The time is longer than a failover of the manager. */
 export const LOST_AFTER_MS = MINUTE_MS;
 
 const STEPS: readonly Step[] = [
@@ -32,14 +32,14 @@ export function ageMs(since: string, now: string): number {
   return Math.max(0, Date.parse(now) - Date.parse(since));
 }
 
-/** "over 1 min" for what has lasted between that and the next step; "" before the first. */
+/** The largest step that has passed, for example "over 1 min"; "" before the first step. */
 export function ageText(since: string, now: string): string {
   const age = ageMs(since, now);
   const step = STEPS.findLast(({ ms }) => ms <= age);
   return step === undefined ? "" : `over ${step.text}`;
 }
 
-/** The time until the text changes next; undefined if it does no more. */
+/** The time until the text changes next; undefined if it does not change again. */
 export function nextStepMs(since: string, now: string): number | undefined {
   const age = ageMs(since, now);
   const step = STEPS.find(({ ms }) => ms > age);

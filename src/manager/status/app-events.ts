@@ -1,6 +1,6 @@
-// Which Kubernetes Events a change of status is worth: results only, on change, never repeated. Pure. Invariant: every Warning
-// is the change of a condition, and its message is the condition's, so that nothing is known from Events alone. RestartedPod is told by
-// the restarter, where it happens.
+// The Kubernetes Events for a change of status: only results, once for each change. Pure. Invariant: every Warning reports the
+// change of a condition, with the condition's message, so Events contain nothing that the status lacks. The restarter itself
+// sends RestartedPod.
 
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
@@ -21,7 +21,7 @@ export interface WarningRule {
   readonly condition: ConditionType;
   /** True if the condition of this status reports what the Warning is about. */
   readonly says: (condition: Condition, status: AppStatus) => boolean;
-  /** Told again when the message changes, since it names what is to be mended; else only when it begins. */
+  /** If true, a new message is reported again, because it names what to correct. Otherwise only the beginning is reported. */
   readonly retold?: true;
 }
 

@@ -1,6 +1,6 @@
-// Facts and plan -> the status of an app. Pure. Invariant: the status is bounded in size, whatever the number of namespaces; each condition carries
-// the generation that it describes; equal facts give an equal status, except for ages, which change in coarse steps (ages.ts). Called by
-// controllers/app/reconciler.ts.
+// Facts and plan -> the status of an app. Pure. Invariants: the size of the status does not grow with the number of namespaces.
+// Each condition carries the generation that it describes. Equal facts give an equal status, except for ages, which change in
+// coarse steps (ages.ts). Called by controllers/app/reconciler.ts.
 
 import type { AppStatus } from "../../api/app-status.ts";
 import { CONDITION_TYPES, type Condition, type ConditionType } from "../../api/conditions.ts";
@@ -13,7 +13,7 @@ import { lockVerdict } from "./lock-verdict.ts";
 import { gainsOf } from "./no-writer.ts";
 import { readyVerdict } from "./ready.ts";
 
-/** What is said in each condition; undefined: what it says stays. */
+/** The new content of each condition; undefined: the condition stays as it is. */
 type Verdicts = { readonly [T in ConditionType]: Verdict<T> | undefined };
 
 /** The status of an app with a valid spec. */
@@ -66,14 +66,14 @@ export function rejectedStatus(facts: RejectedFacts): AppStatus {
     Accepted: verdict,
     Converged: verdict,
     InjectionReady: facts.injection,
-    // What is said of pods holds on, of the generation of which it was said.
+    // A condition about pods stays, with the generation that it describes.
     ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
     ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
   };
   return withBoundedTexts({ ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) });
 }
 
-/** The conditions in order; one of which nothing is said stays as it is. */
+/** The conditions in order. A condition without a new verdict stays as it is. */
 function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now">, verdicts: Partial<Verdicts>): Condition[] {
   return CONDITION_TYPES.flatMap((type) => {
     const before = conditionOf(facts.previous, type);
@@ -85,7 +85,7 @@ function conditionsOf(facts: Pick<StatusFacts, "generation" | "previous" | "now"
   });
 }
 
-/** What was said of the lock for this generation. */
+/** The previous LockPermitted, if it describes this generation. */
 function lockBefore({ previous, generation }: StatusFacts): Verdict<"LockPermitted"> | undefined {
   const before = conditionOf(previous, "LockPermitted");
   if (before?.observedGeneration !== generation) return undefined;

@@ -1,6 +1,6 @@
-// The condition Converged: whether everything is owned and enforced as the spec of the observed generation says, and nothing
-// of it is still to be done. Pure. Invariant: True only if every pod that serves has acknowledged exactly these rules, so an edit
-// that moves something can never find it True of the new generation.
+// The condition Converged: every namespace is owned and enforced as the spec of the observed generation says, and no step is
+// left. Pure. Invariant: Converged is True only if every serving pod has acknowledged exactly these rules. So an edit that moves
+// something never finds Converged True for the new generation.
 import type { Wait } from "../plan/plan-fences.ts";
 import { ageText } from "./ages.ts";
 import type { Counts } from "./counts.ts";
@@ -25,7 +25,7 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
   const message = syncText(facts, counts);
   const behind = servingPods(facts).find((pod) => !isSynced(facts, pod));
   const [bare] = barePods(facts);
-  // Nobody waits for it, since the others hold theirs already; but they do not hold them alone.
+  // No handover waits for this pod, because the other subsets already own their namespaces. But the pod may write there too.
   if (bare !== undefined && (counts.namespaces.conflicting ?? 0) > 0) {
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
@@ -91,7 +91,7 @@ type Row = Parameters<typeof waitText>[1];
 
 function drainingText(facts: StatusFacts, moving: number, row: Row | undefined): string {
   if (row === undefined) return `${countText(moving, "namespace")} move`;
-  // What divides by labels moves as a whole; there is no namespace to name.
+  // A resource that is partitioned by label moves as a whole, so there is no namespace to name.
   if (row.namespace === undefined)
     return waitText(facts, row, "resources").replace(/^resources waits/, "resources move between subsets as a whole: they wait");
   return `${moving === 1 ? "1 namespace moves" : `${moving} namespaces move`}: ${waitText(facts, row)}`;

@@ -40,7 +40,7 @@ function nonZero<K extends string>(key: K, count: number): { [key in K]?: number
 function countProxies(facts: StatusFacts): Counts["proxies"] {
   const meshed = meshedPods(facts);
   const isConnected = meshed.map((pod) => proxyOf(facts, pod)?.connected === true);
-  // A proxy that has never registered to this manager is on its way, to it or into the world; that shows as Rebuilding.
+  // A proxy that has never registered with this manager is still connecting or starting. The reason Rebuilding shows that.
   const isAway = servingPods(facts).some((pod) => proxyOf(facts, pod)?.connected === false);
   return {
     total: meshed.length,
@@ -51,8 +51,8 @@ function countProxies(facts: StatusFacts): Counts["proxies"] {
 }
 
 /**
- * The namespaces that change hands: those that a pod still holds, and those that are granted and not yet enforced. A pod that
- * has only not reported yet moves nothing.
+ * The number of moving namespaces: those that a pod of another subset still claims, and those that are granted and not enforced
+ * yet. A pod that has only not reported yet does not count.
  */
 function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): number {
   // Pods of equal claims share one list.
@@ -76,8 +76,8 @@ function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, n
 }
 
 /**
- * The namespaces that other subsets hold beside a running pod that nobody can tell to keep out of them: one without a proxy acts
- * on everything, and one with another app's proxy on nobody knows what.
+ * The number of namespaces of other subsets to which a pod that this app does not control may write. A pod without a proxy may
+ * write everywhere. For a pod with another app's proxy it is not known where the pod may write.
  */
 function conflictingOf(facts: StatusFacts): number {
   const { pods, plan } = facts;

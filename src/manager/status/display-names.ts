@@ -1,5 +1,5 @@
-// Translates the subset names of a status: `default` as written, the empty string inside. Pure. Invariant: reading takes both, since an
-// older manager wrote the empty string. Called wherever a status is read or written.
+// Translates the name of the default subset: `default` in a written status, the empty string in the code. Pure. Invariant:
+// reading accepts both, because an older manager wrote the empty string. Called wherever a status is read or written.
 import type { AppStatus } from "../../api/app-status.ts";
 import { subsetDisplayName, subsetOfDisplayName } from "../../route/subset-name.ts";
 
@@ -24,7 +24,8 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
   };
 }
 
-// A spec from before `default` was reserved may have a subset of that name. The API server refuses a list with one name twice.
+// A spec from before `default` was reserved may have a subset of that name, and the API server refuses a list that has a name
+// twice.
 function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
   return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }

@@ -1,4 +1,4 @@
-// What a status is made from, and the few questions that several of its parts ask. Pure.
+// The facts from which a status is computed, and functions that several parts of the status share. Pure.
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition, ConditionType } from "../../api/conditions.ts";
@@ -13,7 +13,7 @@ import type { ReasonOf } from "./reasons.ts";
 
 export interface StatusFacts {
   readonly generation: number;
-  /** The status that is followed: the last one written, by whatever manager. */
+  /** The last written status, of any manager. */
   readonly previous: AppStatus | undefined;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
@@ -22,22 +22,22 @@ export interface StatusFacts {
   readonly lockName: string;
   /** Paths of the spec that have no effect in this version. */
   readonly idle: readonly string[];
-  /** The restart of pods that runs now. */
+  /** The running restart of pods. */
   readonly restart?: RestartStatus | undefined;
-  /** Whether the next pods are injected; absent: what is said of that stays. */
+  /** The new InjectionReady; absent: the condition stays as it is. */
   readonly injection?: Verdict<"InjectionReady"> | undefined;
-  /** RFC 3339, with milliseconds if the measured times are to have them. */
+  /** RFC 3339; with milliseconds if measured times need them. */
   readonly now: string;
 }
 
-/** What is said in a condition. */
+/** The content of a condition. */
 export interface Verdict<T extends ConditionType> {
   readonly status: Condition["status"];
   readonly reason: ReasonOf<T>;
   readonly message: string;
 }
 
-/** Why the proxy does not enforce its route: a handover waits for nothing else. */
+/** Why the proxy does not enforce its route. Problems of other resource types do not delay a handover. */
 export function routeProblems({ problems }: ProxyFacts): readonly string[] {
   return problems[ROUTE.name] ?? [];
 }
@@ -51,7 +51,7 @@ export function meshedPods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, ended }) => proxy === "own" && !ended);
 }
 
-/** Those of them that count: a pod that has not begun yet holds nothing, and one that is on its way out takes nothing new. */
+/** The pods with the app's proxy that run. A pod that has not started has no claims, and a terminating pod gets nothing new. */
 export function servingPods(facts: StatusFacts): AppPod[] {
   return meshedPods(facts).filter((pod) => {
     const known = proxyOf(facts, pod);
@@ -59,12 +59,12 @@ export function servingPods(facts: StatusFacts): AppPod[] {
   });
 }
 
-/** The running pods without a proxy, which nothing keeps from writing. */
+/** The running pods without a proxy. Nothing prevents their writes. */
 export function barePods({ pods }: Pick<StatusFacts, "pods">): AppPod[] {
   return pods.filter(({ proxy, running }) => proxy === "none" && running);
 }
 
-/** The pod's proxy enforces all that it is to enforce, and nothing else is on its way to it that it may enforce any moment. */
+/** The pod's proxy enforces exactly its planned snapshot, and no other snapshot is on its way to the proxy. */
 export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   const known = proxyOf(facts, pod);
   const { digest } = facts.plan.rulesFor(pod);
@@ -72,7 +72,7 @@ export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
   return known.outstanding === undefined || known.outstanding.digest === digest;
 }
 
-/** The subsets to which labels give objects, in whatever namespaces there are. */
+/** The subsets that own objects by label, in any namespace. */
 export function subsetsByLabels({ desired }: AppPlan): ReadonlySet<string> {
   return new Set(desired.rules.flatMap((rule) => (rule.kind === "objects" ? [rule.subset] : [])));
 }
@@ -81,7 +81,7 @@ export function subsetText(name: string): string {
   return name === DEFAULT_SUBSET ? "the default subset" : `subset "${name}"`;
 }
 
-/** Nothing moves by this wait: the manager has only not heard yet what is held. */
+/** The manager does not know yet what the pod claims. This wait does not mean that something moves. */
 export function isUnheard({ cause }: Wait): boolean {
   return cause === "unreported" || cause === "just-listed";
 }

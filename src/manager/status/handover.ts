@@ -1,10 +1,10 @@
-// The block `status.handover`: the step that the handover is in, and who is waited for; and `status.lastHandover` when it is
-// done. Pure, from the facts and the status before: nothing is remembered elsewhere, so a new manager goes on with it.
+// `status.handover` (the present step, and the pods that it waits for) and `status.lastHandover` (the last finished handover).
+// Pure: computed from the facts and the previous status only, so a new manager continues a running handover.
 //
-//   nothing    => Draining     a pod holds what another subset is to get, or runs without a proxy
-//   Draining   => Granting     everybody has let go; the pods of the gaining subset have still to be told and to list again
-//   Granting   => Restarting   who has lost namespaces by onLoss: Restart is evicted in order; moved already, so it is recorded
-//   Granting   => Paused       the rules want more to move than may
+//   nothing    => Draining     a pod claims namespaces that another subset will gain, or runs without a proxy
+//   Draining   => Granting     no such claim is left; the pods of the gaining subset do not enforce the grant yet
+//   Granting   => Restarting   pods that lost namespaces are evicted in order (onLoss: Restart); the move itself is recorded
+//   Granting   => Paused       the pause keeps namespaces from moving
 //   *          => Dissolving   the app is being deleted
 //   *          => nothing      nothing is left to do
 import { type HandoverStatus, type LastHandover, MAX_PARTIES } from "../../api/app-status.ts";
@@ -28,7 +28,7 @@ export function handoverOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>,
   const before = previous?.handover;
   const step = stepOf(facts, gains);
   const isOver = before !== undefined && isMove(before.phase) && !(step !== undefined && isMove(step.phase));
-  // Who was only silent has held up nothing that is told of.
+  // If the step only waited for reports of pods, nothing moved and there is no result to record.
   const isFinished = isOver && ((before.namespaces ?? 0) > 0 || before.resources === true);
   const lastHandover = isFinished ? finishedOf(facts, before, gains) : previous?.lastHandover;
   if (step === undefined) return { handover: undefined, lastHandover };
@@ -60,7 +60,7 @@ interface Step {
   readonly waits: readonly Waiting[];
 }
 
-/** Something changes hands in this phase. */
+/** True if namespaces or resources change their owner in this phase. */
 function isMove(phase: string): boolean {
   return phase === "Draining" || phase === "Granting" || phase === "Dissolving";
 }
@@ -70,7 +70,7 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   if (plan.isDissolving) return dissolvingStep(facts);
   const before = previous?.handover;
   const isMoving = before !== undefined && isMove(before.phase);
-  // A manager that has just begun knows of a handover by the status only, until the proxies have said what they hold.
+  // Until the proxies have registered, a new manager knows a running handover only from the status.
   if (plan.waits.some((wait) => !isUnheard(wait)) || (isMoving && plan.waits.length > 0)) return drainingStep(facts);
   const silentSince = plan.waits.length === 0 ? undefined : silentFrom(facts);
   if (silentSince !== undefined) return drainingStep(facts, silentSince);
@@ -81,7 +81,7 @@ function stepOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Step | un
   );
 }
 
-/** Since when proxies have said nothing, if that is so long that they have to be named. */
+/** The time since which proxies have not reported, if it is long enough to name them. */
 function silentFrom({ previous, now }: StatusFacts): string | undefined {
   const before = conditionOf(previous, "Converged");
   const since = before?.reason === "Rebuilding" ? before.lastTransitionTime : undefined;
@@ -94,7 +94,7 @@ function drainingStep(facts: StatusFacts, since?: string): Step {
   const wait = plan.waits.find((each) => !isUnheard(each));
   const from = wait === undefined ? previous?.handover?.from : (wait.subset ?? DEFAULT_SUBSET);
   const waiting = new Set(waits.map(({ pod }) => pod));
-  // A pod that its labels have moved away meanwhile is waited for too.
+  // This includes a pod that a new label has moved to another subset meanwhile.
   const losers = pods.filter(({ ended, subset, name }) => !ended && (subset === from || waiting.has(name)));
   return {
     phase: "Draining",
@@ -110,7 +110,7 @@ function grantingStep(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Ste
   const before = facts.previous?.handover;
   const wasMoving = before !== undefined && isMove(before.phase);
   const gaining = [...gains.values()].filter(({ isGranting }) => isGranting).map(({ subset }) => subset);
-  // Those after the first are waited for as long as they can be told.
+  // After one pod enforces the grant, only connected pods are waited for.
   if (wasMoving && before.to !== undefined && !gaining.includes(before.to)) gaining.push(before.to);
   const pods = servingPods(facts).filter(({ subset }) => gaining.includes(subset));
   const left = pods.filter((pod) => !isSynced(facts, pod));
@@ -178,7 +178,7 @@ function progressOf(
   };
 }
 
-/** All that take part, if it goes more than one way. */
+/** All subsets of a handover in more than one direction; undefined for one direction. */
 function partiesOf(waits: readonly Wait[], before: HandoverStatus | undefined, step: Step): readonly string[] | undefined {
   const { from, to } = before?.from === undefined ? step : before;
   const known = waits.filter(({ subset }) => subset !== undefined);

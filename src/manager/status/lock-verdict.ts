@@ -1,6 +1,6 @@
-// The condition LockPermitted: whether the pods of every subset may use their lock under its name upstream, by what their
-// proxies were told by the API server. Pure. Called by app-status.ts. RBAC that is pinned to the lock's name by resourceNames
-// knows NAME only: without this, users would find that out by a canary that never leads.
+// The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according to the API server's
+// answers to their proxies. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own lock.
+// Without this condition users would notice that only by a canary that never leads.
 import { lockNameFor } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
@@ -14,7 +14,7 @@ export interface LockFacts {
   readonly factsOf: FactsOf;
   /** "" if the app names none. */
   readonly lockName: string;
-  /** What was said of this generation before; stands while a manager that has just begun has not heard of the proxies. */
+  /** The previous verdict for this generation. It stays until the proxies have registered with a new manager. */
   readonly before?: LockVerdict | undefined;
 }
 
@@ -28,7 +28,7 @@ interface SubsetLock {
   /** What a pod was denied. */
   readonly denied: LockAccessMessage | undefined;
   readonly permitted: boolean;
-  /** A proxy of it has registered. */
+  /** A proxy of the subset has registered. */
   readonly heard: boolean;
 }
 
@@ -66,7 +66,7 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
     const lock = lockNameFor(lockName, subset);
     const before = bySubset.get(subset) ?? { subset, lock, namespace, denied: undefined, permitted: false, heard: false };
     const known = factsOf(podKey(pod));
-    // What was said of the lock of a subset that the pod was in before says nothing about this one.
+    // A report about the lock of the pod's previous subset says nothing about this lock.
     const access = known?.lock?.lockName === lock ? known.lock : undefined;
     const isDenied = access !== undefined && access.deniedVerbs.length > 0;
     bySubset.set(subset, {
@@ -85,7 +85,7 @@ function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedV
   const named = deniedVerbs.filter((verb) => verb !== "create");
   const rules = [
     ...(named.length === 0 ? [] : [{ ...place, resourceNames: [lock], verbs: named }]),
-    // A create has no name yet: resourceNames never allow one.
+    // RBAC does not know the name of a new object, so `resourceNames` never permit a create.
     ...(named.length === deniedVerbs.length ? [] : [{ ...place, verbs: ["create"] }]),
   ].map((rule) => JSON.stringify(rule));
   const why = reason === "" ? "" : ` (${reason})`;

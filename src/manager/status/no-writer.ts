@@ -1,12 +1,12 @@
-// How long nobody can write: from when the pods that lose namespaces are told to stop until the first pod of the subset that
-// gets them enforces that. Measured for each gaining subset, over all that it is to get at a time, so never too short. Pure:
-// the beginning stands in the status (`subsets[].waitingSince`), where the next manager finds it.
+// The time without a writer: from sending the new route to the losing pods until the first gaining pod enforces the grant. It is
+// measured for each gaining subset over all its gained namespaces together, so it is never too short. Pure: the status contains
+// the beginning (`subsets[].waitingSince`), also for the next manager.
 //
-//   nothing => waiting    the subset is fenced off from what a pod still holds and has been told to give up, or it is granted
-//                         what none of its pods enforces yet
-//   waiting => nothing    no fence is left, and a pod of the subset enforces its rules, or it has no pod to do so
+//   nothing => waiting    the subset is fenced while a losing pod has the new route and has not acknowledged it, or the subset
+//                         has a grant that none of its pods enforces yet
+//   waiting => nothing    no fence is left, and a pod of the subset enforces its rules or the subset has no pods
 //
-// A pod without a proxy cannot be told to stop and goes on writing: while one is waited for, the time does not run.
+// A pod without a proxy continues to write, so the time does not run while the handover waits for such a pod.
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { createHolders } from "../plan/claims.ts";
@@ -16,13 +16,13 @@ import { isSynced, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 /** What one subset waits for. */
 export interface Gain {
   readonly subset: string;
-  /** Since when no pod can write to what it gains; undefined: a pod can, or it gains nothing. */
+  /** The time since which no pod can write to the gained namespaces; undefined if a pod can, or if the subset gains nothing. */
   readonly since: string | undefined;
-  /** No other pod holds it any more, but no pod of the subset enforces it yet. */
+  /** No pod of another subset has a claim any more, but no pod of this subset enforces the grant yet. */
   readonly isGranting: boolean;
-  /** Namespaces that are granted and that no pod enforces yet. */
+  /** The number of granted namespaces that no pod enforces yet. */
   readonly granted: number;
-  /** The time that has just ended. */
+  /** The measured time, if it has just ended. */
   readonly seconds: number | undefined;
 }
 
@@ -50,7 +50,7 @@ function gainOf(facts: StatusFacts, subset: string, serving: readonly AppPod[]):
   return { ...nothing, seconds: before !== undefined && isEnforced ? ageMs(before, now) / 1000 : undefined };
 }
 
-/** A handover to the subset runs by the status before. */
+/** The previous status contains a running handover to the subset. */
 function isGainingOf({ previous }: StatusFacts, subset: string): boolean {
   const handover = previous?.handover;
   return handover?.to === subset && (handover.phase === "Draining" || handover.phase === "Granting");
@@ -61,8 +61,8 @@ function hasFences({ fenced, rules }: RouteTable): boolean {
 }
 
 /**
- * How many namespaces of the subset are fenced by what one of its pods enforces and no more by their new table, at most. Read once
- * a table: a thousand pods share one.
+ * The largest number of the subset's namespaces that one of its pods still fences and the new table does not. Each enforced table
+ * is read once, because a thousand pods share it.
  */
 function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTable): number {
   const seen = new Set<RouteTable>();
@@ -74,7 +74,7 @@ function mostFreed(facts: StatusFacts, pods: readonly AppPod[], table: RouteTabl
     seen.add(enforced.table);
     let count = 0;
     for (const namespace of enforced.table.fenced) {
-      // After an undone move the fence falls too, and gives nothing.
+      // After an undone move the fence is removed too, but the subset gains nothing.
       if (!table.fenced.has(namespace) && holders(namespace).has(pod.subset)) count++;
     }
     most = Math.max(most, count);

@@ -21,7 +21,7 @@ import type { Handover } from "./handover.ts";
 import { type Phase, REMEDY_MARK, type WaitReason } from "./reasons.ts";
 import { remedyText, waitText } from "./wait-text.ts";
 
-/** What else is said of the app; Ready sums it up. */
+/** The other parts of the status, which Ready summarizes. */
 export interface Rest {
   readonly counts: Counts;
   readonly handover: Handover;
@@ -53,7 +53,7 @@ function addition(isFalse: Ready, stalled: Stalled | undefined): string {
   return stalled.reason === isFalse.reason ? REMEDY_MARK + stalled.remedy : `; ${messageOf(stalled)}`;
 }
 
-/** Nothing else is wrong with the app then, and yet its pods never have a proxy. */
+/** Explains an app whose pods never get a proxy because it is in the manager's namespace. */
 function neverInjectedText({ injection: next, previous }: StatusFacts): string {
   const injection = next ?? conditionOf(previous, "InjectionReady");
   return injection?.reason === "ManagerNamespace" ? `; ${injection.message}` : "";
@@ -100,7 +100,7 @@ function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | un
   return { status: "False", reason: "SubsetWithoutPods", message };
 }
 
-/** On its way to a proxy that serves is in sync enough. */
+/** A snapshot that is on its way to a connected proxy does not count as behind. */
 function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   const late = servingPods(facts).filter((pod) => {
     const known = proxyOf(facts, pod);
@@ -116,7 +116,7 @@ function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   return { status: "False", reason: "ProxiesBehind", message };
 }
 
-/** Ready at this generation, by what the manager before wrote, and not for longer than proxies may take to come back. */
+/** The previous manager wrote Ready for this generation, and the proxies still have time to reconnect. */
 function wasReady({ previous, generation, now }: StatusFacts): boolean {
   const ready = conditionOf(previous, "Ready");
   const converged = conditionOf(previous, "Converged");
@@ -124,7 +124,7 @@ function wasReady({ previous, generation, now }: StatusFacts): boolean {
   return ready?.status === "True" && ready.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
 }
 
-/** In sync, but gone for so long that the next change would wait for it. */
+/** A proxy that enforces the newest route, but has been disconnected for so long that the next change would wait for it. */
 function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | undefined {
   if (awaySince === undefined || ageMs(awaySince, facts.now) < LOST_AFTER_MS) return undefined;
   const away = servingPods(facts).filter((pod) => proxyOf(facts, pod)?.connected === false);
@@ -157,7 +157,7 @@ function stalledWait(facts: StatusFacts, { handover }: Handover, converged: Verd
   return converged.reason === "Rebuilding" ? silentWait(facts) : undefined;
 }
 
-/** Pods that have not said what they hold for so long that they will not do so by themselves. */
+/** A wait for pods that have not reported their claims for so long that they probably never will. */
 function silentWait(facts: StatusFacts): Stalled | undefined {
   const before = conditionOf(facts.previous, "Converged");
   const wait = facts.plan.waits.find(({ cause }) => cause === "unreported");

@@ -1,8 +1,8 @@
-// Every word that a status or an Event gives as a reason: the conditions', the waits', the Events'. They are types, so that
-// nothing else can be written, and values, so that a test can hold docs/status.md against them.
+// All reasons of conditions, waits and phases. They are types, so the code cannot write another reason, and values, so a test can
+// compare docs/status.md with them.
 import type { ConditionType } from "../../api/conditions.ts";
 
-/** What a handover or a restart can wait for. */
+/** The reasons for which a handover or a restart waits. */
 export const WAIT_REASONS = [
   "NotAcknowledged",
   "WriteInFlight",
@@ -29,7 +29,7 @@ export const PHASES = ["Draining", "Granting", "Restarting", "Paused", "Dissolvi
 
 export type Phase = (typeof PHASES)[number];
 
-/** What each condition may give as its reason. */
+/** The possible reasons of each condition. */
 export const CONDITION_REASONS = {
   Ready: [
     "InSync",

@@ -24,13 +24,13 @@ export interface StatusFeedOptions {
   readonly observed?: Pick<ManagerMetrics, "statusWritten"> | undefined;
 }
 
-/** Computes the status from the one before. `now` is in RFC 3339 with milliseconds. */
+/** Computes the status from the previous one. `now` is in RFC 3339 with milliseconds. */
 export type MakeStatus = (previous: AppStatus | undefined, now: string) => AppStatus;
 
 export interface Written {
   /** False: the status was not written, because the object is gone or its spec has changed. */
   readonly isWritten: boolean;
-  /** After this time the status changes although no fact does; undefined if it does not. */
+  /** After this time an age in the status changes; undefined if no age will change. */
   readonly requeueAfterMs?: number;
 }
 
@@ -140,7 +140,8 @@ interface Paced {
 }
 
 /**
- * Limits how often the status gives a new number of held namespaces: it changes with every request that waits, and each change would be a write.
+ * Limits how often the status gets a new number of held namespaces. The number changes with every waiting request, and each
+ * change would be a write.
  * @param sinceWrittenMs time since a new number was last written
  */
 export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {

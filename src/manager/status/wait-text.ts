@@ -1,4 +1,4 @@
-// The sentences about one wait: the pod, how long, why, and what a person can do. Pure; used by the conditions.
+// The sentences about one wait: the pod, the duration, the cause, and what a person can do. Pure. Called by the conditions.
 import type { WaitingOn } from "../../api/app-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { ageText, countSteps } from "./ages.ts";
@@ -16,7 +16,7 @@ interface Details {
   readonly writes: number;
   readonly problems: string;
   readonly isConnected: boolean;
-  /** It is told of nothing more, and may write by what it was told. */
+  /** Its operator never started, and its proxy may know routes from an earlier manager. */
   readonly isUnstarted: boolean;
 }
 
@@ -95,7 +95,7 @@ function explain(reason: WaitReason, pod: string, details: Details): Explanation
   }
 }
 
-/** "pilot waits for pod a, over 10 s: 1 write in flight"; short while the wait is young and ordinary. */
+/** For example "pilot waits for pod a, over 10 s: 1 write in flight". A short, usual wait has no cause in its text. */
 export function waitText(facts: StatusFacts, row: WaitingOn, subject = row.namespace): string {
   const age = ageText(row.since, facts.now);
   const isOrdinary = age === "" && row.reason === "NotAcknowledged";

@@ -1,23 +1,23 @@
-// Who a handover waits for: one row a pod, the longest wait first, at most eight. Pure. A wait's beginning is found again in
-// the status before, so that neither a manager's restart nor another reason for the same wait makes it young again.
+// The pods for which a handover waits: one row for each pod, the longest wait first, at most eight. Pure. The beginning of a wait
+// is read from the previous status, so a restart of the manager or a new reason for the wait does not reset it.
 import { type AppStatus, MAX_WAITING_ON, type WaitingOn } from "../../api/app-status.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import { proxyOf, routeProblems, type StatusFacts, wholeSeconds } from "./facts.ts";
 import type { Phase, WaitReason } from "./reasons.ts";
 
-/** A pod that is waited for. */
+/** A pod for which the handover waits. */
 export interface Waiting {
   /** "" if its name is not known. */
   readonly pod: string;
   readonly reason: WaitReason;
-  /** An example of what waits. */
+  /** An example of a waiting namespace. */
   readonly namespace?: string | undefined;
-  /** When it began, if that is known from elsewhere. */
+  /** When the wait began; replaces the time in the previous status. */
   readonly since?: string;
 }
 
-/** The pods that still hold what others are to get, or have not said so. */
+/** The pods that still claim namespaces of other subsets, or have not reported their claims. */
 export function drainingWaits(facts: StatusFacts): Waiting[] {
   const byPod = new Map<string, Waiting>();
   const pods = new Map(facts.pods.map((pod) => [pod.name, pod]));
@@ -80,6 +80,6 @@ function sinceOf(previous: AppStatus | undefined, phase: Phase, pod: string): st
   if (handover?.phase !== phase) return undefined;
   const rows = handover.waitingOn ?? [];
   const own = rows.find((row) => (row.pod ?? "") === pod);
-  // Who did not find a place among the longest waits began when the youngest of them did, or later.
+  // A wait that had no place among the longest waits began at the same time as the shortest of these, or later.
   return own?.since ?? (rows.length >= MAX_WAITING_ON ? rows.at(-1)?.since : undefined);
 }

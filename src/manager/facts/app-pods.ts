@@ -14,28 +14,28 @@ export interface AppPod {
   readonly subset: string;
   /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
   readonly proxy: "own" | "other-app" | "none";
-  /** The app that its label names, if the proxy is foreign and there is such a label. */
+  /** The app in the pod's label, if the proxy belongs to another app and the pod has the label. */
   readonly injectedFor?: string;
-  /** The operator in it may be at work. */
+  /** The pod's operator may run. */
   readonly running: boolean;
   /** According to its status, the proxy (a native sidecar) has ended or was restarted, and no container that starts after it has ever started. */
   readonly unstarted?: true;
-  /** It has ended for good, and only its object lingers. */
+  /** The pod has ended, and only its object is left. */
   readonly ended: boolean;
   readonly ready: boolean;
-  /** It has been asked to end. */
+  /** The pod is terminating. */
   readonly terminating: boolean;
-  /** A controller (a Deployment's ReplicaSet, a StatefulSet ...) makes another one when it is gone. */
+  /** A controller (a Deployment's ReplicaSet, a StatefulSet ...) replaces the pod when it is gone. */
   readonly controlled: boolean;
 }
 
-/** What is known of pods beside their objects. */
+/** Facts about pods that their objects do not contain. */
 export interface PodView {
-  /** There is an app of that name in their namespace. */
+  /** True if an app of that name exists in the namespace. */
   isApp(name: string): boolean;
   /** The names of the apps whose routes the pod's proxy may enforce; undefined if the proxy has not registered to this manager. */
   appsOf(pod: PodKey): readonly string[] | undefined;
-  /** An older leader may have served its proxy so recently that the pod's status does not say so yet. */
+  /** An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet. */
   isStatusLate(pod: Pod): boolean;
   /** An earlier leader may have sent routes to its proxy. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
@@ -49,9 +49,9 @@ const OBJECTS_ALONE: PodView = {
 };
 
 /**
- * True if the pod may belong to the app: it is injected for the app, the app selects it, its proxy may enforce the app's routes, it has a
- * proxy that nothing assigns to an app, or the app that its label names does not exist and its operator may run. In doubt the answer is
- * true: counting another app's pod is safe, missing one is not.
+ * True if the pod may belong to the app. The pod is injected for the app or selected by it, or its proxy may enforce the app's
+ * routes. A pod whose proxy belongs to no known app also counts, and so does a pod whose label names an app that does not exist,
+ * while its operator may run. In doubt the answer is true: counting another app's pod is safe, missing one is not.
  */
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
@@ -93,8 +93,8 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
 }
 
 /**
- * The phase says little: a pod can be Pending although some of its containers run.
- * The operator starts when the sidecar has a snapshot.
+ * The phase is not enough: a pod can be Pending although some of its containers run. The operator starts when the sidecar has a
+ * snapshot.
  */
 function mayBeAtWork(pod: Pod, view: PodView): boolean {
   const { spec, status } = pod;
@@ -122,8 +122,8 @@ function isUnstarted({ status }: Pod): boolean {
 }
 
 /**
- * True if a kubelet has said that the pod's containers have ended and will not be started again. The phase alone does not say so:
- * the garbage collection of pods writes Failed for one on a lost node, just before it removes the object.
+ * True if a kubelet has reported that the pod's containers have ended and will not start again. The phase alone does not prove
+ * that: pod garbage collection writes Failed for a pod on a lost node, just before it removes the object.
  */
 export function hasEnded({ metadata, status }: Pod): boolean {
   const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ state }) => state);
@@ -134,7 +134,7 @@ export function hasEnded({ metadata, status }: Pod): boolean {
   );
 }
 
-// Labels can be taken off a running pod; its containers stay.
+// Labels can be removed from a running pod. Its containers stay.
 function proxyOf(appName: string, pod: Pod): AppPod["proxy"] {
   const injected = pod.metadata.labels?.[INJECTED_LABEL];
   if (injected === appName) return "own";
@@ -166,7 +166,10 @@ export function podViewIn(namespace: string, { apps, factsOf, past }: PodViewSou
   };
 }
 
-/** The names of the apps whose routes a proxy may enforce; undefined if not all is known. A proxy has routes of its own namespace alone. */
+/**
+ * The names of the apps whose routes a proxy may enforce; undefined if not all of them are known. A proxy has routes of its own
+ * namespace only.
+ */
 export function appsIn(facts: ProxyFacts | undefined): readonly string[] | undefined {
   if (facts === undefined || facts.mayHoldMore) return undefined;
   return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].flatMap((snapshot) => snapshot?.app.name ?? []);

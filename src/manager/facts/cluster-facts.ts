@@ -1,6 +1,6 @@
-// What the manager must know of the cluster to inject a proxy: how pods reach the API server, and the server's version. Looked at
-// again from time to time, since clusters are upgraded under a manager that runs. Invariant: undefined until it is known, and never
-// again after that; a look that fails leaves what was known.
+// The facts about the cluster that injection needs: the address of the API server for pods, and the server's version. The facts
+// are read again from time to time, because clusters are upgraded while a manager runs. Invariant: once known, the facts stay
+// known. A failed read keeps the last facts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -8,7 +8,7 @@ import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 
 export interface KnownCluster {
-  /** As /version says it, for example "v1.36.3". */
+  /** The version from /version, for example "v1.36.3". */
   readonly gitVersion: string;
   /** The Service `kubernetes` in `default`. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
@@ -25,7 +25,7 @@ export interface ClusterFactsOptions {
 }
 
 const LOOK_MS = 10 * 60_000;
-/** While nothing is known, pods of apps cannot be created. */
+/** Until the facts are known, pods of apps cannot be created. */
 const RETRY_MS = 1_000;
 const HTTPS_PORT = 443;
 
@@ -56,7 +56,7 @@ export function createClusterFacts({ client, clock, log }: ClusterFactsOptions):
     get known() {
       return known;
     },
-    // An API server that is away now holds nothing else up.
+    // Does not wait: an API server that does not answer must not delay the other parts.
     async start() {
       void look();
     },

@@ -1,13 +1,16 @@
-// The names by which a pod shows that it carries the proxy. The injection writes them; admission of proxies and the plan read them.
+// The names that show that a pod has the proxy. Injection writes them. Admission, identity and the plan read them.
 import type { Pod } from "../../kube/client/resources.ts";
 
-/** Label of the pods that carry the proxy; its value is the app's name. */
+/** Label of the pods with a proxy. Its value is the app's name. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";
 
-/** The proxy's container: an init container with restartPolicy Always, or a plain one where there are no native sidecars. */
+/**
+ * The proxy's container: a native sidecar (an init container with restartPolicy Always), or an ordinary container in old
+ * clusters.
+ */
 export const PROXY_CONTAINER = "ctrlmesh-proxy";
 
-/** True if the proxy's container is in it. Labels can be put on any pod and taken off a running one; containers stay as they were made. */
+/** True if the pod has the proxy's container. Users can change the labels of a pod, but not its containers. */
 export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);
 }

@@ -5,8 +5,9 @@
 //   status lag                  a status that says "never started" is not believed: an earlier leader may have served the listed pods
 //   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader, however old their status is
 //
-// A removed pod counts for the grace time after its removal: the removal of an object by force (a lost node, `kubectl delete --force`) says
-// nothing about the processes, and kube-apiserver accepts the pod's token for some time more. The watches of pods fill it; reconcilers read it.
+// A removed pod counts for the grace time after its removal: the removal of an object by force (a lost node, `kubectl delete
+// --force`) says nothing about the processes, and kube-apiserver accepts the pod's token for some time more. The pod watches fill
+// the history, and reconcilers read it.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { hasEnded } from "./app-pods.ts";
@@ -14,36 +15,39 @@ import { type PodKey, podKey } from "./pod-key.ts";
 import type { PodWatch } from "./pod-watch.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
-/** Beyond the API server's token cache: time for its own view of pods to follow, and for a request that it has just let in. */
+/**
+ * Added to the API server's token cache: time until the API server sees the removal itself, and for a request that it has just
+ * accepted.
+ */
 const MARGIN_MS = 2_000;
 /** A kubelet writes a changed status at once, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;
 
 export interface GonePod {
-  /** As it was seen last; undefined: a pod that was removed before this replica followed the pods. */
+  /** The last seen object; undefined for a pod that was removed before this replica followed the pods. */
   readonly pod: Pod | undefined;
-  /** What was known of its proxy then; undefined: nothing. */
+  /** The facts about its proxy at that time; undefined if there were none. */
   readonly facts: ProxyFacts | undefined;
 }
 
-/** What reconcilers ask. */
+/** The interface for reconcilers. */
 export interface PastOfPods {
-  /** The pods that are gone and may write all the same. */
+  /** The removed pods that may still write. */
   gone(namespace: string): readonly GonePod[];
   /** An earlier leader may have sent routes to the pod's proxy, which still has them after a restart. */
   mayHaveEarlierRoutes(pod: Pod): boolean;
-  /** An earlier leader may have served the pod's proxy so recently that its status does not say so yet. */
+  /** An earlier leader may have served the pod's proxy so recently that the pod's status does not show it yet. */
   isStatusLate(pod: Pod): boolean;
 }
 
 export interface PodHistory extends PastOfPods {
-  /** The pod's object is gone. @param facts what was known of its proxy */
+  /** The pod's object is gone. @param facts the last facts about its proxy */
   removed(pod: Pod, facts: ProxyFacts | undefined): void;
-  /** The pods of the namespace have been listed. A pod that was followed before and is not among them is removed. */
+  /** The pods of the namespace have been listed. A known pod that is missing from the list was removed. */
   listed(namespace: string, pods: readonly Pod[]): void;
-  /** The pods of the namespace are watched no more. */
+  /** The pods of the namespace are no longer watched. */
   left(namespace: string): void;
-  /** Calls the handler with the namespace of which something is known from now on, or of which a gone pod counts no more. */
+  /** Calls the handler with a namespace when a grace time there is over. */
   onOver(handler: (namespace: string) => void): void;
   /** Follows the pods in a replica that does not lead. The returned function ends that; `listed` continues from there. */
   follow(watch: PodWatch): () => void;
@@ -132,18 +136,18 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions): Po
   };
 }
 
-/** Its containers have ended, as a kubelet says before it removes the object in the ordinary way, or none was ever started. */
+/** A kubelet has reported that the containers have ended, as it does before an ordinary removal, or no container ever started. */
 function isHarmless(pod: Pod, facts: ProxyFacts | undefined): boolean {
   if (facts?.connected) return false;
   return hasEnded(pod) || (facts === undefined && isUnscheduled(pod));
 }
 
-// A pod that has a node may run there before its kubelet has said so.
+// A pod with a node may run before its kubelet reports that.
 function isUnscheduled({ spec, status }: Pod): boolean {
   return (spec?.nodeName ?? "") === "" && (status?.phase ?? "Pending") === "Pending";
 }
 
-/** Lets the history of pods and the registry of proxies follow the watch that this replica leads by. Before any controller does. */
+/** Connects the pod history and the registry of proxies with the leader's pod watch. Call it before any controller subscribes. */
 export function recordPods(
   pods: PodWatch,
   history: PodHistory,
@@ -153,12 +157,12 @@ export function recordPods(
   pods.onChange(({ type, object }) => {
     if (type !== "deleted") return;
     const { namespace = "", name = "" } = object.metadata;
-    // The history keeps its claims, if it may still write. A pod that is made again under the same name is another pod.
+    // The history keeps the pod's claims while it may still write. A new pod of the same name is another pod.
     history.removed(object, registry.forget(podKey({ namespace, name })));
   });
   pods.onLeft((namespace) => {
     history.left(namespace);
-    // The end of these pods is not seen any more.
+    // The watch no longer reports the end of these pods.
     for (const key of [...registry.pods]) if (key.startsWith(`${namespace}/`)) registry.forget(key);
   });
 }

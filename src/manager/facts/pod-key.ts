@@ -1,4 +1,4 @@
-// The key of a pod. The registry of proxies and all facts about pods go by it.
+// The key of a pod in the registry of proxies and in all facts about pods.
 
 /** "namespace/name" of a pod. */
 export type PodKey = `${string}/${string}`;

@@ -1,10 +1,9 @@
-// The pods that may belong to an app: those of namespaces that have an app, and no others, so that the rest of the cluster costs
-// nothing. All pods of such a namespace and not only those with some label: a pod that loses a label goes on running, and must not
-// look as if it were gone.
+// Watches the pods that may belong to an app: all pods of namespaces with an app. Other namespaces cost nothing. Labels do not
+// limit the watch, because a pod that loses a label still runs and must not seem deleted.
 //
-// Invariant: a namespace's pods are undefined, and not none, until they have been listed since the watch began, and who asked for that
-// was told. One runs while this replica leads: what an older leader has let in is in its list, and a watch that was there before
-// could lag behind it. Another one runs before that, for pod-history.ts.
+// Invariant: a namespace's pods are undefined, not an empty list, until this watch has listed them and has called the `onListed`
+// handlers. One watch begins when this replica becomes the leader, so its list contains every pod that an earlier leader served.
+// An older watch could lag. Another watch runs before that, for pod-history.ts.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
@@ -15,14 +14,14 @@ import type { Apps } from "../sources/app.ts";
 
 /** The pods of namespaces. */
 export interface PodLists {
-  /** Undefined while it is not known which there are. */
+  /** Undefined until the pods have been listed. */
   list(namespace: string): readonly Pod[] | undefined;
   get(name: string, namespace: string): Pod | undefined;
 }
 
 export interface PodWatch extends PodLists, Runnable {
   onChange(handler: ChangeHandler<Pod>): void;
-  /** Calls the handler with each namespace whose pods have become known. */
+  /** Calls the handler with each namespace whose pods have been listed. */
   onListed(handler: (namespace: string) => void): void;
   /** Calls the handler with each namespace whose last app is gone. */
   onLeft(handler: (namespace: string) => void): void;
@@ -36,7 +35,7 @@ export interface PodWatchOptions {
 
 interface Watched {
   readonly informer: Informer<Pod>;
-  /** By kind/name. */
+  /** The apps as kind/name. */
   readonly apps: Set<string>;
   isListed: boolean;
 }

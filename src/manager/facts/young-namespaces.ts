@@ -1,11 +1,11 @@
-// Which namespaces were created a moment ago: `kubectl create namespace` followed by `kubectl label namespace` takes them from the
-// default subset before anything is in them. Used by the reconciler of apps.
+// Finds namespaces that were just created: `kubectl create namespace` and then `kubectl label namespace` moves a namespace from
+// the default subset while it is still empty. Called by the app reconciler.
 import type { KubeObject } from "../../kube/types.ts";
 import type { Store } from "../../runtime/store.ts";
 
 const YOUNG_MS = 10_000;
 
-/** Whether a namespace is young at `nowMs`; one that is not known is not. */
+/** True for a namespace that is young at `nowMs`; false for an unknown namespace. */
 export function youngAt(namespaces: Pick<Store<KubeObject>, "get">, nowMs: number): (namespace: string) => boolean {
   return (name) => {
     const born = namespaces.get(name)?.metadata.creationTimestamp;

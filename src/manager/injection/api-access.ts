@@ -1,6 +1,6 @@
-// The volumes through which the operator's containers get their service account: the token has to be bound to the pod, and the CA is the
-// mesh's beside the cluster's. The volume is changed where it stands: a container that another webhook adds later, and that Kubernetes'
-// own admission gives the same volume, has the right CA too.
+// The volumes through which the operator's containers get their service account. The token must be bound to the pod. The CA file
+// gets the mesh's CA in addition to the cluster's CA. The volume is changed in place, so a container that another webhook adds
+// later gets the same CA file.
 
 import type { Refusal } from "./injection.ts";
 import { CA_CONFIG_MAP, CLUSTER_CA_CONFIG_MAP, OUR_CONTAINERS, SERVICE_ACCOUNT_DIR } from "./names.ts";
@@ -14,7 +14,7 @@ export function accessVolumes(spec: PodSpec): Volume[] {
   return (spec.volumes ?? []).filter(({ name }) => mounted.has(name));
 }
 
-/** Why the pod's access to the API server is none that the mesh can stand for. */
+/** The reasons to refuse the pod because of its service-account volumes. */
 export function accessRefusals(spec: PodSpec): Refusal[] {
   if (!spec.containers.some((each) => !OUR_CONTAINERS.includes(each.name) && accessMounts(each).length > 0)) {
     const message = `no container mounts a service-account token at ${SERVICE_ACCOUNT_DIR}: leave automountServiceAccountToken unset, or mount a projected serviceAccountToken there`;
@@ -29,7 +29,7 @@ export function accessRefusals(spec: PodSpec): Refusal[] {
   });
 }
 
-/** Mounts that put a file of their own over one of the service account's. */
+/** Warnings about mounts that replace a single file of the service account. */
 export function accessWarnings(spec: PodSpec): string[] {
   return theirContainers(spec).flatMap(({ name, volumeMounts = [] }) =>
     volumeMounts
@@ -38,7 +38,7 @@ export function accessWarnings(spec: PodSpec): string[] {
   );
 }
 
-/** The volume with the mesh's CA bundle in the place of the cluster's CA. */
+/** The volume with the mesh's CA bundle instead of the cluster's CA. */
 export function withMeshCa(volume: Volume): Volume {
   const sources = volume.projected?.sources ?? [];
   const bundle = { configMap: { name: CA_CONFIG_MAP, items: [{ key: CA_FILE, path: CA_FILE }] } };
@@ -50,7 +50,8 @@ function withoutCa(source: VolumeSource): VolumeSource[] {
   const kind = source.configMap === undefined ? "secret" : "configMap";
   const from = source[kind];
   if (from === undefined) return [source];
-  // All keys of it: only of Kubernetes' own ConfigMap is it known which they are. Of the others ours, which is the last, wins.
+  // The source includes all keys of its ConfigMap. The keys are known only for Kubernetes' own ConfigMap. For other ConfigMaps
+  // the mesh's CA, as the last source, replaces a key of the same name.
   if (from.items === undefined) return from.name === CLUSTER_CA_CONFIG_MAP ? [] : [source];
   const items = from.items.filter(({ path }) => path !== CA_FILE);
   if (items.length === from.items.length) return [source];
@@ -69,8 +70,8 @@ function isAccessPath(mountPath: string): boolean {
   return plainPath(mountPath) === SERVICE_ACCOUNT_DIR;
 }
 
-// In most images /var/run is a link to /run: both are one folder.
+// In most images /var/run is a link to /run, so both are the same folder.
 function plainPath(mountPath: string): string {
-  // A run of slashes is looked at from its first one only: a path may be as long as a request, and anybody's.
+  // The lookbehind starts only at the first slash of a run. A path can come from any client and be as long as a request.
   return mountPath.replace(/(?<!\/)\/+$/, "").replace(/^\/run\//, "/var/run/");
 }

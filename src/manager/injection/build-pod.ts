@@ -1,5 +1,5 @@
-// Builds the injected pod from a plan that nothing stands against. Invariant: what other webhooks and the API server have changed in a
-// container of ours stays, except for what makes it the proxy; so building again changes nothing.
+// Builds the injected pod from a plan without refusals. Invariant: changes of other webhooks and of the API server to the mesh's
+// containers stay, except in the fields that the proxy needs. So a second build changes nothing.
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
@@ -12,7 +12,7 @@ import { ourVolumes } from "./volumes.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
-/** The pod with everything that the plan asks for, injected for this app. */
+/** The pod with all changes of the plan, for this app. */
 export function buildPod(pod: PodManifest, app: string, plan: Plan): PodManifest {
   const { metadata, spec } = pod;
   const first = spec.containers.find(({ name }) => !OUR_CONTAINERS.includes(name))?.name ?? "";
@@ -44,8 +44,8 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
   return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
 }
 
-// In front, so that they are there before all others. One that is there already keeps its place: whoever went in front of it (another
-// mesh's sidecar) means to start before it.
+// New containers come first, so that they start before all others. An existing container keeps its place: a container before it
+// (another mesh's sidecar) should start earlier.
 function withContainers(containers: readonly Container[], wanted: readonly Container[]): Container[] {
   const missing = wanted.filter(({ name }) => !containers.some((each) => each.name === name));
   const kept = containers.map((each) => {
@@ -55,7 +55,7 @@ function withContainers(containers: readonly Container[], wanted: readonly Conta
   return [...missing, ...kept];
 }
 
-/** What is there with everything that makes it ours: what it runs, as whom, and its settings. The rest may have been changed by others. */
+/** The existing container with the mesh's program, user and settings. Other fields keep the changes of other webhooks. */
 function refreshed(existing: Container, ours: Container): Container {
   const { command: _, args: __, envFrom: ___, workingDir: ____, ...kept } = existing;
   const names = new Set(ours.env?.map(({ name }) => name));
@@ -93,8 +93,8 @@ const PORT_START = "net.ipv4.ip_unprivileged_port_start";
 const DEFAULT_DOMAIN = "cluster.local";
 
 /**
- * The spec for clients that have `https://kubernetes.default.svc` built in: the names lead to the loopback. The sysctl lets the proxy, which has no
- * capability, listen on 443; it is one of Kubernetes' safe ones and allowed by the Pod Security level "restricted".
+ * The spec for clients that have `https://kubernetes.default.svc` built in: the names resolve to the loopback. The sysctl lets
+ * the proxy listen on 443 without a capability. Kubernetes counts it as safe, and the Pod Security level "restricted" allows it.
  */
 function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
   const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];

@@ -1,6 +1,6 @@
-// One pod and the apps of its namespace -> the pod with its sidecar, nothing to do, or a refusal. Pure and idempotent: the result, given in
-// again, is unchanged, whatever the API server has defaulted in it and other webhooks have added to it. Nothing that a pod says of itself
-// is believed: its containers are looked at. Called by the injecting webhook on the CREATE of a pod.
+// Decides about one pod, from the apps of its namespace: the pod with its sidecar, no change, or a refusal. Pure and idempotent:
+// a second call changes nothing, also after defaults of the API server and changes of other webhooks. The function does not trust
+// the pod's labels, but checks its containers. Called by the injecting webhook for the creation of a pod.
 import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
@@ -19,7 +19,7 @@ import { ourVolumes } from "./volumes.ts";
 
 type App = InjectionRequest["apps"][number];
 
-/** Decides what is to be done with a pod. Never throws. */
+/** Decides about a pod. Never throws. */
 export function injectPod(request: InjectionRequest): Injection {
   const read = readPod(request.pod);
   if (!read.ok) return refused("the pod", [{ reason: "Unreadable", message: read.problem }]);
@@ -30,7 +30,8 @@ export function injectPod(request: InjectionRequest): Injection {
   return apps.length > 1 ? refused(podText(request, pod), [severalApps(apps)]) : injectFor(app, pod, request);
 }
 
-// One without a term would select everything. The API server has refused it, but a broken object must not stop the pods of the others.
+// An empty selector would select every pod. The API server refuses it, but an invalid stored object must not stop the pods of
+// other apps.
 function selects({ pods }: App, { metadata }: PodManifest): boolean {
   return countTerms(pods.selector) > 0 && matchesSelector(pods.selector, metadata.labels);
 }
@@ -53,7 +54,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
   return { kind: "changed", app: name, pod: injected, patch, warnings };
 }
 
-// The app's own admission refuses them too, but it may have been away.
+// The validating webhook refuses such annotations too, but it may not have answered.
 function appRefusals({ ref, object }: App): Refusal[] {
   return [...appAnnotations(object.metadata)]
     .filter(({ path: [, annotation] }) => annotation === INTERCEPT || annotation === HOST_ALIASES)
@@ -80,7 +81,8 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
   ];
 }
 
-// A registry's mirror is a good reason for another image, a leftover of an older installation is not; from here they look the same.
+// Another image may be intended (a registry's mirror) or be a remainder of an older installation. This function cannot
+// distinguish them.
 function imageWarnings(annotations: PodManifest["metadata"]["annotations"], spec: PodManifest["spec"], plan: Plan): string[] {
   if (annotations?.[PROXY_IMAGE] !== undefined) return [];
   return [...(spec.initContainers ?? []), ...spec.containers]

@@ -1,5 +1,5 @@
-// The contract of the injection: what the webhook brings, and what comes of it. `injectPod` in inject-pod.ts is a pure function from
-// the one to the other; the webhook server answers the AdmissionReview with it and does nothing of its own to a pod.
+// The types of the injection: its request and its result. `injectPod` in inject-pod.ts is a pure function from the request to the
+// result. The webhook server turns the result into the answer to the AdmissionReview:
 //
 //   const injection = injectPod({ pod: request.object, namespace: request.namespace, apps, settings });
 //   changed   => allowed, patch (JSONPatch) of `injection.patch`, warnings
@@ -9,50 +9,50 @@ import type { App } from "../sources/app.ts";
 import type { PatchOperation } from "./json-patch.ts";
 import type { PodManifest } from "./pod-manifest.ts";
 
-/** What a pod's injection depends on. */
+/** The input of an injection. */
 export interface InjectionRequest {
-  /** The object of the admission request (CREATE of pods), as it came. */
+  /** The unchanged object of the admission request (CREATE of pods). */
   readonly pod: unknown;
-  /** The namespace of the admission request; the pod itself may not say it. */
+  /** The namespace of the admission request. The pod itself may not contain it. */
   readonly namespace: string;
-  /** The apps of that namespace; those that do not select the pod are passed over. */
+  /** The apps of that namespace. Apps that do not select the pod are ignored. */
   readonly apps: readonly Pick<App, "ref" | "object" | "pods">[];
   readonly settings: InjectionSettings;
 }
 
-/** What the manager knows about its cluster and itself; the same for every pod. */
+/** The manager's settings and the facts about its cluster; the same for every pod. */
 export interface InjectionSettings {
-  /** Image of the proxy; it holds the programs of the other containers that are injected, too. */
+  /** Image of the proxy and of the other injected containers. */
   readonly proxyImage: string;
   /** Default IfNotPresent. */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never";
   /** Names of Secrets for the proxy's image; they must be in the pod's namespace. */
   readonly imagePullSecrets?: readonly string[];
-  /** host:port of the manager, as proxies reach it and as its certificate names it. */
+  /** host:port at which proxies reach the manager. The manager's certificate contains this host. */
   readonly managerAddress: string;
-  /** The API server starts init containers with restartPolicy Always beside the others: 1.29 or later. See `hasNativeSidecars`. */
+  /** True if the cluster supports init containers with restartPolicy Always (1.29 or later). See `hasNativeSidecars`. */
   readonly nativeSidecars: boolean;
-  /** The `kubernetes` Service in `default`: its cluster IPs, one or two of them, and its port. */
+  /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
   /** Default "cluster.local". */
   readonly clusterDomain?: string;
 }
 
-/** What is to be done with the pod. */
+/** The result for the pod. */
 export type Injection =
   | {
       readonly kind: "changed";
-      /** Name of the app that it was injected for. */
+      /** Name of the app for which the pod was injected. */
       readonly app: string;
       readonly pod: PodManifest;
-      /** From the pod of the request to this one (RFC 6902). */
+      /** The difference from the request's pod to this pod (RFC 6902). */
       readonly patch: readonly PatchOperation[];
-      /** For the user, a sentence each (at most 120 characters are sure to be shown). */
+      /** Sentences for the user. Clients show at least the first 120 characters of each. */
       readonly warnings: readonly string[];
     }
-  /** No app selects it (`app` is undefined then), or it is injected already. */
+  /** No app selects the pod (`app` is undefined), or the pod is already injected. */
   | { readonly kind: "unchanged"; readonly app: string | undefined; readonly warnings: readonly string[] }
-  /** It must not run: without a sidecar it would see and write everything. `message` starts with "ctrlmesh:". */
+  /** The pod is refused: without a sidecar it would read and write everything. `message` starts with "ctrlmesh:". */
   | {
       readonly kind: "refused";
       /** For a metric and for logs. */
@@ -67,7 +67,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Why a pod was refused, as a label's value. */
+/** Why a pod was refused, as a label value of a metric. */
 export type RefusalReason =
   | "Unreadable"
   | "SeveralApps"

@@ -1,5 +1,5 @@
-// The init container of iptables mode: the only one that holds a capability. It runs our own small program (src/proxy/iptables), which
-// redirects the pod's connections to the kubernetes Service to the proxy, and ends before anything else starts.
+// The init container of iptables mode, the only container with a capability. Its program (src/proxy/iptables) redirects the pod's
+// connections to the Service `kubernetes` to the proxy, and ends before any other container starts.
 import { API_PORT, IPTABLES_CONTAINER, PROXY_UID } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container } from "./pod-manifest.ts";
@@ -32,7 +32,7 @@ export function iptablesContainer({ image, settings }: Plan): Container {
   };
 }
 
-/** True for a container of that name that an earlier call has made. */
+/** True for a container of that name from an earlier injection. */
 export function isIptablesContainer(container: Container): boolean {
   return container.command?.[1] === PROGRAM;
 }

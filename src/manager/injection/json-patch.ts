@@ -1,14 +1,14 @@
-// JSON Patch (RFC 6902) from the pod before to the pod after, one operation a field of metadata and of spec that differs. So coarse, it
-// is exact whatever lists hold, and short enough to be read in the audit log. Called by inject-pod.ts.
+// The JSON Patch (RFC 6902) between two pods: one operation for each changed field of metadata and spec. Such a patch needs no
+// comparison of lists, and is short enough for the audit log. Called by inject-pod.ts.
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import type { PodManifest } from "./pod-manifest.ts";
 
-/** An operation; "add" takes the place of what is there, as the RFC says for members of an object. */
+/** An operation. "add" replaces an existing value, as the RFC says for members of an object. */
 export type PatchOperation =
   | { readonly op: "add"; readonly path: string; readonly value: unknown }
   | { readonly op: "remove"; readonly path: string };
 
-/** The operations that make `after` of `before`; none if they are equal. */
+/** The operations that turn `before` into `after`; none if they are equal. */
 export function patchBetween(before: PodManifest, after: PodManifest): PatchOperation[] {
   return [...between("/metadata", before.metadata, after.metadata), ...between("/spec", before.spec, after.spec)];
 }

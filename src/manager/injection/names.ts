@@ -1,13 +1,13 @@
-// The names, paths and ports that injection writes into pods: the same for every pod, and known to the proxy's image, the manager's
-// certificates and the chart.
+// The names, paths and ports that injection writes into pods. They are the same for every pod. The proxy's image, the manager's
+// certificates and the chart use them too.
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 
-/** The container of iptables mode that redirects connections and ends. */
+/** The init container of iptables mode. */
 export const IPTABLES_CONTAINER = "ctrlmesh-iptables";
 
 export const OUR_CONTAINERS: readonly string[] = [IPTABLES_CONTAINER, PROXY_CONTAINER];
 
-/** The ConfigMap with the mesh's CA that the manager keeps in the namespaces of apps. */
+/** The ConfigMap with the mesh's CA, which the manager maintains in the namespaces of apps. */
 export const CA_CONFIG_MAP = "ctrlmesh-ca";
 /** Kubernetes' own ConfigMap with the CA of the API server, in every namespace. */
 export const CLUSTER_CA_CONFIG_MAP = "kube-root-ca.crt";
@@ -20,7 +20,7 @@ export const KUBECONFIG_VOLUME = "ctrlmesh-kubeconfig";
 export const IDENTITY_DIR = "/var/run/ctrlmesh/identity";
 export const DATA_DIR = "/var/lib/ctrlmesh";
 export const KUBECONFIG_DIR = "/var/run/ctrlmesh/kubeconfig";
-/** Where Kubernetes and every client library expect the service account (and admission adds it, if nothing is mounted there). */
+/** Where client libraries read the service account. Kubernetes' admission mounts it there if no other volume is mounted there. */
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 export const PROXY_UID = 1359;
@@ -28,5 +28,5 @@ export const HEALTH_PORT = 5441;
 export const API_PORT = 5443;
 export const WEBHOOK_PORT = 5445;
 
-/** Where operators look that have the name of the kubernetes Service built in. */
+/** The port that operators use if they have the name of the Service `kubernetes` built in. */
 export const ALIAS_PORT = 443;

@@ -1,5 +1,5 @@
-// How one pod is to be injected: its own annotations before its app's, those before the manager's settings. Everything after this
-// is decided; the other modules only build what the plan says.
+// The plan of one pod's injection. The pod's annotations take precedence over the app's annotations, and these over the manager's
+// settings. The plan contains all decisions. The other modules only build the pod.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { HOST_ALIASES } from "../../api/annotations.ts";
 import { interceptMode, type PodOptions } from "../../api/pod-annotations.ts";
@@ -9,15 +9,15 @@ import type { Resources } from "./pod-manifest.ts";
 
 export interface Plan {
   readonly mode: InterceptMode;
-  /** Names of the kubernetes Service lead to the proxy, which also listens on 443 for them. */
+  /** The names of the Service `kubernetes` resolve to the proxy, which then also listens on 443. */
   readonly hostAliases: boolean;
-  /** A native sidecar, not a plain container. */
+  /** A native sidecar, not an ordinary container. */
   readonly native: boolean;
   readonly image: string;
   readonly logLevel: string;
   readonly resources: Resources;
   readonly env: PodOptions["env"];
-  /** How long the pod may take to end. */
+  /** The pod's termination grace period. */
   readonly graceSeconds: number;
   readonly settings: InjectionSettings;
 }
@@ -52,7 +52,7 @@ export function planInjection(
 function resourcesOf(options: PodOptions): Resources {
   const limits = withValues(DEFAULT_RESOURCES.limits, { cpu: options.cpuLimit, memory: options.memoryLimit });
   const desired: Readonly<Record<string, string | undefined>> = { cpu: options.cpu, memory: options.memory };
-  // A limit that is set alone may be below the default request, and the other way round.
+  // If only the limit is set, it may be below the default request. If only the request is set, it may be above the default limit.
   const requests = withValues(DEFAULT_RESOURCES.requests, desired);
   const lowered = Object.entries(requests).map(([name, value]) => [name, desired[name] ?? smaller(value, limits[name])]);
   const raised = Object.entries(limits).map(([name, value]) => [name, larger(value, desired[name])]);

@@ -1,5 +1,5 @@
-// A pod as the admission request brings it: the fields that injection reads, and everything else as it came. Invariant: what is not named
-// here is carried along untouched, so that a field of a later Kubernetes is never lost.
+// The pod of an admission request: the fields that injection reads, and all other fields unchanged. Invariant: fields that this
+// file does not name are passed on, so a field of a later Kubernetes version is never lost.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
 
@@ -82,9 +82,9 @@ export interface Resources {
 
 export type ReadPod = { readonly ok: true; readonly pod: PodManifest } | { readonly ok: false; readonly problem: string };
 
-/** Looks at what came; the API server has decoded it before, so only another program's mistake is found here. */
+/** Checks the input. The API server has already decoded the pod, so only a client that is not the API server can fail here. */
 export function readPod(input: unknown): ReadPod {
   const result = validate(podSchema, input);
   if (!result.ok) return { ok: false, problem: result.problems.map(formatProblem).join("; ") };
-  return { ok: true, pod: input as PodManifest }; // not zod's copy, which orders the fields anew
+  return { ok: true, pod: input as PodManifest }; // not zod's copy, which has another order of fields
 }

@@ -1,5 +1,6 @@
-// The proxy's container, as a native sidecar or as a plain container. Invariant: it fits the Pod Security level "restricted", holds no
-// token for the API server (operators bring their own), and nothing of it depends on what another webhook may change.
+// The proxy's container, as a native sidecar or as an ordinary container. Invariants: the container conforms to the Pod Security
+// level "restricted". It has no token for the API server, because operators send their own. Changes of other webhooks do not
+// affect it.
 import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import {
   ALIAS_PORT,
@@ -16,7 +17,7 @@ import {
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";
 
-/** What the drain of the proxy takes, with its margin (src/proxy/config.ts, drainMs). */
+/** The duration of the proxy's drain, with a margin (src/proxy/config.ts, drainMs). */
 const DRAIN_SECONDS = 10;
 
 /** The container that the plan asks for. */
@@ -31,7 +32,7 @@ export function proxyContainer(plan: Plan): Container {
     env: proxyEnv(plan),
     ports: [{ name: "ctrlmesh-health", containerPort: HEALTH_PORT, protocol: "TCP" }],
     resources: plan.resources,
-    // The operator waits for it: until the manager has given a snapshot and a certificate. A restart would not bring them sooner.
+    // The operator waits until the proxy has a snapshot and a certificate. A restart of the proxy would not bring them earlier.
     ...(plan.native ? { startupProbe: { ...ready, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 3600 } } : {}),
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
     livenessProbe: { ...healthy, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
@@ -50,18 +51,18 @@ export function proxyContainer(plan: Plan): Container {
   };
 }
 
-/** True for a container of that name that an earlier call has made: it holds what only the mesh gives. */
+/** True for a container of that name from an earlier injection. */
 export function isProxyContainer(container: Container): boolean {
   return container.volumeMounts?.some(({ name, mountPath }) => name === IDENTITY_VOLUME && mountPath === IDENTITY_DIR) ?? false;
 }
 
-/** The proxy's own settings that are the user's to choose (src/proxy/config.ts); all others say where and who it is. */
+/** The proxy's settings that users may choose (src/proxy/config.ts). Only the mesh sets all others. */
 const FREE_SETTINGS: readonly string[] = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS"];
 
-/** By which the proxy finds the API server, and Node.js and OpenSSL whom to trust and what to load. */
+/** The variables by which the proxy finds the API server, and by which Node.js and OpenSSL choose CAs and code to load. */
 const RUNTIME_ENV = /^(?:KUBERNETES_|NODE_|LD_|SSL_CERT_|OPENSSL_)/;
 
-/** True for a setting of the proxy that nobody but the mesh may give it. */
+/** True for a setting of the proxy that only the mesh may set. */
 export function isMeshSetting(variable: string): boolean {
   return variable.startsWith("CTRLMESH_") && !FREE_SETTINGS.includes(variable);
 }
@@ -89,7 +90,7 @@ function proxyEnv(plan: Plan): EnvVar[] {
     { name: "CTRLMESH_DATA_DIR", value: DATA_DIR },
     { name: "CTRLMESH_LISTEN", value: `127.0.0.1:${API_PORT}` },
     ...(also.length === 0 ? [] : [{ name: "CTRLMESH_ALSO_LISTEN", value: also.join(",") }]),
-    // A pod of an IPv6 cluster may have no IPv4 address; Node's "::" takes both families.
+    // A pod of an IPv6 cluster may have no IPv4 address. Node listens on both families for "::".
     { name: "CTRLMESH_HEALTH_LISTEN", value: `${hasIPv6 ? "[::]" : "0.0.0.0"}:${HEALTH_PORT}` },
     { name: "CTRLMESH_LOG_LEVEL", value: plan.logLevel },
     ...plan.env,
@@ -108,13 +109,13 @@ function proxyMounts(): VolumeMount[] {
   ];
 }
 
-/** The API server's CA at the usual place. With something mounted there, the service-account admission adds no token. */
+/** The API server's CA at the usual path. Because of this mount the ServiceAccount admission controller adds no token there. */
 export function clusterCaMount(): VolumeMount {
   return { name: CLUSTER_CA_VOLUME, mountPath: SERVICE_ACCOUNT_DIR, readOnly: true };
 }
 
-// The kubelet starts plain containers one after the other, and waits for the hook of one before it starts the next. At the end it asks
-// all of them to stop at once: the hook gives the operator time to give its lease back through the proxy.
+// The kubelet starts ordinary containers one after the other, and waits for the `postStart` hook of each. When the pod ends, it
+// stops all containers at once. The `preStop` hook lets the operator release its lease through the proxy first.
 function plainLifecycle({ graceSeconds, hostAliases }: Plan): object {
   const hook = (...args: readonly string[]) => ({ exec: { command: ["node", "dist/proxy/hooks/main.js", ...args] } });
   const ports = [API_PORT, ...(hostAliases ? [ALIAS_PORT] : [])].join(",");

@@ -1,5 +1,5 @@
-// Why a pod must not run: each reason says what is wrong and what to do, and all of them are told at once. An app's pod without a sidecar
-// would see and write everything, so what cannot be injected is refused and not let through.
+// The reasons to refuse a pod. Each message says what is wrong and what to do, and all are reported at once. A pod of an app
+// without a sidecar would read and write everything, so a pod that cannot be injected is refused.
 import { type PodOptions, podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
@@ -18,7 +18,7 @@ const OUR_PORTS: Readonly<Record<number, string>> = {
   [WEBHOOK_PORT]: "admission webhooks",
 };
 
-/** Bad annotations, and the wish not to be injected. */
+/** Refusals because of invalid annotations, or because the pod opts out of injection. */
 export function annotationRefusals(annotations: Readonly<Record<string, string>> | undefined, { inject }: PodOptions): Refusal[] {
   const problems = podAnnotationProblems(annotations, isReservedEnv).map(
     (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
@@ -29,7 +29,7 @@ export function annotationRefusals(annotations: Readonly<Record<string, string>>
   return [{ reason: "InjectionUnwanted", message }];
 }
 
-/** What of the pod's own spec stands against the plan. `volumes` are those that the plan adds. */
+/** Refusals because of the pod's own spec. `volumes` are the volumes that the plan adds. */
 export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): Refusal[] {
   return [
     ...nodeRefusals(spec),
@@ -84,7 +84,7 @@ function nameRefusals(
   return [...strangers, ...others].map((message): Refusal => ({ reason: "NameTaken", message }));
 }
 
-// The redirection tells the proxy's connections from the operator's by their user.
+// The redirection distinguishes the proxy's connections from the operator's by their user.
 function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Refusal> {
   if (mode !== "iptables") return;
   if (settings.kubernetesService.ips.length === 0) {

@@ -1,5 +1,5 @@
-// The volumes of the proxy and of kubeconfig mode. What the API server would default is written out, so that a pod which comes back from
-// it is still equal to what would be injected.
+// The volumes of the proxy and of kubeconfig mode. All of the API server's defaults are written out, so a second injection of a
+// stored pod changes nothing.
 import type { InterceptMode } from "../../api/annotations.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import {

@@ -26,7 +26,7 @@ export function blockerOf(
     const message = `pod ${next.name} waits for its restart: the proxy of pod ${silent.name} is not connected, and may lead`;
     return { reason: "NotReported", message };
   }
-  // Its turn was decided when its eviction was requested.
+  // The order was decided when the eviction of this pod was requested.
   const isOrdered =
     isAsked || !hasLock || subset.some(({ leader }) => leader) || left.every((pod) => pod === next || pod.subset !== next.subset);
   if (isOrdered) return undefined;

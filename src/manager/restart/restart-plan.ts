@@ -26,11 +26,11 @@ export interface RestartFacts {
   readonly previous: RestartRecord | undefined;
   readonly isPaused: boolean;
   readonly isDissolving: boolean;
-  /** The operator elects leaders. */
+  /** True if the operator elects leaders. */
   readonly hasLock: boolean;
-  /** How the API server refused the last eviction of the pod with this uid, or did not answer. */
+  /** The refusal of the last eviction of the pod with this uid, or a missing answer. */
   readonly refusalOf: (uid: string) => Refusal | undefined;
-  /** Milliseconds that the need has to last before a first roll begins. */
+  /** How long the need for a restart must last before a roll begins, in milliseconds. */
   readonly settleMs: number;
   /** The number of recently restarted pods of the subset. */
   readonly recentRestarts: (subset: string) => number;

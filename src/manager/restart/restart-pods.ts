@@ -12,7 +12,10 @@ export interface RestartPod extends AppPod {
   readonly connected: boolean;
   /** Its proxy reports that it holds the operator's lock. */
   readonly leader: boolean;
-  /** It retains something under its acknowledged and its next rules, and will not own all of it again when all fences are gone. */
+  /**
+   * The pod retains something under its acknowledged rules and under its next rules, and will not own all of it again after the
+   * handover.
+   */
   readonly retains: boolean;
 }
 
@@ -33,7 +36,8 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
-      // The acknowledged rules may still retain what an undone edit gives back. That needs no restart, and a fence needs none either.
+      // The acknowledged rules may retain namespaces that an undone edit gives back. These need no restart, and neither does a
+      // fence.
       retains:
         retainsSomething(known?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&

@@ -1,6 +1,6 @@
 // The record of a restart, as it is in `status.restart`, and the state of the eviction that the record describes. Pure. Called by restart-plan.ts.
 //
-//   none => asked      when the record of a pod is written, with the ready pods of its subset: its eviction is requested now
+//   none => asked      when the pod's record is written, with the number of ready pods of its subset: the eviction follows
 //   asked => leaving   when the eviction is accepted, or its result is not known (believed for a while), or the pod is terminating
 //   asked => none      when the pod needs no restart any more: the edit was undone
 //   leaving => asked   when the pod stays alive: its eviction is requested again, and no other eviction
@@ -13,7 +13,7 @@ export type RestartRecord = RestartStatus;
 
 /** Why a pod is not restarted yet, or what its restart waits for. */
 export type RestartReason =
-  /** The need has not lasted long enough yet: a namespace that moves back and forth restarts no pod. */
+  /** The need for a restart has not lasted long enough yet. So a namespace that moves back and forth restarts no pod. */
   | "Settling"
   /** The eviction is requested, or it is accepted and the pod is not gone yet. */
   | "Evicting"

@@ -29,7 +29,7 @@ export interface RestarterOptions {
   readonly isLeader?: () => boolean;
   /** Called after the answer to an eviction, so that the caller plans again. */
   readonly onAnswer?: (app: Request) => void;
-  /** How long the need has to last before a roll begins, in milliseconds; default 20,000. */
+  /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
   readonly clock: Clock;
   readonly random?: Random;

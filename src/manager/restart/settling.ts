@@ -1,5 +1,6 @@
-// Computes how long the need for a restart has to last before the first pod of a roll is evicted. Pure. So a namespace that moves back and forth,
-// or gets its labels after its creation, restarts no pod. Each repeated roll of a subset waits longer. Called by restart-plan.ts.
+// Computes how long the need for a restart must last before the first pod of a roll is evicted. The wait prevents restarts for a
+// namespace that moves back and forth, or that gets its labels after its creation. Each repeated roll of a subset waits longer.
+// Pure. Called by restart-plan.ts.
 import type { RestartRecord } from "./restart-record.ts";
 
 // A user who moves namespaces on purpose waits this long once. A label that a controller adds after the creation comes sooner.
@@ -15,13 +16,13 @@ export interface Roll {
   readonly isFinished: boolean;
   /** The subset of the next pod. */
   readonly subset: string;
-  /** The number of its pods. */
+  /** The number of pods in the subset. */
   readonly size: number;
-  /** The number of its recent restarts. */
+  /** The number of recent restarts in the subset. */
   readonly recent: number;
 }
 
-/** Milliseconds that the need has to last; 0 during a roll. */
+/** How long the need must last, in milliseconds; 0 during a roll. */
 export function settleMs(baseMs: number, { previous, isFinished, subset, size, recent }: Roll): number {
   const rolls = Math.floor(recent / Math.max(1, size));
   const isOver = recent > 0 && recent % Math.max(1, size) === 0;
@@ -29,8 +30,8 @@ export function settleMs(baseMs: number, { previous, isFinished, subset, size, r
   return begins ? Math.min(baseMs * 2 ** Math.min(rolls, 30), Math.max(baseMs, MAX_SETTLE_MS)) : 0;
 }
 
-// If an eviction was requested and is no longer needed, the edit was undone, and the present need is a new one. After a pause the need has to
-// last again too: an undo may arrive after the end of the pause, by another watch.
+// If an eviction was requested and is no longer needed, the edit was undone, and the present need is a new one. After a pause the
+// need must also last again: an undo may arrive after the end of the pause, by another watch.
 function isGoingOn({ subset: before, reason, expected }: RestartRecord, subset: string): boolean {
   return expected === undefined && reason !== "Settling" && reason !== "Paused" && before === subset;
 }

@@ -1,5 +1,5 @@
-// What a source object asks for, whatever its kind. Each source kind has one file that makes an App of its objects; pods, plan, status,
-// restarts, injection and webhooks know nothing else of it.
+// What a source object asks for, independent of its kind. Each source kind has one file that turns its objects into Apps. All
+// other parts of the manager work with Apps only.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
@@ -11,11 +11,11 @@ import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
 
 /**
- * Names one app. The label of injected pods holds the name without the kind, so the validating webhook refuses an app with the name of
- * another kind's app, and the injecting webhook refuses a pod that both select.
+ * Names one app. The label of injected pods contains the name without the kind. So the validating webhook refuses an app with the
+ * name of another kind's app, and the injecting webhook refuses a pod that both apps select.
  */
 export interface AppRef {
-  /** Of the source object, for messages. */
+  /** The kind of the source object, for messages. */
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
@@ -26,13 +26,13 @@ export interface SourceObject extends KubeObject {
   readonly status?: AppStatus | undefined;
 }
 
-/** What a rule may ask about a namespace. */
+/** The facts about a namespace that rules use. */
 export interface NamespaceFacts {
   readonly name: string;
   readonly labels: Labels;
 }
 
-/** Which pods are an app's, and which subset each of them is in. */
+/** Selects the pods of an app, and gives the subset of each pod. */
 export interface PodSelection {
   /** The app's name. */
   readonly name: string;
@@ -40,27 +40,27 @@ export interface PodSelection {
   subsetOf(podLabels: Labels): string;
 }
 
-/** What a valid spec asks for. */
+/** The content of a valid spec. */
 export interface AppSpec {
   /** The default subset first, then the others in the order of the spec. */
   readonly subsets: readonly string[];
   /** Name of the operator's lock; "" if it has none. */
   readonly lockName: string;
   readonly callers: CallerPolicy;
-  /** Every namespace stays with the owner that it has. */
+  /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
-  /** Pods keep what they lose read-only until they are restarted. */
+  /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
   /** Paths of the spec that have no effect in this version. */
   readonly notSupported: readonly string[];
-  /** The desired route table of these namespaces: nothing is fenced in it. */
+  /** The desired route table of these namespaces, without fences. */
   compile(namespaces: Iterable<NamespaceFacts>): RouteTable;
 }
 
 export interface App {
   readonly ref: AppRef;
   readonly object: SourceObject;
-  /** As the spec says, also if it is refused. */
+  /** The pods that the spec selects, also if the spec is refused. */
   readonly pods: PodSelection;
   /** Undefined if the spec is refused. */
   readonly spec: AppSpec | undefined;
@@ -77,20 +77,20 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly annotations: readonly string[];
   /** Never throws. */
   appOf(object: O): App;
-  /** What admission says to an object that is created (`before` is undefined then) or changed. */
+  /** The answer of admission to a created object (`before` is then undefined) or a changed object. */
   judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict;
 }
 
-/** What is known beside an object that is created or changed. */
+/** Facts that the check of a created or changed object needs. */
 export interface Surroundings {
   /** The other apps of the namespace. */
   readonly others: readonly App[];
-  /** Undefined while they are not known. */
+  /** Undefined until the namespaces are known. */
   readonly namespaces: readonly NamespaceFacts[] | undefined;
 }
 
 export interface EditVerdict {
-  /** Why the edit is refused; empty: it is not. */
+  /** Why the edit is refused; empty if it is allowed. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
 }
@@ -106,7 +106,10 @@ export interface Apps {
   get(name: string, namespace: string): App | undefined;
   /** All apps, or those of one namespace. */
   list(namespace?: string): App[];
-  /** Calls the handler for every object that is there, as added, and then for every change. Returns the function that ends it. */
+  /**
+   * Calls the handler for every existing object, as added, and then for every change. The returned function ends the
+   * subscription.
+   */
   onChange(handler: (change: Change<SourceObject>, kind: string) => void): () => void;
 }
 

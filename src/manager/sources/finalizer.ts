@@ -1,5 +1,5 @@
-// Puts the finalizer on a source object and takes it off. Invariant: no finalizer of others is lost, since the list is only written over
-// the version that it was read from; an object that is gone, or made anew under the same name, is left alone.
+// Adds the finalizer to a source object and removes it. Invariant: other finalizers are never lost, because a write needs the
+// resourceVersion of the read. An object that is gone, or was created again under its name, stays unchanged.
 import { ROUTES_FINALIZER } from "../../api/finalizers.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Resource } from "../../kube/client/resource.ts";
@@ -15,8 +15,8 @@ export function hasFinalizer({ metadata }: KubeObject): boolean {
 }
 
 /**
- * Makes the finalizer present or absent, and gives back the object as it is then; undefined if the object is gone.
- * @param onChanged told when it was this call that did so, over an object in which it was not so
+ * Adds or removes the finalizer, and returns the resulting object; undefined if the object is gone.
+ * @param onChanged called if this call changed the finalizer
  * @throws MeshError `FINALIZER_CONFLICT` if the object kept changing under it
  */
 export async function setFinalizer<O extends KubeObject>(
@@ -44,7 +44,7 @@ export async function setFinalizer<O extends KubeObject>(
       }
       current = await client.get(resource, ref, { signal });
       if (current.metadata.uid !== uid) return undefined;
-      // An object that is being deleted takes no new finalizer.
+      // The API server refuses a new finalizer on an object that is being deleted.
       if (isPresent && current.metadata.deletionTimestamp !== undefined) return current;
     }
   } catch (error) {

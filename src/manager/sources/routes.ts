@@ -1,8 +1,9 @@
-// The desired route table of each app, compiled again only when its spec or the namespaces have changed: with 10,000 namespaces that takes
-// half a second. Equal inputs give the same object, by which the plan remembers what it has compared.
+// The desired route table of each app. A table is compiled again only if the spec or the namespaces have changed: with 10,000
+// namespaces that takes half a second. Equal inputs give the same object, so the plan can reuse its comparisons.
 //
-// Invariant: a table is used only if the API server still had its spec after it was compiled. Watches come back one by one after an outage,
-// so a namespace may be seen before an edit that came first, and it must not be given to an owner by the old spec.
+// Invariant: a table is used only if the API server still had its spec after the compilation. After an outage each watch returns
+// separately, so the manager may see a namespace before an earlier edit of the spec. That namespace must not get an owner by the
+// old spec.
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -19,11 +20,11 @@ export interface RoutesOptions<O extends SourceObject> {
 }
 
 export interface Routes<O extends SourceObject> {
-  /** The object as the watch shows it, or as it was read if that has a newer spec. */
+  /** The object from the watch, or the object that was read if its spec is newer. */
   newest(seen: O): O;
   /**
-   * The table of the spec. "edited": the API server has a newer spec, which `newest` gives from now on. "gone": the object is gone or was
-   * made again under its name, and the watch will show that.
+   * The table of the spec. "edited": the API server has a newer spec, which `newest` now returns. "gone": the object is gone or
+   * was created again under its name, which the watch will show.
    * @throws what reading the object throws
    */
   tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<RouteTable | "edited" | "gone">;
@@ -31,10 +32,10 @@ export interface Routes<O extends SourceObject> {
 }
 
 interface Compiled {
-  /** Names the inputs: uid, generation and the count of changes of namespaces. */
+  /** Identifies the inputs: uid, generation and the number of changes of namespaces. */
   readonly of: string;
   readonly table: RouteTable;
-  /** The API server had the same spec after it was compiled. */
+  /** The API server still had this spec after the compilation. */
   isChecked: boolean;
 }
 

@@ -1,5 +1,5 @@
-// What the controller of a source kind watches: its objects, the pods of their namespaces, all namespaces (as metadata), the entries of the
-// injecting webhook, and what the proxies say. Called by app.ts, once for each source kind.
+// What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of all namespaces, the
+// entries of the injecting webhook, and the reports of proxies. Called by app.ts, once for each source kind.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
@@ -23,13 +23,13 @@ import type { RestarterOptions } from "../../restart/restarter.ts";
 import type { App, Apps, Source, SourceObject } from "../../sources/app.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
-// A burst of namespaces or acknowledgements is one reconcile; far below the second in which changes must arrive.
+// Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which is much longer.
 const DEBOUNCE_MS = 20;
-// An API server that does not answer about one app holds up neither that app for ever nor all others. The reconciler and the restarter
-// remember by app, and a plan is made and handed out without a wait in between.
+// A slow API server call for one app must not delay all other apps. Concurrent reconciles are safe: the reconciler and the
+// restarter keep state for each app, and nothing is awaited between making a plan and publishing it.
 const CONCURRENCY = 4;
 const RECONCILE_TIMEOUT_MS = 15_000;
-// Restarts in order go on only with a status that is written: once the API server takes it again, no pod waits for minutes.
+// A restart continues only after its status is written. So the longest wait after an outage of the API server must be short.
 const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 
 export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
@@ -39,7 +39,7 @@ export interface AppControllerOptions extends Required<Pick<RestarterOptions, "i
   readonly apps: Apps;
   readonly registry: ProxyRegistry;
   readonly pods: PodWatch;
-  /** Hears of the pods before this controller does. */
+  /** Gets changes of pods before this controller. */
   readonly past: PodHistory;
   /** Absent if the manager runs without webhooks. */
   readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
@@ -61,7 +61,7 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  // An annotation does not count in the generation.
+  // A change of an annotation does not change the generation.
   const readAnnotations = ({ metadata }: KubeObject) => source.annotations.map((name) => metadata.annotations?.[name]);
   const controller = controllerOf({
     name: source.controllerName,
@@ -80,8 +80,8 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   const enqueue = (list: readonly App[]) => {
     for (const { ref } of list) controller.enqueue(ref);
   };
-  // Not a source of the controller: a list that is refused or hangs delays the condition InjectionReady and nothing else. A controller
-  // that starts reconciles every app; a replica that does not lead would only fill its queue.
+  // Not a source of the controller, so a list that fails or hangs delays only the condition InjectionReady. A replica that does
+  // not lead enqueues nothing: a starting controller reconciles every app anyway.
   const lookAgain = (isDue: (app: App) => boolean) => {
     if (options.isLeader()) enqueue(appsIn().filter(isDue));
   };
@@ -96,7 +96,7 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
   pods.onListed((namespace) => enqueue(appsIn(namespace)));
   pods.onChange((change) => {
     const states = change.type === "updated" ? [change.previous, change.object] : [change.object];
-    // A kubelet writes much of a pod's status that no app asks for.
+    // Most changes of a pod's status concern no app.
     const factsFor = (app: App) => states.map((pod) => JSON.stringify(appPods(app.pods, [pod], viewOf(pod))));
     enqueue(
       [...new Set(states.flatMap(appsWithPod))].filter((app) => {

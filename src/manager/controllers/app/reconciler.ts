@@ -1,6 +1,6 @@
-// Reconciles one app of any source kind: gathers the facts, plans, hands every proxy its snapshot, writes the status. Level-based: it
-// remembers the version counter, which a restart finds again in the status and in the registrations, and which apps it was the first to
-// serve, which a restart may forget.
+// Reconciles one app of any source kind: gathers the facts, plans, publishes a snapshot for every proxy, writes the status.
+// Level-based, with two memories. A restarted manager finds the version counter again in the status and in the registrations. It
+// may forget which apps this process served first.
 import type { AppStatus } from "../../../api/app-status.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -40,7 +40,7 @@ export interface AppReconcilerOptions<O extends SourceObject>
   extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
   readonly source: Source<O>;
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
-  /** Of the source kind. */
+  /** The objects of the source kind. */
   readonly store: Pick<Store<O>, "get">;
   /** Of all source kinds. */
   readonly apps: Pick<Apps, "get">;
@@ -61,18 +61,17 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
-   * The uid of each app that this process was the first to serve, since it put the finalizer on. No proxy had routes of such an
-   * app before, so it does not matter that the pods of its namespace have just been listed: a first apply waits for nothing. (Pods that
-   * ran before ran without the app's routes, and a pod outside of the mesh can be removed by force at any time.) An app that has a
-   * status was served before: its finalizer was taken off by another hand. Another app may have had its name before: a proxy of that
-   * app may keep its old routes, so a pod that was there before counts though it has not started.
+   * The uid of each app that this process served first, because it added the finalizer. No proxy had routes of such an app
+   * before. So a first apply need not wait for the grace time after the first list of the namespace's pods. An app with a status
+   * was served before, and somebody removed its finalizer. An earlier app may have had the same name, and its proxies may keep
+   * old routes. So an older pod counts although it has not started.
    */
   const begun = new Map<string, string | undefined>();
   const statuses = createStatusFeed({ ...options, resource });
   const restarter = createRestarter(options);
   const routes = createRoutes(options);
 
-  /** Gives versions to what is planned, and sends it. */
+  /** Gives versions to the planned snapshots, and publishes them. */
   const handOut = (key: string, app: App, plan: AppPlan, own: readonly AppPod[]): number => {
     const before = issued.get(key);
     const issue = nextIssue(before, app.object.status?.routeVersion ?? 0, plan, own, registry.facts);
@@ -89,7 +88,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     return issue.version;
   };
 
-  /** The app with a spec that may be acted upon; else what to do instead. */
+  /** The app, if its spec may be acted upon; otherwise the result to return. */
   const accept = async (object: O, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
     const app = source.appOf(object);
     const key = formatRequest(app.ref);
@@ -104,10 +103,10 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
       await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
       return { instead: {} };
     }
-    // Before the first proxy gets routes: from then on there is something to bring back.
+    // The finalizer is added before the first proxy gets routes. A later deletion must revoke these routes.
     const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
     const held = await setFinalizer(client, resource, object, true, signal, begin);
-    // The watch brings a spec that is newer than the one that was checked, and queues the app again.
+    // The spec is newer than the checked one. The watch will queue the app again.
     if (held === undefined || (held.metadata.generation ?? 0) !== generation) return { instead: {} };
     const current = { ...app, object: held };
     const bySpec = await routes.tableOf(current, app.spec, signal);
@@ -116,8 +115,8 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   };
 
   /**
-   * Plans and hands out. Not async, so that nothing is waited for in between: who may hold what is read in one moment. Undefined while
-   * that is not known: nothing is planned then and nothing is granted; the list of the pods queues the app again.
+   * Plans and publishes. Not async, so all claims are read at one moment. Returns undefined until the pods are known: then
+   * nothing is planned or granted, and the list of the pods queues the app again.
    */
   const planNow = ({ app, selection, bySpec }: Accepted): Planned | undefined => {
     const { namespace, name } = app.ref;
@@ -149,12 +148,12 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
 
   const forget = (request: Request) => {
     const key = formatRequest(request);
-    issued.delete(key); // the proxies keep what they have
+    issued.delete(key); // the proxies keep their routes
     begun.delete(key);
     for (const each of [statuses, routes, restarter, injection]) each?.forget(request);
   };
 
-  /** Undefined: the pods are not known yet, and no status is written. */
+  /** Returns undefined if the pods are not known yet. Then no status is written. */
   const serve = async (object: O, said: Said, signal: AbortSignal): Promise<Result | undefined> => {
     const accepted = await accept(object, said, signal);
     if ("instead" in accepted) return accepted.instead;
@@ -206,7 +205,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   };
 }
 
-/** What is said in the status beside the plan. */
+/** The facts of the status that do not come from the plan. */
 type Said = Pick<StatusFacts, "injection">;
 
 interface Accepted {
@@ -231,7 +230,7 @@ function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: bool
   });
 }
 
-// A source kind may have no default subset. The lock of each other subset has a suffix.
+// The name of the lock without a subset's suffix. A source kind may have no default subset.
 function lastLockName(status: AppStatus | undefined): string | undefined {
   const { name = DEFAULT_SUBSET, lock } = readStatus(status)?.subsets?.find((each) => each.lock !== undefined) ?? {};
   return lock?.slice(0, lock.length - lockNameFor("", name).length);

@@ -1,5 +1,5 @@
-// What the trust controller watches: the apps, which say where the ConfigMap must be, the ConfigMaps themselves, and the mesh's
-// identity. It reconciles namespaces: the name in a request is the ConfigMap's.
+// What the trust controller watches: the apps, whose namespaces need the ConfigMap, the ConfigMaps themselves, and the mesh's
+// CAs. The controller reconciles namespaces: the name in a request is the ConfigMap's name.
 
 import type { Logger } from "../../../base/log.ts";
 import { CONFIG_MAPS } from "../../../kube/client/resources.ts";
@@ -25,7 +25,7 @@ export interface TrustControllerOptions {
 
 export function addTrustController(options: TrustControllerOptions): Controller {
   const { informers, identity, sources, apps } = options;
-  // One watch of what has this name, in all namespaces; others cost nothing.
+  // One watch of the ConfigMaps of this name in all namespaces. Other ConfigMaps cost nothing.
   const selectors = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };
   const configMaps = informers.store(CONFIG_MAPS, selectors);
   const requestIn = (namespace = "") => ({ namespace, name: CA_CONFIG_MAP });

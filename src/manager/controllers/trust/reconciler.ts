@@ -1,5 +1,6 @@
-// Keeps the ConfigMap `ctrlmesh-ca` of a namespace true: what its proxies and operators trust. Invariant: it is there before a pod of an
-// app can start, holds the cluster's own CA beside the mesh's, and goes only when nothing in the namespace can mount it any more.
+// Keeps the ConfigMap `ctrlmesh-ca` of a namespace current. It contains the CAs that proxies and operators trust: the mesh's and
+// the cluster's. Invariant: the ConfigMap exists before a pod of an app can start, and is removed only when no pod in the
+// namespace can mount it any more.
 import { MeshError } from "../../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../../kube/client/resources.ts";
 import type { KubeClient } from "../../../kube/client/types.ts";
@@ -14,15 +15,15 @@ export interface TrustReconcilerOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "patch" | "delete">;
   readonly identity: Pick<MeshIdentity, "trustPem">;
   readonly apps: { list(namespace: string): readonly unknown[] };
-  /** Those of the name {@link CA_CONFIG_MAP}. */
+  /** The ConfigMaps of the name {@link CA_CONFIG_MAP}. */
   readonly configMaps: Pick<Store<ConfigMap>, "get">;
 }
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 const MANAGER = "ctrlmesh-manager";
-// The cluster's CA changes once in years, and the kubelet takes a minute or two itself.
+// The cluster's CA changes once in years, and the kubelet updates a volume only after a minute or two.
 const LOOK_AGAIN_MS = 5 * 60_000;
-// Pods that were injected go one by one after the last app.
+// After the last app the injected pods end one after the other.
 const STILL_USED_MS = 60_000;
 
 export function createTrustReconciler({ client, identity, apps, configMaps }: TrustReconcilerOptions): Reconciler {
@@ -50,7 +51,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
     if (found === undefined || found.metadata.labels?.[MANAGED_BY] !== MANAGER) return {};
     const pods = await client.list(PODS, { namespace, labelSelector: INJECTED_LABEL, signal });
     if (pods.items.length > 0) {
-      // Their proxies live on without an app: they follow the CAs until they are gone.
+      // Injected pods that outlive their app still need the current CAs.
       await publish(namespace, signal);
       return { requeueAfterMs: STILL_USED_MS };
     }
@@ -66,7 +67,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
       try {
         return await (isUsed ? publish(namespace, signal) : remove(namespace, signal));
       } catch (error) {
-        // It went by another hand, or the whole namespace goes.
+        // Somebody else deleted the ConfigMap, or the whole namespace is being deleted.
         if (isEnding(error) || (!isUsed && isStatus(error, "NotFound", "Conflict"))) return {};
         throw error;
       }
@@ -74,7 +75,7 @@ export function createTrustReconciler({ client, identity, apps, configMaps }: Tr
   };
 }
 
-/** What the ConfigMap holds. */
+/** The content of the ConfigMap. */
 function trustData(meshPem: string, clusterPem: string): Record<"mesh.crt" | "ca.crt" | "kubeconfig", string> {
   const clusterText = clusterPem.endsWith("\n") ? clusterPem : `${clusterPem}\n`;
   return { "mesh.crt": meshPem, "ca.crt": meshPem + clusterText, kubeconfig: KUBECONFIG };

@@ -1,5 +1,5 @@
-// What the webhook configurations follow: the apps, the mesh's CAs, and the two objects themselves. One request stands for
-// both, since most changes concern both or cost nothing.
+// What the webhook-configuration controller watches: the apps, the mesh's CAs, and the two objects themselves. One request covers
+// both objects, because most changes concern both.
 
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -34,7 +34,7 @@ export interface WebhookConfigurationOptions {
   readonly clock: Clock;
 }
 
-/** A burst of new apps is one write; far below the time in which a user creates a pod after them. */
+/** Makes a burst of new apps one write. Users take much longer to create the first pod. */
 const DEBOUNCE_MS = 20;
 const ALL: Request = { namespace: "", name: "webhooks" };
 
@@ -63,7 +63,7 @@ export function addWebhookConfigurationController(options: WebhookConfigurationO
     async start(signal) {
       unsubscribe = identity.onChange(() => controller.enqueue(ALL));
       await controller.start(signal);
-      controller.enqueue(ALL); // without an app and without the objects, nothing else would
+      controller.enqueue(ALL); // otherwise nothing queues it if there is no app and no object
     },
     async stop() {
       unsubscribe();

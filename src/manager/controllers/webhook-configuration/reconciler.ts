@@ -1,6 +1,6 @@
-// Keeps the two webhook configurations as configurations.ts says they should be. Level-based: whatever has changed (an app, the CAs,
-// the objects themselves by somebody's hand) ends in the same comparison. Invariant: an object that is as it should be is not
-// written; what others wrote beside our fields (labels, annotations) stays.
+// Keeps the two webhook configurations as configurations.ts computes them. Level-based: every change (of an app, of the CAs, of
+// the objects by a user) leads to the same comparison. Invariants: an object without a difference is not written. Labels and
+// annotations of other writers stay.
 import type { Clock } from "../../../base/clock.ts";
 import { errorMessage } from "../../../base/errors.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -32,7 +32,7 @@ export interface WebhookConfigurationReconcilerOptions {
   readonly mutating: Store<MutatingWebhookConfiguration>;
   readonly validating: Store<ValidatingWebhookConfiguration>;
   readonly target: WebhookTarget;
-  /** The CAs that the API server is to trust; "" until there is one. */
+  /** The CAs that the API server must trust; "" before the first CA. */
   readonly trustPem: () => string;
   readonly size: ConfigurationSize;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export interface WebhookConfigurationReconcilerOptions {
 
 type WebhookConfiguration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
-// If another writer restores its version too, the two must not keep the API server busy.
+// Bounds the writes in case another writer always restores its own version.
 const MAX_WRITES = 20; // of two objects
 const WRITES_WITHIN_MS = 10_000;
 const TOO_LARGE =
@@ -57,7 +57,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       await client.create(resource, desired, call);
       log.info({ name: desired.metadata.name, webhooks: desired.webhooks?.length }, "webhook configuration created");
     } catch (error) {
-      // The watch brings the one that is there, and queues this again.
+      // The watch will bring the existing object, and queue this again.
       if (!isStatus(error, "AlreadyExists")) throw error;
     }
   }
@@ -77,14 +77,14 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
     );
     if (patch === undefined) return;
     writes = [...writes, clock.monotonicMs()];
-    // Over the version that it was compared with, or two writers could mix.
+    // The write needs the version of the comparison. Otherwise the changes of two writers could mix.
     const { resourceVersion } = current.metadata;
     const body = { ...(patch as object), metadata: { ...(patch as { metadata?: object }).metadata, resourceVersion } };
     await client.patch(resource, { name }, { type: "merge", body }, call);
     log.info({ name, webhooks: desired.webhooks?.length }, "webhook configuration written");
   }
 
-  // All entries stand in one object, each with the bundle of CAs: etcd's bound is one of the number of apps.
+  // One object contains all entries, each with the CA bundle, so etcd's size limit bounds the number of apps.
   async function keepInjection(desired: MutatingWebhookConfiguration, signal: AbortSignal) {
     try {
       await keep(MUTATING_WEBHOOK_CONFIGURATIONS, mutating, desired, signal);
@@ -102,7 +102,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   return {
     async reconcile(_request, signal) {
       const trustPem = options.trustPem();
-      if (trustPem === "") return {}; // its change queues this again
+      if (trustPem === "") return {}; // a change of the CAs queues this again
       const now = clock.monotonicMs();
       writes = writes.filter((time) => now - time < WRITES_WITHIN_MS);
       if (writes.length >= MAX_WRITES) {
@@ -112,7 +112,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
         );
         return { requeueAfterMs: WRITES_WITHIN_MS / MAX_WRITES };
       }
-      // Each by itself: that one cannot be written is no reason to leave the other one behind.
+      // Each object by itself: a failed write of one must not prevent the write of the other.
       const entries = { sources, apps: apps.list(), target, trustPem };
       const results = await Promise.allSettled([
         keepInjection(injectionConfiguration(entries), signal),
@@ -125,7 +125,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
   };
 }
 
-/** The object does not fit: the API server's own bound has a reason of its own, etcd's come as text. */
+/** True if the object is too large. The API server's own limit has its own reason. etcd's limits are only in the text. */
 export function isTooLarge(error: unknown): boolean {
   return isStatus(error, "RequestEntityTooLarge") || /request is too large|message larger than max/.test(errorMessage(error));
 }

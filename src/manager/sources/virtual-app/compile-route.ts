@@ -1,6 +1,6 @@
-// VirtualApp + namespaces -> route table. Pure: the heart of the manager, judged by golden tests. Only valid specs come
-// here (validateVirtualApp); the table that comes out carries no selector of namespaces and no regex, so that every proxy
-// decides alike. Selectors of objects go into it as they are: only the proxy sees the objects.
+// Compiles a VirtualApp and the namespaces into a route table. Pure; tested by golden files. The spec must be valid
+// (validateVirtualApp). The table contains no selector of namespaces and no regular expression, so all proxies decide alike. It
+// contains selectors of objects unchanged, because only the proxy sees the objects.
 import { RE2JS } from "re2js";
 import type { MatchLimitSelector } from "../../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
@@ -13,7 +13,7 @@ interface CompiledRule {
   contains(namespace: NamespaceFacts): boolean;
 }
 
-/** The desired route table of one app: nothing is fenced in it. */
+/** The desired route table of one app, without fences. */
 export function compileRoute(spec: VirtualAppSpec, namespaces: Iterable<NamespaceFacts>): RouteTable {
   const rules = [...limitRules(spec), ...subsetRules(spec)];
   const classes: number[][] = [];
@@ -63,12 +63,13 @@ function subsetRules(spec: VirtualAppSpec): CompiledRule[] {
   );
 }
 
-// The one term of a subset's selector; a limit may have any number (validated, as is that there are resources beside it).
+// The terms of a rule's object selector. Validation has checked that a subset's selector has one term, and that the rule names
+// resources.
 function objectTerms({ objectSelector }: MatchLimitSelector): SetTerm[] | undefined {
   return objectSelector && termsOfSelector(objectSelector).filter(isSetTerm);
 }
 
-// A rule about labels says nothing about namespaces.
+// A rule on labels contains no namespace.
 function inNone(): boolean {
   return false;
 }

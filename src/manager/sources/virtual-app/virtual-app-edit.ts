@@ -1,6 +1,6 @@
-// What admission says to a VirtualApp that is made or changed. Pure. Invariant: all problems are told at once; and an object that was
-// bad before (made by an older version, or while the webhook was away) can be edited as long as no problem is added, or nobody could
-// mend it step by step, nor take its finalizer off. Called by the validating webhook.
+// The answer of admission to a created or changed VirtualApp. Pure. Invariants: the answer contains all problems at once. A
+// stored object may be invalid: an older version accepted it, or no manager answered. An edit that adds no problem is allowed, so
+// users can correct the object step by step and remove its finalizer. Called by the validating webhook.
 import { oldSpellings } from "../../../api/old-spellings.ts";
 import { formatProblem, type Problem } from "../../../api/problems.ts";
 import { fieldAt } from "../../../api/rule.ts";
@@ -34,7 +34,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   return { problems: [], warnings };
 }
 
-/** What the CRD's transition rules refuse, told together with the rest. */
+/** The changes that the CRD's transition rules refuse, so that they are reported with all other problems. */
 function forbiddenChanges(before: unknown, after: unknown): readonly Problem[] {
   if (before === undefined) return [];
   const [old, now] = [before, after].map((object) => ({ selector: fieldAt(object, "spec", "selector"), lock: lockIn(object) }));
@@ -58,7 +58,7 @@ function lockIn(object: unknown): unknown {
   return fieldAt(controller, "leaderElectionName") ?? fieldAt(controller, "leaderElection", "lockName");
 }
 
-/** Those that were not there before, each as often as it is there now; the places of list items do not count, since they shift. */
+/** The problems that the object did not have before. Indexes of list items are ignored, because they shift. */
 function addedProblems(before: readonly Problem[], after: readonly Problem[]): readonly Problem[] {
   const left = new Map<string, number>();
   for (const problem of before) left.set(keyOf(problem), (left.get(keyOf(problem)) ?? 0) + 1);
@@ -73,7 +73,7 @@ function keyOf(problem: Problem): string {
   return formatProblem(problem).replaceAll(/\[\d+\]/g, "[]");
 }
 
-// Refused where it matters: at a pod that both select.
+// Only a warning: the injecting webhook refuses a pod that both apps select.
 function overlapWarnings(app: VirtualApp, others: readonly App[]): string[] {
   const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, app.spec.selector));
   if (rivals.length === 0) return [];
@@ -81,10 +81,10 @@ function overlapWarnings(app: VirtualApp, others: readonly App[]): string[] {
   return [`spec.selector: VirtualApp ${names} may select the same pods; a pod that two VirtualApps select is refused`];
 }
 
-/** An edit that moves this share of all namespaces, or so many of them, is worth a word. */
+/** An edit that moves this share of all namespaces, or this many, gets a warning. */
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
-/** Each term is tried on each namespace. So many take some 300 ms, in which this replica does nothing else; no warning is worth more. */
+/** Bounds the evaluations of terms on namespaces. This many take about 300 ms, in which this replica does nothing else. */
 const MAX_TESTS = 1_000_000;
 
 function termsIn({ route }: VirtualAppSpec): number {
@@ -106,27 +106,27 @@ function moveWarnings(
   return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
 }
 
-/** True if there are labels that both match. Exact: the terms of a selector are about one key each. */
+/** True if some labels match both selectors. The result is exact, because each term of a selector has one key. */
 export function mayOverlap(a: LabelSelector, b: LabelSelector): boolean {
   const byKey = Map.groupBy([...termsOfSelector(a), ...termsOfSelector(b)], ({ key }) => key);
   return [...byKey.values()].every(canAllHold);
 }
 
-/** Whether one value, or none, meets all of these terms of one key. */
+/** True if one value of the key, or its absence, meets all these terms. */
 function canAllHold(terms: readonly LabelTerm[]): boolean {
   const valuesOf = (operator: LabelTerm["operator"]) => terms.filter((term) => term.operator === operator);
   const isAbsent = valuesOf("!").length > 0;
   const isPresent = valuesOf("in").length > 0 || valuesOf("exists").length > 0;
   if (isAbsent) return !isPresent;
   const [first, ...others] = valuesOf("in").map(({ values }) => values);
-  if (first === undefined) return true; // there is always a value that nobody has listed
+  if (first === undefined) return true; // some value is in no list
   const forbidden = new Set(valuesOf("notin").flatMap(({ values }) => values));
   return first.some((value) => !forbidden.has(value) && others.every((values) => values.includes(value)));
 }
 
 /**
- * The paths of the spec that have no effect yet. A condition names each. A field whose absence would show an app more than it asked for
- * must refuse the spec instead.
+ * The paths of the spec that have no effect yet. The condition Accepted names each. If ignoring a field would give pods more
+ * access than the spec asks for, the spec must be refused instead.
  */
 export function notSupported({ configuration }: VirtualAppSpec): readonly string[] {
   return configuration?.webhook === undefined ? [] : ["spec.configuration.webhook"];
@@ -139,8 +139,8 @@ interface RouteMoves {
 }
 
 /**
- * How many namespaces get another owner. Both specs must be valid. Approximate: it looks at the resources that a rule names and at one that no
- * rule names, and not at the labels of objects.
+ * The number of namespaces that get another owner. Both specs must be valid. The result is approximate: it covers the resources
+ * that a rule names and one other resource, and ignores the labels of objects.
  */
 function routeMoves(before: VirtualAppSpec, after: VirtualAppSpec, namespaces: readonly NamespaceFacts[]): RouteMoves {
   const tables = [compileRoute(before, namespaces), compileRoute(after, namespaces)] as const;
@@ -150,11 +150,11 @@ function routeMoves(before: VirtualAppSpec, after: VirtualAppSpec, namespaces: r
   return { moved: moved.length, total: namespaces.length };
 }
 
-/** No rule names it, but for those that name all. */
+/** A group and resource that only wildcards match. */
 const UNNAMED = "nothing.ctrlmesh.kruise.io";
 const MAX_PROBES = 32;
 
-/** Resources at which the tables may differ. */
+/** Resources for which the tables may differ. */
 function probesOf(tables: readonly RouteTable[]): readonly (readonly [group: string, resource: string])[] {
   const named = tables
     .flatMap(({ rules, sharedResources }) => [...rules.flatMap(({ resources }) => resources), ...sharedResources])

@@ -1,4 +1,5 @@
-// The source kind VirtualApp: object -> App. Invariant: one object is read once, however many ask for its app.
+// The source kind VirtualApp: turns an object into an App. Invariant: each object is parsed once, even if many callers ask for
+// its app.
 import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
@@ -38,7 +39,7 @@ function virtualAppOf(object: VirtualApp): App {
   };
 }
 
-/** Only a valid object. */
+/** The object must be valid. */
 export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
   return {
     subsets: subsetsOf(spec),
@@ -51,17 +52,17 @@ export function specOf({ spec, metadata: { annotations = {} } }: Pick<VirtualApp
   };
 }
 
-/** The same for every subset. Only valid specs and annotations come here. */
+/** The policy is the same for every subset. The spec and annotations must be valid. */
 export function callersOf({ configuration, route }: VirtualAppSpec, annotations: Readonly<Record<string, string>>): CallerPolicy {
   return {
     userAgent: configuration?.restConfigOverrides?.userAgentOrPrefix ?? "",
-    // Sorted and once each, so that an edit of the order alone sends nothing to anybody.
+    // Sorted and without duplicates, so that an edit of the order alone changes no snapshot.
     defaultOnlyUserAgents: [...new Set(route?.subsetDefaultOnlyUserAgents)].sort(),
     stripManagedFields: stripsManagedFields({ annotations }),
   };
 }
 
-/** The first subset in spec order of which the pod has all labels; else the default subset. */
+/** The first subset in spec order whose labels the pod has; otherwise the default subset. */
 export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels): string {
   const subset = spec?.subsets?.find(({ labels }) =>
     matchesTerms(
@@ -72,7 +73,7 @@ export function subsetOfPod(spec: VirtualAppSpec | undefined, podLabels: Labels)
   return subset?.name ?? DEFAULT_SUBSET;
 }
 
-/** All subsets of an app, the default one first. */
+/** All subsets of an app, the default subset first. */
 function subsetsOf(spec: VirtualAppSpec): string[] {
   return [DEFAULT_SUBSET, ...(spec.subsets ?? []).map(({ name }) => name)];
 }

@@ -62,6 +62,20 @@ describe("nextIssue", () => {
   it("goes above what a proxy has heard of from a manager whose status write was lost", () => {
     expect(issue(undefined, 5, { "": "d2" }, { "n/a": facts("d1", 9) }).version).toBe(10);
   });
+  it.each([2 ** 48, Number.MAX_SAFE_INTEGER, 2 ** 64])(
+    "does not follow one proxy to version %d, which no manager has given: the next ones would be no safe integers",
+    (impossible) => {
+      const lying = { "n/a": facts("d1", impossible), "n/c": facts("c1", 5) };
+      const first = issue(undefined, 5, { "": "d1", canary: "c2" }, lying);
+      expect([first.version, versions(first)]).toEqual([7, { d1: 6, c2: 7 }]);
+      expect(issue(first, 7, { "": "d1", canary: "c2" }, lying)).toEqual(first); // and gives no new version at each look
+      const inDoubt = { "n/a": { ...facts("d1", 4), inDoubt: [snapshot(routes, { digest: "x", version: impossible })] } };
+      expect(issue(undefined, 5, { "": "d2" }, inDoubt).version).toBe(6);
+    },
+  );
+  it("goes above what a proxy has heard of before the app was made anew, and its status lost", () => {
+    expect(issue(undefined, 0, { "": "d2" }, { "n/a": facts("d1", 2 ** 31) }).version).toBe(2 ** 31 + 1);
+  });
   it("gives pods of one subset that are to show different things versions of their own, and equal ones the same", () => {
     const three = [
       { ...pods[0], name: "a" },

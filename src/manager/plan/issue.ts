@@ -34,17 +34,22 @@ export function nextIssue(
     const facts = pod.proxy === "own" ? factsOf(podKey(pod)) : undefined;
     return facts === undefined ? [] : [{ facts, rules: plan.rulesFor(pod) }];
   });
-  let version = Math.max(before?.version ?? 0, statusVersion);
-  for (const { facts } of takers) version = Math.max(version, facts.version, ...knownSnapshots(facts).map((row) => row.version));
+  const given = Math.max(before?.version ?? 0, statusVersion);
+  const limit = Math.max(ALWAYS_POSSIBLE, given + MAX_LOST);
+  let version = given;
+  for (const { facts } of takers) {
+    const named = [facts.version, ...knownSnapshots(facts).map((row) => row.version)];
+    version = Math.max(version, ...named.filter((each) => each <= limit));
+  }
 
   const snapshots = new Map<string, Snapshot>();
   for (const [digest, group] of Map.groupBy(takers, ({ rules }) => rules.digest)) {
     const connected = group.flatMap(({ facts }) => (facts.connected ? [facts] : []));
     const last = before?.snapshots.get(digest);
-    const known =
-      last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => acknowledged?.digest === digest);
+    const isKnown = (snapshot: Snapshot | undefined) => snapshot?.digest === digest && snapshot.version <= limit;
+    const known = last ?? connected.map(({ acknowledged }) => acknowledged).find((acknowledged) => isKnown(acknowledged));
     // A proxy refuses a version lower than the highest it knows. So a version is reused only if no proxy knows a higher one.
-    const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest)), 0);
+    const floor = connected.reduce((highest, facts) => Math.max(highest, highestOther(facts, digest, limit)), 0);
     const [first] = group;
     if (first === undefined) continue;
     if (known !== undefined && known.version > floor) snapshots.set(digest, last ?? { ...first.rules, version: known.version });
@@ -53,12 +58,22 @@ export function nextIssue(
   return { version, snapshots };
 }
 
-// The highest version with other rules that the proxy enforces, was sent, or registered.
-function highestOther(facts: ProxyFacts, digest: string): number {
+/**
+ * The versions that a manager may have given: one change a second reaches ALWAYS_POSSIBLE in a century, and MAX_LOST is more than the number of
+ * versions that were given after the last written status. A higher version comes from an attacker or a broken file. The manager does not go
+ * above it: later versions would exceed the safe integers, and the status would pass the high version on to later leaders. The proxy that
+ * names it refuses whatever it is sent as stale, until its pod is made anew.
+ */
+const ALWAYS_POSSIBLE = 2 ** 32;
+const MAX_LOST = 2 ** 20;
+
+// The highest version with other rules, up to `limit`, that the proxy enforces, was sent, or registered.
+function highestOther(facts: ProxyFacts, digest: string, limit: number): number {
   const known = knownSnapshots(facts);
   const newest = known.find((snapshot) => snapshot.version === facts.version);
   const spoken = newest?.digest === digest ? 0 : facts.version;
-  return Math.max(spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version)));
+  const others = [spoken, ...known.map((snapshot) => (snapshot.digest === digest ? 0 : snapshot.version))];
+  return Math.max(0, ...others.filter((version) => version <= limit));
 }
 
 function knownSnapshots({ acknowledged, outstanding, inDoubt }: ProxyFacts): Snapshot[] {

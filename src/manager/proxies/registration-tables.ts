@@ -12,7 +12,7 @@ import type { SharedTables } from "./shared-tables.ts";
 
 /** The routes that a proxy may be enforcing. */
 export interface RouteClaims {
-  /** The highest version that the proxy has reported. */
+  /** The highest version that the proxy has reported; plan/issue.ts decides whether it counts. */
   readonly version: number;
   readonly acknowledged: Snapshot | undefined;
   /** Snapshots that came into force after `acknowledged`, oldest first. */
@@ -49,11 +49,6 @@ const MAX_ASKED = 16;
 const ASKED_AT_FIRST = 2;
 const ASKED_FACTOR = 4;
 const PERIOD_MS = 500;
-/**
- * Each version is one more than the last. A higher version in a registration comes from an attacker or a broken file. If the manager used it,
- * later versions would exceed the safe integers, and the status would pass the high version on to later leaders.
- */
-const MAX_VERSION = 2 ** 48;
 
 export function createRegistrationTables({
   clock,
@@ -92,7 +87,6 @@ export function createRegistrationTables({
         return claim;
       };
       const claimed = (resource: ResourceMessage): Snapshot | undefined => {
-        if (resource.version > MAX_VERSION) return undefined;
         const { tableHash, withTable } = claimIn(resource);
         try {
           return withTable(find(textOf(tableHash)));
@@ -130,7 +124,7 @@ export function createRegistrationTables({
           const version = claims?.version ?? 0;
           const holdsSomething = Boolean(claims?.acknowledged) || version > 0;
           return {
-            version: version <= MAX_VERSION ? version : 0,
+            version,
             acknowledged,
             inDoubt: inDoubt.filter((snapshot) => snapshot !== undefined),
             mayHoldMore:

@@ -49,7 +49,6 @@ export function createReplicaLeadership(options: ReplicaLeadershipOptions): Repl
       get epoch() {
         return elector?.epoch;
       },
-      sawEpoch: (epoch) => elector?.raiseEpoch(epoch),
     },
     lost: lost.signal,
     runnable: {

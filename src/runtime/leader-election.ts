@@ -48,10 +48,8 @@ export interface LeaderElector extends Runnable {
   readonly isLeader: boolean;
   /** The identity of the last observed leader; "" if there is none, or if the leader has missed renewals. */
   readonly leader: string;
-  /** The number of the leadership term, from 1; undefined unless this process leads at this moment. */
+  /** The number of the leadership term; undefined unless this process leads at this moment. */
   readonly epoch: number | undefined;
-  /** Another process has seen a leader of this epoch, before the lease was deleted. The next renewal uses a higher epoch. */
-  raiseEpoch(seen: number): void;
 }
 
 // After it has led, a process waits 1 to 2.2 retry periods before it contends again. checkTimes uses the same factor, as client-go does.
@@ -190,7 +188,6 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     get epoch() {
       return state.kind === "leading" && leadsNow() ? state.epoch : undefined;
     },
-    raiseEpoch: lease.raiseEpoch,
     async start(signal) {
       running = run(AbortSignal.any([signal, stopping.signal]));
     },

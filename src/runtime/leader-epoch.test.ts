@@ -124,29 +124,20 @@ test("the next contender takes over within two seconds of the lease's end", asyn
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("epochs grow with every leader, even if the lease was deleted and another process names a higher epoch", async () => {
+test("epochs grow with every leader, even if the lease was deleted and the next leader has never seen it", async () => {
   const { clock, client } = setUp();
   const epochs: (number | undefined)[] = [];
-  for (const identity of ["one", "two", "one"]) {
+  for (const identity of ["one", "two", "one", "three", "four"]) {
+    if (identity === "three") client.remove(LEASES, REF);
     const contender = elector({ clock, client }, identity);
     await contender.start(never);
     await clock.advance(3_000);
     epochs.push(contender.epoch);
     await contender.stop();
   }
-  expect(epochs).toEqual([1, 2, 3]);
-  client.remove(LEASES, REF);
-  const fresh = elector({ clock, client }, "three"); // it has never seen the lease
-  await fresh.start(never);
-  await clock.advance(3_000);
-  expect(fresh.epoch).toBe(1);
-  fresh.raiseEpoch(3);
-  await clock.advance(3_000);
-  expect(fresh.epoch).toBe(4);
-  fresh.raiseEpoch(2 ** 40); // an impossible epoch: the field in the lease has 32 bits
-  await clock.advance(3_000);
-  expect([fresh.epoch, client.read(LEASES, REF)?.spec?.leaseTransitions]).toEqual([4, 3]);
-  await fresh.stop();
+  expect(epochs.slice(0, 3)).toEqual([1, 2, 3]);
+  expect(epochs).toEqual(epochs.toSorted((a = 0, b = 0) => a - b));
+  expect(new Set(epochs).size).toBe(5);
 });
 
 test("after a deletion of the lease the next leader has a higher epoch, even while the former leader still runs", async () => {
@@ -168,19 +159,9 @@ test("after a deletion of the lease the next leader has a higher epoch, even whi
   isCut = true;
   client.remove(LEASES, REF);
   await clock.advance(1_500);
-  expect([one.epoch, two.epoch]).toEqual([1, 2]);
+  const { epoch = 0 } = two;
+  expect([one.epoch, epoch > 1]).toEqual([1, true]);
   await clock.advance(6_000);
-  expect(two.epoch).toBe(2); // renewals do not raise it
+  expect(two.epoch).toBe(epoch); // renewals do not raise it
   await Promise.all([one.stop(), two.stop()]);
-});
-
-test("a registration that names the highest possible epoch does not use up the numbers of later leaders", async () => {
-  const { clock, client } = setUp();
-  const one = elector({ clock, client }, "one");
-  await one.start(never);
-  await clock.advance(3_000);
-  one.raiseEpoch(2 ** 31 - 2);
-  await clock.advance(3_000);
-  expect(one.epoch).toBe(1);
-  await one.stop();
 });

@@ -41,13 +41,7 @@ export interface LeaseClient {
   hold(isRenewal: boolean, signal: AbortSignal): Promise<HeldLease | undefined>;
   /** Releases the lease, if this process holds it. Never throws, since a lease that is not released expires. */
   release(timeoutMs: number): Promise<void>;
-  /** Another process has seen this epoch. The next write uses a higher epoch. */
-  raiseEpoch(seen: number): void;
 }
-
-// leaseTransitions is an int32, and a registration may name any number. Half of the range stays free for later leaders, since without a
-// free number the API server would refuse every later leader.
-const MAX_EPOCH = 2 ** 30;
 
 export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
   const { client, namespace, name, identity, leaseDurationMs, timeoutMs, clock, log } = options;
@@ -55,7 +49,6 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
   let holder = "";
   /** The highest epoch in a lease that this process has seen. */
   let seenEpoch = 0;
-  let epochFloor = 0;
 
   function seen(next: Observation): void {
     observation = next;
@@ -66,10 +59,7 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
     if (holder !== "") options.onHolder(holder);
   }
 
-  const ownSpec = (before: LeaseSpec | undefined): LeaseSpec => {
-    const spec = heldSpec(before, identity, leaseDurationMs, clock.now());
-    return { ...spec, leaseTransitions: Math.max(spec.leaseTransitions ?? 0, epochFloor) };
-  };
+  const ownSpec = (before: LeaseSpec | undefined) => heldSpec(before, identity, leaseDurationMs, clock.now());
 
   /** True if there is a lease. */
   async function read(signal: AbortSignal): Promise<boolean> {
@@ -86,10 +76,11 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
   async function write(isRenewal: boolean, signal: AbortSignal): Promise<LeaseSpec | undefined> {
     const isKnown = isRenewal && observation !== undefined;
     if (!isKnown && !(await read(signal))) {
-      epochFloor = Math.max(epochFloor, seenEpoch);
-      const fresh = { metadata: { namespace, name }, spec: ownSpec(undefined) };
+      const first = ownSpec(undefined);
+      const spec = { ...first, leaseTransitions: Math.max(first.leaseTransitions ?? 0, seenEpoch) };
+      const fresh = { metadata: { namespace, name }, spec };
       seen({ lease: await client.create(LEASES, fresh, { signal, timeoutMs }), sinceMs: clock.monotonicMs() });
-      return fresh.spec;
+      return spec;
     }
     if (observation === undefined || !mayTake(observation, identity, clock.monotonicMs())) return undefined;
     const { lease } = observation;
@@ -128,9 +119,6 @@ export function createLeaseClient(options: LeaseClientOptions): LeaseClient {
       } catch (error) {
         log.warn({ err: error }, "lease could not be released");
       }
-    },
-    raiseEpoch(epoch) {
-      if (epoch <= MAX_EPOCH) epochFloor = Math.max(epochFloor, epoch);
     },
   };
 }

@@ -35,7 +35,11 @@ test("transitions count changes of the holder; a renewal keeps acquireTime", () 
     acquireTime: taken.acquireTime,
     renewTime: "1970-01-01T00:00:02.500000Z",
   });
-  expect(heldSpec(undefined, "a", 15_000, 0).leaseTransitions).toBe(0);
+});
+
+test("a lease that did not exist begins above every earlier one of the name, and leaves room for the next, whatever the clock shows", () => {
+  const at = (time: string) => heldSpec(undefined, "a", 15_000, Date.parse(time)).leaseTransitions;
+  expect([at("1970-01-01"), at("2026-01-02"), at("2300-01-01")]).toEqual([0, 86_400, 2 ** 30]);
 });
 
 test("a released lease has no holder and a duration of one second", () => {

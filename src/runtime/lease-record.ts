@@ -33,8 +33,20 @@ export function heldSpec(before: LeaseSpec | undefined, identity: string, leaseD
     leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
     acquireTime: holds ? (before?.acquireTime ?? now) : now,
     renewTime: now,
-    leaseTransitions: before === undefined ? 0 : (before.leaseTransitions ?? 0) + (holds ? 0 : 1),
+    leaseTransitions: before === undefined ? firstTransitions(nowMs) : (before.leaseTransitions ?? 0) + (holds ? 0 : 1),
   };
+}
+
+// leaseTransitions is an int32. Half of its range stays free for changes of the holder, whatever the clock shows.
+const MAX_FIRST = 2 ** 30;
+const FIRST_MS = Date.UTC(2026, 0, 1);
+
+/**
+ * The transitions of a Lease that did not exist: seconds since 2026. The holder changes less often than once a second, so the number is higher
+ * than that of any earlier Lease of the name, and epochs grow although nobody remembers the deleted Lease.
+ */
+function firstTransitions(nowMs: number): number {
+  return Math.min(MAX_FIRST, Math.max(0, Math.floor((nowMs - FIRST_MS) / 1_000)));
 }
 
 /** The spec with which a holder releases the lease. Any contender may take a released lease at once. */
@@ -48,7 +60,7 @@ export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): Leas
   };
 }
 
-/** The number of the leadership term. It begins at 1 and grows with every change of the holder. */
+/** The number of the leadership term. It grows with every change of the holder, and over a deletion of the Lease. */
 export function epochOf(spec: LeaseSpec | undefined): number {
   return (spec?.leaseTransitions ?? 0) + 1;
 }

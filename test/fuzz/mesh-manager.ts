@@ -81,9 +81,6 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     get epoch() {
       return state.believesToLead ? epoch : undefined;
     },
-    sawEpoch() {
-      state.believesToLead = false; // it looks at the lease, which is another one's
-    },
   };
   const leaderElsewhere = () => (state.believesToLead ? undefined : "");
   const admit = createAdmission({ pods, apps, leaderElsewhere });
@@ -92,6 +89,8 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     admit,
     leadership,
     leaderElsewhere,
+    // Its lease has become another one's, which it notices sooner or later.
+    rejections: { reject: () => void Object.assign(state, { believesToLead: false }) },
     clock,
     log,
     cut: () => undefined,

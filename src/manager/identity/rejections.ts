@@ -21,7 +21,16 @@ export interface RejectionsOptions {
 
 const QUIET_MS = 60_000;
 const MAX_CALLERS = 256;
-const REASONS: readonly Rejection[] = ["no-token", "bad-token", "not-bound", "other-pod", "no-proxy", "bad-request", "handshake"];
+const REASONS: readonly Rejection[] = [
+  "no-token",
+  "bad-token",
+  "not-bound",
+  "other-pod",
+  "no-proxy",
+  "newer-epoch",
+  "bad-request",
+  "handshake",
+];
 
 export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
   const counter = new Counter({

@@ -19,7 +19,15 @@ export interface PodIdentity {
 }
 
 /** Why a caller is refused, for the metric. */
-export type Rejection = "no-token" | "bad-token" | "not-bound" | "other-pod" | "no-proxy" | "bad-request" | "handshake";
+export type Rejection =
+  | "no-token"
+  | "bad-token"
+  | "not-bound"
+  | "other-pod"
+  | "no-proxy"
+  | "newer-epoch"
+  | "bad-request"
+  | "handshake";
 
 export type Verdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }

@@ -72,6 +72,7 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
     tables: createRegistrationTables({ clock, tables: registry.tables }),
     cut: listener.cut,
     ...(identify && { identify }),
+    ...(security && { rejections: security.rejections }),
   };
   const certifying = security && identify && { ...security, identify, calls: createRegistrationLimit(clock), clock };
   grpc.addService(SERVICE, {

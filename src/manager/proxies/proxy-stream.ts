@@ -6,6 +6,7 @@ import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wire/messages.ts";
 import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
+import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
@@ -28,8 +29,6 @@ import {
 export interface Leadership {
   /** Undefined unless this replica leads at this very moment. Grows with every leader. */
   readonly epoch: number | undefined;
-  /** A proxy follows a leader of this epoch, which is higher than ours. */
-  sawEpoch(epoch: number): void;
 }
 
 export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
@@ -43,6 +42,8 @@ export interface ProxyStreamDeps {
   /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
   readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
   readonly leadership: Leadership;
+  /** Told of proxies that have promised to follow a newer leader. */
+  readonly rejections?: Rejections;
   readonly registrations: RegistrationLimit;
   readonly tables: RegistrationTables;
   /** Ends the connection of a proxy that reads nothing. */
@@ -132,8 +133,8 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       case "deliver":
         deliver(registry, pod, proxy, effect.message);
         break;
-      case "saw-epoch":
-        leadership.sawEpoch(effect.epoch);
+      case "newer-epoch":
+        deps.rejections?.reject("newer-epoch", pod, effect.message);
         break;
       case "redirect":
         write({ redirect: { endpoint: effect.endpoint } });

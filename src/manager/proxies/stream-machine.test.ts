@@ -71,10 +71,11 @@ describe("a stream without a registration", () => {
     expect(stepped(DUE, REGISTRATION, { epoch: () => undefined })).toEqual(
       fails(status.UNAVAILABLE, "this replica leads no more"),
     );
+    const details = "the proxy follows a newer leader: epoch 4, not 3 (if no other replica leads, make the pod anew)";
     expect(stepped(DUE, of({ registration: { ...registration, epoch: 4 } }))).toEqual([
       OVER,
-      { kind: "saw-epoch", epoch: 4 },
-      { kind: "fail", code: status.UNAVAILABLE, details: "the proxy follows a newer leader: epoch 4, not 3" },
+      { kind: "newer-epoch", message: details },
+      { kind: "fail", code: status.UNAVAILABLE, details },
     ]);
   });
 });

@@ -59,7 +59,8 @@ export type StreamEffect =
       readonly reports: EarlyReports;
     }
   | { readonly kind: "deliver"; readonly message: ProxyMessage }
-  | { readonly kind: "saw-epoch"; readonly epoch: number }
+  /** The proxy may not follow this replica; why. */
+  | { readonly kind: "newer-epoch"; readonly message: string }
   | { readonly kind: "redirect"; readonly endpoint: string }
   | { readonly kind: "fail"; readonly code: number; readonly details: string }
   | { readonly kind: "unregister" };
@@ -149,13 +150,10 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   if (admission.kind !== "serve") return turnAway(state, admission);
   const epoch = facts.epoch();
   if (epoch === undefined) return leadsNoMore(state);
+  // Its word ends only this stream: a leader that took a higher epoch from it would end the streams of all others.
   if (registration.epoch > epoch) {
-    const { effects } = fail(
-      state,
-      status.UNAVAILABLE,
-      `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch}`,
-    );
-    return { state: OVER, effects: [{ kind: "saw-epoch", epoch: registration.epoch }, ...effects] };
+    const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
+    return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };
   }
   const wantedTables = facts.wantedTables(registration, mayWait);
   if (wantedTables === undefined) return { state, effects: [{ kind: "look-later" }] };

@@ -1,9 +1,13 @@
 // Several managers as processes, a hundred simulated proxies, localkube: what happens to leaders must not show in who owns what. The
 // same at full size, with times: bench/proxies.ts.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEASES } from "../../../src/kube/client/resources.ts";
+import { LEASE_NAME } from "../../../src/manager/leadership.ts";
 import type { Child } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FleetWorld, namespaceOf, startFleetWorld } from "../../support/fleet/fleet-world.ts";
+import { openProxy } from "../../support/scripted-proxy.ts";
+import { claimsOf } from "../../support/updates.ts";
 
 const PROXIES = 100;
 
@@ -35,6 +39,22 @@ describe("managers that come and go", () => {
     const after = await world.fleet.counts();
     expect(after.wholes).toBe(before.wholes);
     expect(after.deltas).toBeGreaterThanOrEqual(before.deltas + PROXIES);
+  });
+
+  it("do not end the streams of others because one proxy says that it follows a newer leader", async () => {
+    const endpoint = String((await leader()).ready.grpc);
+    const [pod = null] = world.pods;
+    const read = async () => (await world.client.get(LEASES, { namespace: "ctrlmesh-system", name: LEASE_NAME })).spec;
+    const [{ epoch }, before] = [await world.fleet.counts(), await read()];
+    const liar = openProxy(endpoint);
+    liar.send({
+      registration: { pod, proxyVersion: "", capabilities: [], streamNumber: 1, epoch: epoch + 10_000, route: claimsOf() },
+    });
+    await eventually(() => liar.ended !== undefined);
+    expect(liar.ended?.details).toMatch(/follows a newer leader/);
+    await eventually(async () => (await read())?.renewTime !== before?.renewTime);
+    expect(await read()).toMatchObject({ leaseTransitions: before?.leaseTransitions });
+    expect((await world.fleet.counts()).epoch).toBe(epoch);
   });
 
   it("change nobody's route when a leader is killed and another one takes over", async () => {

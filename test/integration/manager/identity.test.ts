@@ -86,7 +86,7 @@ beforeEach(async () => {
   server = createMeshServer({
     ...{ listen: { host: "127.0.0.1", port: 0 }, security, registry, leaderElsewhere, clock, log },
     admit: createAdmission({ pods: lists, apps, leaderElsewhere, rejections: security.rejections }),
-    leadership: { epoch: 1, sawEpoch: () => undefined },
+    leadership: { epoch: 1 },
   });
   await server.start(signal);
   proxies = [];

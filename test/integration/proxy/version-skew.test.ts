@@ -39,7 +39,7 @@ async function startServer() {
     listen: { host: "127.0.0.1", port: 0 },
     registry,
     admit: () => ({ kind: "serve" }),
-    leadership: { epoch: 1, sawEpoch: () => undefined },
+    leadership: { epoch: 1 },
     clock: systemClock,
     log: silentLogger(),
   });

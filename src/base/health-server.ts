@@ -1,6 +1,7 @@
 // The health listener: /healthz, /readyz and /metrics over plain HTTP for the kubelet and Prometheus, and pages for debugging.
-// Invariant: no response has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the pod
-// network, a sidecar of another mesh or a browser. It starts before all other parts, so that a probe always gets a response.
+// Invariant: no response has secrets; pages are for callers on the loopback only (`kubectl port-forward` and `exec`), not for the
+// pod network, a sidecar of another mesh or a browser. The server starts before all other parts, so that a probe always gets a
+// response.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { isMeshError } from "./errors.ts";
 import type { Runnable } from "./lifecycle.ts";

@@ -1,5 +1,5 @@
-// A file that another program replaces, read before each use. Invariant: while the file cannot be read or parsed, its last good content
-// counts. The proxy reads the CAs of the API server and of the mesh through this.
+// A file that another program replaces, read before each use. Invariant: while the file cannot be read or parsed, its last good
+// content is used. The proxy reads the CAs of the API server and of the mesh in this way.
 import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
@@ -11,10 +11,10 @@ export interface LastGoodFile<T> {
 
 export interface LastGoodFileOptions<T> {
   readonly file: string;
-  /** The content, in words for an error and for the log. */
+  /** What the file contains, for errors and for the log. */
   readonly name: string;
   readonly code: string;
-  /** May throw: then the text is not good. */
+  /** Throws if the text is invalid. */
   readonly parse: (text: string) => T;
   readonly log: Logger;
 }

@@ -30,7 +30,7 @@ export interface CommandLine<S extends z.ZodType> {
   readonly derive?: (env: Env) => Readonly<Record<string, string | undefined>>;
 }
 
-/** Run the service, or print the help text. */
+/** The result: run the service, or print the help text. */
 export type Invocation<C> =
   | { readonly kind: "run"; readonly config: C; readonly printReady: boolean }
   | { readonly kind: "help"; readonly text: string };

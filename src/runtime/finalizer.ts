@@ -10,7 +10,7 @@ import type { Result } from "./reconciler.ts";
 export interface FinalizerOptions<T extends KubeObject> {
   readonly client: Pick<KubeClient, "patch">;
   readonly resource: Resource<T>;
-  /** "domain/name". The name must never change, since only a program that knows the name can complete the deletion of these objects. */
+  /** "domain/name". The name must never change: only a program that knows the name can complete the deletion of these objects. */
   readonly finalizer: string;
   readonly signal?: AbortSignal;
   readonly fieldManager?: string;

@@ -14,7 +14,7 @@ export interface InformersOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** As in WatchOptions. */
+  /** See WatchOptions. */
   readonly silenceMs?: number;
 }
 

@@ -1,6 +1,6 @@
-// Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline after it sent its last
-// successful renewal; another process takes the lease no earlier than leaseDuration after it saw that renewal, so two never lead at
-// once. leader-state.ts and lease-record.ts make the decisions; this file waits and calls the callbacks.
+// Leader election on a Lease, by client-go's protocol. Invariant: this process leads only until renewDeadline after it sent its
+// last successful renewal. Another process takes the lease no earlier than leaseDuration after it saw that renewal, so two
+// processes never lead at once. leader-state.ts and lease-record.ts make the decisions; this file waits and calls the callbacks.
 import { type Clock, type Random, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
@@ -12,9 +12,10 @@ import { createLeaseClient } from "./lease-client.ts";
 
 export interface LeaderCallbacks {
   /**
-   * Leads until the signal fires, and resolves once it does no more. The signal's reason is a MeshError `LEADERSHIP_LOST`
-   * (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal, leadership is kept. If it rejects, the
-   * lease is released, except for MeshError `DRAIN_TIMEOUT`: then a part of the work still runs, and the lease has to expire.
+   * Leads until the signal fires, and resolves when the leading work has ended. The signal's reason is a MeshError
+   * `LEADERSHIP_LOST` (end at once) or `SHUTDOWN` (end in order). If it resolves before the signal, leadership is kept. If it
+   * rejects, the lease is released, except for MeshError `DRAIN_TIMEOUT`: then a part of the work still runs, and the lease has
+   * to expire.
    */
   onStartedLeading(signal: AbortSignal): Promise<void> | void;
   /** The lease is lost or released, and the leading work has ended. */

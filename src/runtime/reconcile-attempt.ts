@@ -19,7 +19,7 @@ export interface AttemptOptions {
   /** Fires when the reconcile must end at once. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** As in ControllerOptions. */
+  /** See ControllerOptions. */
   readonly timeoutMs: number | undefined;
   /** The reconcile has timed out, and its signal has fired. */
   onTimeout(): void;

@@ -22,7 +22,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly log: Logger;
   /** Changes each object before it is stored; default dropManagedFields. */
   readonly transform?: (object: T) => T;
-  /** As in WatchOptions. */
+  /** See WatchOptions. */
   readonly silenceMs?: number;
 }
 

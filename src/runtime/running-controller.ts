@@ -38,9 +38,9 @@ export interface ControllerOptions {
   /** The wait before a failing object is tried again. It doubles with each failure, with jitter; default 50 ms to 2 min. */
   readonly backoff?: BackoffOptions;
   /**
-   * How long one reconcile may take, in milliseconds; default no bound. Then its signal fires with the reason MeshError
-   * `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a second later loses its worker, so that other
-   * objects are reconciled; its own object waits until the reconcile has ended.
+   * How long one reconcile may take, in milliseconds; default no bound. After this time its signal fires with the reason
+   * MeshError `RECONCILE_TIMEOUT`, which is an ordinary failure. A reconcile that still runs a second later loses its worker, so
+   * that other objects are reconciled; its own object waits until the reconcile has ended.
    */
   readonly reconcileTimeoutMs?: number;
   /**
@@ -114,7 +114,7 @@ export function createController(
     follow(key, request, outcome);
   }
 
-  /** Queues the next reconcile: at the time that this one asked for, or after a backoff that grows with each failure. */
+  /** Queues the next reconcile: at the requested time, or after a backoff that grows with each failure. */
   function follow(key: string, request: Request, outcome: Exclude<Outcome, { result: "canceled" }>): void {
     if (outcome.result !== "error") {
       queue.forget(key);
@@ -153,7 +153,7 @@ export function createController(
     enqueue,
     async start(signal) {
       lifetime = signal;
-      // A lost leadership must reach the reconcilers at once: the groups are drained one after the other.
+      // A lost leadership must end the reconciles at once, but the groups are drained one after the other.
       signal.addEventListener("abort", () => isMeshError(signal.reason, "LEADERSHIP_LOST") && work.abort(signal.reason), {
         once: true,
       });

@@ -59,7 +59,7 @@ function method<Q, R>(name: string): MethodDefinition<Q, R> {
   return found;
 }
 
-// The loader distinguishes them so: a service has no format.
+// In the loader's result a message has a format, and a service has none.
 function isMessage(found: AnyDefinition): found is MessageTypeDefinition<object, object> {
   return "format" in found && "serialize" in found;
 }

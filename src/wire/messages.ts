@@ -27,7 +27,7 @@ export interface RegistrationMessage {
   readonly capabilities: readonly string[];
   /** A later stream of a pod has a higher number. */
   readonly streamNumber: number;
-  /** The highest epoch that the proxy has promised to follow; 0 if none. */
+  /** The highest epoch of a leader that the proxy has promised to follow; 0 if none. */
   readonly epoch: number;
   readonly route: RouteClaimsMessage | null;
 }
@@ -80,11 +80,13 @@ export interface NackMessage extends AckMessage {
   readonly needsWhole: boolean;
 }
 
-/** What a proxy reports, by kind. A new kind is a member of the oneof in `Report`, a field here and a value in NO_REPORTS. */
+/**
+ * The reports of a proxy, by kind. A new kind needs a member of the oneof in `Report`, a field here and a value in NO_REPORTS.
+ */
 export interface Reports {
   /** The pod holds the operator's lock. */
   readonly leader: boolean;
-  /** The API server's answer about the operator's use of its renamed lock; null while it is not known. */
+  /** The API server's last answer to the operator's requests for its renamed lock; null before the first answer. */
   readonly lock: LockAccessMessage | null;
   readonly backlog: BacklogMessage;
 }
@@ -92,7 +94,7 @@ export interface Reports {
 /** The reports of a proxy that has reported nothing. */
 export const NO_REPORTS: Reports = { leader: false, lock: null, backlog: { heldNamespaces: 0, drainingWrites: 0 } };
 
-/** Exactly one kind. A lock that is not known has no resource. */
+/** Exactly one kind. Before the first answer about the lock, `lock` has no resource. */
 export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
@@ -105,9 +107,9 @@ export interface LockAccessMessage {
 }
 
 export interface BacklogMessage {
-  /** Unknown namespaces for whose owner requests wait. */
+  /** The number of unknown namespaces with requests that wait for the owner. */
   readonly heldNamespaces: number;
-  /** Writes in flight that delay the proxy's acknowledgement. */
+  /** The number of writes in flight that delay the proxy's acknowledgement. */
   readonly drainingWrites: number;
 }
 
@@ -118,7 +120,7 @@ export interface RouteMessage {
   readonly lockName: string;
   readonly callers: CallerPolicyMessage | null;
   readonly table: RouteTableMessage | null;
-  /** SHA-256 of the table's bytes, in place of the table. */
+  /** SHA-256 of the table's bytes, instead of the table. */
   readonly tableHash: Uint8Array;
 }
 

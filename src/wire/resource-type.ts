@@ -1,8 +1,8 @@
-// What the stream needs to know of a resource type. A type is one constant that implements this interface, and both ends of the stream
-// use that constant; docs/design.md says how to add one. Pure.
+// The interface of a resource type. Each type is one constant, which both ends of the stream use. docs/design.md describes how to
+// add a type. Pure.
 import { MeshError } from "../base/errors.ts";
 
-/** Common to the resources of all types. */
+/** The fields that resources of all types have. */
 export interface Versioned {
   /** Grows with every change. */
   readonly version: number;
@@ -11,22 +11,22 @@ export interface Versioned {
 }
 
 export interface ResourceType<R extends Versioned> {
-  /** On the wire, and in capabilities as "type:NAME". */
+  /** The name on the wire. The capability is "type:NAME". */
   readonly name: string;
   /** The body of a whole resource. */
   encode(resource: R): Uint8Array;
   /** @throws ResourceInvalidError with every problem */
   decode(body: Uint8Array, head: Versioned): R;
-  /** Absent: the type has no deltas. */
+  /** Absent if the type has no deltas. */
   readonly delta?: DeltaCodec<R>;
 }
 
 export interface DeltaCodec<R extends Versioned> {
-  /** The capability of a proxy that takes these deltas. */
+  /** The capability of a proxy that accepts these deltas. */
   readonly capability: string;
-  /** The body of the difference; undefined if a delta cannot say it, or if the whole is as short. */
+  /** The body of the delta; undefined if a delta cannot express the difference, or if the whole resource is as short. */
   encode(base: R, next: R): Uint8Array | undefined;
-  /** @throws ResourceInvalidError naming every field that does not fit the base */
+  /** @throws ResourceInvalidError with every field that does not fit the base */
   apply(base: R, body: Uint8Array, head: Versioned): R;
 }
 

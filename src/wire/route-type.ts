@@ -1,6 +1,7 @@
-// The route as a resource type: snapshot <-> message, bytes and digest. `routeToWire` and `routeFromWire` are the only lists of a snapshot's
-// fields. The digest, deltas, registrations and the stored file all use the message, so that a new field reaches them by itself. Invariant:
-// what decodes without an error can be enforced as it is; else the error names every problem. Called by both ends of the stream.
+// The route as a resource type: converts a snapshot to a message, to bytes and to a digest. `routeToWire` and `routeFromWire` are
+// the only lists of a snapshot's fields. Digest, deltas, registrations and the stored file all use the message, so a new field
+// reaches all of them. Invariant: a snapshot that decodes without an error can be enforced. Otherwise the error names every
+// problem. Called by both ends of the stream.
 import { type AppRef, type CallerPolicy, NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
@@ -41,24 +42,24 @@ export function routeDigest(content: RouteContent): string {
   return hashBytes(namedBody(content)).toString("hex").slice(0, 32);
 }
 
-/** The snapshot as a registration carries it: its table is named by hash. */
+/** The snapshot as it is in a registration: with the hash of its table instead of the table. */
 export function namedRoute(snapshot: Snapshot): ResourceMessage {
   return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
 }
 
-/** A route of a registration, decoded. */
+/** A decoded route of a registration. */
 export interface ClaimedRoute {
-  /** Names the table; undefined if the body names none. */
+  /** The hash of the table; undefined if the body has none. */
   readonly tableHash: Uint8Array | undefined;
   /**
-   * The snapshot. The digest is computed, so that a proxy cannot name other rules by it.
-   * @param table the one that `tableHash` names
+   * The snapshot. Its digest is computed, so a proxy cannot send the digest of other rules.
+   * @param table the table with the hash `tableHash`
    * @throws ResourceInvalidError
    */
   withTable(table: RouteTable | undefined): Snapshot;
 }
 
-/** Decodes a route of a registration. A body that cannot be decoded names no table. */
+/** Decodes a route of a registration. If the body cannot be decoded, the result has no table hash. */
 export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
   const message = decodedOrUndefined(body);
   return {
@@ -74,7 +75,7 @@ export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
 const HASH_BYTES = 32;
 const NO_HASH = new Uint8Array();
 
-/** All but the table. */
+/** All fields except the table. */
 function routeToWire({ app, subset, podNamespace, lockName, callers }: RouteContent): Omit<RouteMessage, "table" | "tableHash"> {
   return { app, subset, podNamespace, lockName, callers };
 }
@@ -98,7 +99,7 @@ function namedBody(content: RouteContent): Uint8Array {
   return ROUTE_MESSAGE.encode({ ...routeToWire(content), table: null, tableHash: tableHash(content.table) });
 }
 
-// What no delta can change.
+// The fields that no delta can change.
 function fixedParts(snapshot: Snapshot): Buffer {
   const table = { ...fixedTableToWire(snapshot.table), classes: [], fenced: [] };
   return ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table, tableHash: NO_HASH });

@@ -1,5 +1,5 @@
-// Route rule <-> wire message. Invariant: a rule of a kind, or with a term, that this version does not know is a problem of its
-// table and never left out: without it a subset would have more than it was given. Called by table-codec.ts.
+// Converts a route rule to a wire message and back. Invariant: an unknown kind of rule, or an unknown term, makes the table
+// invalid. The rule is never omitted, because without it a subset could own more than it was granted. Called by table-codec.ts.
 import { isSetTerm, type LabelTerm, type SetTerm } from "../kube/label-selector.ts";
 import type { ResourceMatch, RouteRule } from "../route/table.ts";
 import type { LabelTermMessage, RuleMessage } from "./messages.ts";
@@ -26,8 +26,8 @@ export function ruleToWire(rule: RouteRule): RuleMessage {
 
 /**
  * Decodes and checks a rule.
- * @param resources the message's own, decoded
- * @param report told of each problem, with its place below the rule; with a problem the result means nothing
+ * @param resources the decoded resources of the message
+ * @param report called with each problem, with its path below the rule. After a problem the result must not be used
  */
 export function ruleFromWire(
   message: RuleMessage,

@@ -1,5 +1,6 @@
-// Route table <-> message, bytes and hash. Invariant: equal tables give equal messages, however they number their classes. Called by
-// route-type.ts, by the proxy for its registration and by the manager for the tables of registrations.
+// Converts a route table to a message, to bytes and to a hash. Invariant: equal tables give equal messages, even if they number
+// their classes differently. Called by route-type.ts, by the proxy for its registration and by the manager for the tables of
+// registrations.
 import { createHash } from "node:crypto";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
 import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
@@ -7,7 +8,7 @@ import type { NamespaceClassMessage, ResourceMatchMessage, RetainedClassMessage,
 import { ResourceInvalidError } from "./resource-type.ts";
 import { ruleFromWire, ruleToWire } from "./rule-codec.ts";
 
-/** What a delta can change. */
+/** The fields that a delta can change. */
 type MovingPart = "classes" | "fenced";
 
 /** The table as a message. */
@@ -27,7 +28,7 @@ export function fixedTableToWire({ rules, sharedResources, retained = [] }: Rout
 
 /**
  * Decodes and checks a table.
- * @param problems gets every problem; with a problem the result means nothing
+ * @param problems receives every problem. After a problem the result must not be used
  */
 export function tableFromWire(message: RouteTableMessage, problems: string[]): RouteTable {
   const rules = message.rules.map((rule, index) =>
@@ -53,12 +54,12 @@ export function tableFromWire(message: RouteTableMessage, problems: string[]): R
   };
 }
 
-/** The table's bytes. Made anew each time: they are large, and rarely needed again. */
+/** The table's bytes. They are not cached, because they are large and rarely needed again. */
 export function tableToBytes(table: RouteTable): Uint8Array {
   return ROUTE_TABLE_MESSAGE.encode(tableToWire(table));
 }
 
-/** @throws ResourceInvalidError, or what the bytes are not */
+/** @throws ResourceInvalidError for an invalid table, or the decoder's error for malformed bytes */
 export function tableFromBytes(bytes: Uint8Array): RouteTable {
   const problems: string[] = [];
   const table = tableFromWire(ROUTE_TABLE_MESSAGE.decode(bytes), problems);
@@ -90,7 +91,7 @@ function classesToWire({ classes, classOf }: RouteTable): NamespaceClassMessage[
   );
 }
 
-// Absent if there is nothing, so that equal tables are equal.
+// Absent if nothing is retained, so that equal tables have equal fields.
 function retainedFromWire(messages: readonly RetainedClassMessage[], problems: string[]): Pick<RouteTable, "retained"> {
   if (messages.length === 0) return {};
   const seen = new Set<string>();

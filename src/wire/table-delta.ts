@@ -1,12 +1,13 @@
-// A route table as the difference to another one: only the classes of namespaces and the fences may differ. With any other change, also
-// of `retained`, the table is sent whole. Pure. Invariant: `applyDelta(base, diffTables(base, next))` rules as `next` does, also for an
-// equal base that numbers its classes differently: a delta names a class by its rules. Called by route-type.ts.
+// A route table as the difference to a base table. Only the classes of namespaces and the fences may differ. After any other
+// change, also of `retained`, the table is sent whole. Pure. Invariant: `applyDelta(base, diffTables(base, next))` gives the same
+// owners as `next`. This also holds for an equal base that numbers its classes differently, because a delta identifies a class by
+// its rules. Called by route-type.ts.
 import type { RouteTable } from "../route/table.ts";
 import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
 
 /**
- * The difference between two tables that differ in classes and fences alone. The cost grows with the number of namespaces.
- * @returns undefined if the whole is as short
+ * The difference between two tables that differ only in classes and fences. The cost grows with the number of namespaces.
+ * @returns undefined if the whole table is as short
  */
 export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessage | undefined {
   const budget = next.classOf.size + next.fenced.size;
@@ -20,8 +21,8 @@ export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessag
 }
 
 /**
- * The table that the delta leads to. It shares with the base what the delta leaves alone.
- * @param problems gets every field that does not fit the base; with a problem the result means nothing
+ * The table after the delta. Unchanged parts are shared with the base.
+ * @param problems receives every field that does not fit the base. After a problem the result must not be used
  */
 export function applyDelta(base: RouteTable, delta: RouteDeltaMessage, problems: string[]): RouteTable {
   problems.push(...problemsOf(base, delta));
@@ -48,7 +49,7 @@ function changedClasses(base: RouteTable, next: RouteTable): NamespaceClassMessa
   }));
 }
 
-// Equal numbers for equal lists of rules.
+// Gives equal numbers to equal lists of rules.
 function numberByRules(): (rules: readonly number[]) => number {
   const ids = new Map<string, number>();
   return (rules) => {
@@ -110,7 +111,7 @@ function movedClasses(base: RouteTable, { classes: moved, removed }: RouteDeltaM
   return withoutEmpty(rows, members);
 }
 
-// Classes come and go with namespaces: those that have none any more would pile up.
+// Removes classes without namespaces. Otherwise they would accumulate while namespaces are created and deleted.
 function withoutEmpty(
   rows: readonly (readonly number[])[],
   members: Map<string, number>,

@@ -52,7 +52,7 @@ const withRules = (...rules: object[]) => {
 };
 
 describe("a route as bytes", () => {
-  it("comes back as it was", () => {
+  it("decodes to an equal route", () => {
     expect(ROUTE.decode(ROUTE.encode(whole), whole)).toEqual(whole);
   });
 
@@ -85,7 +85,7 @@ describe("a route as bytes", () => {
     expect(() => ROUTE.decode(Buffer.from([0xff]), whole)).toThrow(ResourceInvalidError);
   });
 
-  it("is refused with what is wrong with a rule on labels", () => {
+  it("is refused with the problems of a rule on labels", () => {
     const term = { key: "tier", operator: "in", values: ["gold"] };
     const rule = { kind: "OBJECTS", subset: "canary", resources: [maps], origin: "", terms: [term] };
     const problemsWith = (...rules: object[]) => problemsOf(withRules(...rules));
@@ -103,7 +103,7 @@ describe("a route as bytes", () => {
     ]);
   });
 
-  it("is refused if a rule is of a kind that only a newer manager knows", () => {
+  it("is refused if a rule has a kind that only a newer manager knows", () => {
     const rule = { subset: "", resources: [], origin: "", terms: [] };
     expect(problemsOf(withRules({ ...rule, kind: 9 }))).toEqual(["table.rules[0].kind: 9 is not known to this proxy"]);
     expect(problemsOf(withRules({ ...rule, kind: "KIND_UNSPECIFIED" }))).toEqual([
@@ -141,7 +141,7 @@ describe.each(changes)("a change of %s", (_, changed) => {
   const next = { ...changed, version: 2, digest: routeDigest(changed) };
   const base = { ...whole, digest: routeDigest(whole) };
 
-  it("comes over the wire", () => {
+  it("reaches the wire", () => {
     expect(ROUTE.encode(changed)).not.toEqual(ROUTE.encode(whole));
     const decoded = ROUTE.decode(ROUTE.encode(changed), changed);
     expect(routeDigest(decoded)).toBe(routeDigest(changed));
@@ -149,20 +149,20 @@ describe.each(changes)("a change of %s", (_, changed) => {
   it("changes the digest", () => {
     expect(next.digest).not.toBe(base.digest);
   });
-  it("reaches the proxy by a delta, or there is none", () => {
+  it("reaches the proxy by a delta, unless the route is sent whole", () => {
     const body = ROUTE.delta?.encode(base, next);
     if (body === undefined) return;
     const applied = ROUTE.delta?.apply(base, body, next);
     expect(applied && routeDigest(applied)).toBe(next.digest);
   });
-  it("is stored", () => {
+  it("is in the stored file", () => {
     const stored = storedFromJson(snapshotToJson(next, { ...POD, namespace: next.podNamespace }), {
       ...POD,
       namespace: next.podNamespace,
     });
     expect(stored.snapshot && routeDigest(stored.snapshot)).toBe(next.digest);
   });
-  it("stands in a registration", () => {
+  it("is in the registration", () => {
     const claimed = claimedRoute(namedRoute(next)).withTable(tableFromBytes(tableToBytes(next.table)));
     expect(claimed.digest).toBe(next.digest);
   });
@@ -206,15 +206,15 @@ const FILLED: Filled<RouteContent> = {
 
 describe("a route with every field set, at every level", () => {
   const body = ROUTE.encode({ ...FILLED, version: 1, digest: "d" });
-  it("comes back equal", () => {
+  it("decodes to an equal route", () => {
     expect(ROUTE.decode(body, { version: 1, digest: "d" })).toEqual({ ...FILLED, version: 1, digest: "d" });
   });
   it("fills every field of the contract", () => {
-    expect(emptyFields([ROUTE_MESSAGE.decode(body)])).toEqual(["tableHash"]); // which stands for the table
+    expect(emptyFields([ROUTE_MESSAGE.decode(body)])).toEqual(["tableHash"]); // which replaces the table
   });
 });
 
-/** The fields that all of the messages leave empty, by path. The loader gives fields without a value their default. */
+/** The fields that are empty in all of the messages, by path. The loader gives fields without a value their default. */
 function emptyFields(messages: readonly object[], path = ""): string[] {
   const names = new Set(messages.flatMap((each) => Object.keys(each)));
   return [...names].flatMap((name) => {
@@ -226,10 +226,10 @@ function emptyFields(messages: readonly object[], path = ""): string[] {
   });
 }
 
-it("a registration names the table by hash, whatever the numbers of its classes", () => {
+it("a registration names the table by a hash that does not depend on the numbers of the classes", () => {
   const renumbered = {
     ...routes,
-    classes: [[9], ...[...routes.classes].reverse()], // and one of which no namespace is left
+    classes: [[9], ...[...routes.classes].reverse()], // and one class without namespaces
     classOf: new Map([...routes.classOf].map(([name, index]) => [name, routes.classes.length - index])),
   };
   const named = namedRoute(whole);

@@ -13,14 +13,14 @@ const RULES = [limit(), subset("canary"), subset("blue", group("apps"))];
 const of = (version: number, members: Record<string, number[]>, fenced: string[] = []): Snapshot =>
   snapshot(table(RULES, members, { fenced }), { version, digest: `d${version}` });
 
-/** What a snapshot rules, however its classes are numbered. */
+/** The content of a snapshot, independent of the numbers of its classes. */
 function meaning({ table: routes, ...rest }: Snapshot) {
   const { classes, ...wire } = tableToWire(routes);
   const members = classes.flatMap((row) => row.namespaces.map((name) => [name, row.rules.join()]));
   return { ...rest, ...wire, members: members.sort() };
 }
 
-/** The snapshot with its classes numbered otherwise, and one that nobody is in: what another replica may have made of it. */
+/** The snapshot with other numbers of its classes and an empty class, as another replica may have built it. */
 function renumbered(before: Snapshot): Snapshot {
   const { classes, classOf } = before.table;
   const members = [...classOf].map(([name, index]) => [name, classes.length - index] as const);
@@ -33,7 +33,7 @@ function problemsWith(base: Snapshot, delta: RouteDeltaMessage): readonly string
   return problems;
 }
 
-/** The delta as it is sent. */
+/** The delta as bytes. */
 function diffSnapshots(base: Snapshot, next: Snapshot): Uint8Array | undefined {
   return ROUTE.delta?.encode(base, next);
 }
@@ -46,7 +46,7 @@ function applied(base: Snapshot, delta: Uint8Array, next: Snapshot): Snapshot {
 const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`ns-${index}`, [index % 3]]));
 
 describe("the difference between two snapshots", () => {
-  it("leads from the one to the other, for any two tables, however the base numbers its classes", () => {
+  it("turns one into the other, for any two tables and any numbers of the base's classes", () => {
     const name = fc.constantFrom(..."abcdefghijklmnopqrst");
     const classes = fc.subarray([0, 1, 2]);
     const names = fc.uniqueArray(name, { maxLength: 5 });
@@ -70,7 +70,7 @@ describe("the difference between two snapshots", () => {
     expect(deltas).toBeGreaterThan(0);
   });
 
-  it("of one namespace among 10,000 is a few dozen bytes, and shares all else with its base", () => {
+  it("of one namespace among 10,000 has a few dozen bytes, and the result shares all else with its base", () => {
     const [base, next] = [of(1, many), of(2, { ...many, "ns-5": [1] })];
     const delta = diffSnapshots(base, next);
     if (delta === undefined) throw new Error("a delta was expected");
@@ -104,7 +104,7 @@ describe("the difference between two snapshots", () => {
     expect(diffSnapshots(of(1, many), { ...of(2, many), ...change })).toBeUndefined();
   });
 
-  it("takes equal parts that are other objects for equal", () => {
+  it("compares parts by content, not by identity", () => {
     const retained = () => [{ namespaces: new Set(["y", "x"]), rules: [{ resources: [group("")], visible: true }] }];
     const copy = () => {
       const { table: routes, ...rest } = of(1, many);
@@ -116,7 +116,7 @@ describe("the difference between two snapshots", () => {
     expect(diffSnapshots(copy(), copy())).toEqual(Buffer.alloc(0));
   });
 
-  it("is none where the whole is as short", () => {
+  it("is undefined if the whole table is as short", () => {
     expect(diffSnapshots(of(1, { a: [0], b: [1] }), of(2, { c: [0], d: [1] }))).toBeUndefined();
     expect(diffSnapshots(of(1, {}), of(2, { c: [0] }))).toBeUndefined();
   });
@@ -150,7 +150,7 @@ describe("the difference between two snapshots", () => {
     ]);
   });
 
-  it("costs no rows for classes that came and went", () => {
+  it("contains no rows for removed classes", () => {
     let base = of(1, many);
     for (let version = 2; version < 10; version++) {
       const members = version % 2 === 0 ? { ...many, extra: [0, 1] } : many;

@@ -4,7 +4,7 @@ import { shareReads } from "./add.ts";
 
 const app = (name: string) => ({ namespace: "ops", name });
 
-it("a flood of reviews of pods that no app selects reads the app ten times a second", async () => {
+it("a flood of reviews of pods that no app selects causes at most ten reads of the app a second", async () => {
   const clock = createFakeClock();
   const reads: string[] = [];
   const read = shareReads(async ({ name }) => reads.push(name), clock);
@@ -15,7 +15,7 @@ it("a flood of reviews of pods that no app selects reads the app ten times a sec
   expect(reads).toEqual(Array.from({ length: 10 }, () => "shop"));
 });
 
-it("gives what was read after it was asked for, of each app by itself, and what failed is asked again", async () => {
+it("each caller gets a read that began after its request, for each app separately, and a failed read is repeated", async () => {
   const clock = createFakeClock();
   let now = "first";
   const read = shareReads(async ({ name }) => {

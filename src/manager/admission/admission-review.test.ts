@@ -16,7 +16,7 @@ const bytes = (value: unknown) => Buffer.from(typeof value === "string" ? value 
 const review = (request: object) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
 
 describe("decodeReview", () => {
-  it("hands the object on as it came", () => {
+  it("passes the object on unchanged", () => {
     const request = decodeReview(bytes(review(REQUEST)));
     expect(request).toMatchObject({ uid: "1-2-3", operation: "CREATE", namespace: "ops", dryRun: true });
     expect(JSON.stringify(request.object)).toBe(JSON.stringify(REQUEST.object));
@@ -43,7 +43,7 @@ describe("decodeReview", () => {
 describe("encodeReview", () => {
   const response = (answer: Parameters<typeof encodeReview>[1]) => (encodeReview("u", answer) as { response: object }).response;
 
-  it("answers with the uid and nothing more where nothing is to be said", () => {
+  it("contains only the uid if there is nothing to report", () => {
     expect(encodeReview("u", { allowed: true, patch: [], warnings: [] })).toEqual({
       apiVersion: "admission.k8s.io/v1",
       kind: "AdmissionReview",
@@ -58,7 +58,7 @@ describe("encodeReview", () => {
     expect(JSON.parse(Buffer.from(sent.patch, "base64").toString("utf8"))).toEqual(patch);
   });
 
-  it("signs a refusal once, with its reason and code", () => {
+  it("adds the prefix to a refusal once, with its reason and code", () => {
     const refusal = { allowed: false, reason: "Forbidden", warnings: [] } as const;
     const status = { reason: "Forbidden", code: 403, message: "ctrlmesh: no", status: "Failure" };
     expect(response({ ...refusal, message: "no" })).toMatchObject({ allowed: false, status });

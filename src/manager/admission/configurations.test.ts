@@ -20,7 +20,7 @@ const webhooksOf = (...args: Parameters<typeof entriesOf>) => injectionConfigura
 const BAD_SPEC = { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] };
 
 describe("the injection's configuration", () => {
-  it("has one entry an app, for its pods in its namespace and no others", () => {
+  it("has one entry for each app, for its pods in its namespace and no others", () => {
     const [, ...webhooks] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
     expect(webhooks).toEqual([
       {
@@ -42,20 +42,20 @@ describe("the injection's configuration", () => {
     ]);
   });
 
-  it("is the same whatever the order of the apps", () => {
+  it("does not depend on the order of the apps", () => {
     const apps = [app("b", "x"), app("a", "y"), app("a", "x"), app("a", "x.a")];
     const one = injectionConfiguration(entriesOf(apps, TARGET, "PEM"));
     expect(injectionConfiguration(entriesOf(apps.toReversed(), TARGET, "PEM"))).toEqual(one);
     expect(new Set(one.webhooks?.map(({ name }) => name)).size).toBe(5);
   });
 
-  it("has one entry for two apps of different kinds with one name, since names must be unique", () => {
+  it("has one entry for two apps of different kinds with the same name, because names must be unique", () => {
     const [one, other] = [app("ops", "shop"), app("ops", "shop")];
     const apps = [one, { ...other, ref: { ...other.ref, kind: "ShardingConfig" } }];
     expect(webhooksOf(apps, TARGET, "PEM").map(({ name }) => name)).toHaveLength(2);
   });
 
-  it("asks about VirtualApps before the API server checks them, too", () => {
+  it("also has an entry for VirtualApps, which the API server calls before its own checks", () => {
     const [early] = webhooksOf([], TARGET, "PEM");
     const [late] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];
     const { service } = late?.clientConfig ?? {};
@@ -68,7 +68,7 @@ describe("the injection's configuration", () => {
     expect(webhooks[0]?.clientConfig).toEqual({ caBundle: "UEVN", url: "https://127.0.0.1:9443/inject/ops/shop" });
   });
 
-  it("leaves out what the API server does not store, so that it is not written again and again", () => {
+  it("omits what the API server does not store, so that it is not written repeatedly", () => {
     const selector = { matchLabels: {}, matchExpressions: [{ key: "a", operator: "Exists", values: [] }] };
     const [, ...webhooks] = webhooksOf([app("ops", "shop", { spec: { selector } })], TARGET, "PEM");
     expect(webhooks[0]?.objectSelector).toEqual({ matchExpressions: [{ key: "a", operator: "Exists" }] });
@@ -82,7 +82,7 @@ describe("the injection's configuration", () => {
 });
 
 describe("isInjected", () => {
-  it("is false for an app that goes, and in the manager's own namespace", () => {
+  it("is false for a deleted app, and in the manager's own namespace", () => {
     expect(isInjected(app("ops", "shop"), "ctrlmesh-system")).toBe(true);
     expect(isInjected(app("ops", "shop", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), "ctrlmesh-system")).toBe(
       false,
@@ -90,13 +90,13 @@ describe("isInjected", () => {
     expect(isInjected(app("ctrlmesh-system", "shop"), "ctrlmesh-system")).toBe(false);
   });
 
-  it("is true for an app that goes as long as its routes are brought back: a pod without proxy would write beside them", () => {
+  it("is true for an app in deletion until its other subsets have released their namespaces", () => {
     const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["ctrlmesh.kruise.io/routes"] };
     expect(isInjected(app("ops", "shop", { metadata }), "m")).toBe(true);
     expect(isInjected(app("m", "shop", { metadata }), "m")).toBe(false);
   });
 
-  it("is false for a bad app that was never served, and true for one that was: its pods must not run beside those in the mesh", () => {
+  it("is false for an invalid app that was never served, and true for an invalid app that was served", () => {
     expect(isInjected(app("ops", "shop", { spec: BAD_SPEC }), "m")).toBe(false);
     expect(isInjected(app("ops", "shop", { spec: BAD_SPEC, status: { routeVersion: 3 } }), "m")).toBe(true);
     const spec = { selector: { matchLabels: { "not a key": "x" } } };
@@ -113,7 +113,7 @@ describe("isInjected", () => {
 });
 
 describe("the validation's configuration", () => {
-  it("has one entry an app for its pods as they are in the end, which fails closed as that of the injection", () => {
+  it("has one entry for each app, for its final pods, which fails closed like the injection's entry", () => {
     const [, injection] = webhooksOf([app("ops", "shop")], TARGET, "PEM");
     const [, admission, ...more] =
       validationConfiguration(entriesOf([app("ops", "shop"), app("m", "x")], { ...TARGET, namespace: "m" }, "PEM")).webhooks ??
@@ -125,7 +125,7 @@ describe("the validation's configuration", () => {
     expect(admission).not.toHaveProperty("reinvocationPolicy");
   });
 
-  it("ignores failures, since the CRD and the conditions hold without it", () => {
+  it("ignores failures, because the CRD and the conditions work without it", () => {
     const [webhook] = validationConfiguration(entriesOf([], TARGET, "PEM")).webhooks ?? [];
     expect(webhook).toMatchObject({ failurePolicy: "Ignore", timeoutSeconds: 5, sideEffects: "None" });
     expect(webhook?.rules).toEqual([

@@ -32,7 +32,7 @@ describe("the injecting webhook", () => {
   let clock: FakeClock;
   let apps: WritableStore<VirtualApp>;
   let settings: InjectionSettings | undefined;
-  /** What the API server has, if it is not what the store has. */
+  /** The API server's object, if it differs from the store's. */
   let newest: { readonly app: VirtualApp | undefined } | undefined;
 
   beforeEach(() => {
@@ -70,18 +70,18 @@ describe("the injecting webhook", () => {
     expect(patched(await ask())).toContain("/spec/initContainers");
   });
 
-  it("leaves a pod alone that the app does not select (any more)", async () => {
+  it("does not change a pod that the app does not select (any more)", async () => {
     apps.replace([app("shop")]);
     expect(patched(await ask(pod({ component: "else" })))).toEqual([]);
     expect(patched(await ask(pod({})))).toEqual([]);
   });
 
-  it("leaves the pods of an app alone that is being deleted, and says so", async () => {
+  it("does not change the pods of an app that is being deleted, and warns", async () => {
     apps.replace([app("shop", { deletionTimestamp: "2026-01-01T00:00:00Z" })]);
     expect(await ask()).toEqual({ allowed: true, warnings: [expect.stringContaining("shop is being deleted")] });
   });
 
-  it("refuses the pods of an app whose routes are still brought back: without a proxy they would write beside its subsets", async () => {
+  it("refuses the pods of an app in deletion whose other subsets still own namespaces", async () => {
     const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["ctrlmesh.kruise.io/routes"] };
     apps.replace([app("shop", metadata)]);
     expect(await ask()).toMatchObject({ allowed: false, reason: "Forbidden", message: expect.stringContaining("being deleted") });
@@ -98,7 +98,7 @@ describe("the injecting webhook", () => {
     expect(await ask()).toMatchObject({ allowed: false, reason: "NotFound" });
   });
 
-  it("refuses a pod that two apps select, and names both; one that is being deleted does not count", async () => {
+  it("refuses a pod that two apps select, and names both; an app that is being deleted does not count", async () => {
     apps.replace([app("shop"), app("second")]);
     expect(await ask()).toMatchObject({
       allowed: false,
@@ -109,7 +109,7 @@ describe("the injecting webhook", () => {
     expect(patched(await ask())).toContain("/spec/initContainers");
   });
 
-  it("refuses a pod that two apps of one name and different kinds select", async () => {
+  it("refuses a pod that two apps of the same name and different kinds select", async () => {
     apps.replace([app("shop")]);
     const own = appOf(app("shop"));
     listed = () => [own, { ...own, ref: { ...own.ref, kind: "ShardingConfig" } }];
@@ -119,7 +119,7 @@ describe("the injecting webhook", () => {
     });
   });
 
-  it("refuses what cannot be injected, in words", async () => {
+  it("refuses a pod that cannot be injected, with a message", async () => {
     apps.replace([app("shop")]);
     expect(await ask(pod(undefined, { hostNetwork: true }))).toMatchObject({
       allowed: false,
@@ -128,12 +128,12 @@ describe("the injecting webhook", () => {
     });
   });
 
-  it("refuses the pods of an app that is not valid, and says what is wrong with it", async () => {
+  it("refuses the pods of an invalid app, with its problems", async () => {
     apps.replace([app("shop", {}, { subsets: [{ name: "v1", labels: { a: "b" }, routeRules: ["nothing"] }] })]);
     expect(await ask()).toMatchObject({ allowed: false, message: expect.stringContaining('"nothing": no such subRule') });
   });
 
-  it("waits for an app that this replica has not heard of yet", async () => {
+  it("waits for an app that this replica does not know yet", async () => {
     apps.replace([]);
     const answer = ask();
     await clock.advance(1_900);
@@ -142,7 +142,7 @@ describe("the injecting webhook", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("refuses in the end if there is no such app, or at once if nobody waits for the answer", async () => {
+  it("refuses after the wait if the app does not exist, or at once if no client waits for the answer", async () => {
     apps.replace([]);
     const answer = ask();
     await clock.advance(2_000);
@@ -154,7 +154,7 @@ describe("the injecting webhook", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("has no answer while it does not know the apps or the cluster, so that the failurePolicy decides", async () => {
+  it("throws before it knows the apps and the cluster, so that the failurePolicy decides", async () => {
     await expect(ask()).rejects.toMatchObject({ status: { code: 503, details: { retryAfterSeconds: 1 } } });
     apps.replace([app("shop")]);
     settings = undefined;
@@ -172,7 +172,7 @@ describe("the injecting webhook", () => {
     expect(await ask(pod(), more)).toMatchObject({ allowed: false, reason: "BadRequest" });
   });
 
-  it("refuses at the last look what is not injected, as after a webhook that gives labels behind ours, and lets through what is", async () => {
+  it("refuses in the validating webhook a pod that is not injected, for example after a later webhook added labels", async () => {
     apps.replace([app("shop")]);
     const first = await ask();
     const lookAt = (object: object) => {
@@ -194,7 +194,7 @@ describe("the injecting webhook", () => {
     expect(await lookAt(object)).toEqual({ allowed: true });
   });
 
-  it("injects a second time nothing, so that reinvocation is safe", async () => {
+  it("changes nothing in a second call, so that reinvocation is safe", async () => {
     apps.replace([app("shop")]);
     const first = await ask();
     if (!first.allowed) throw new Error(first.message);

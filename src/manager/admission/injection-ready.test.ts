@@ -35,7 +35,7 @@ describe("the condition InjectionReady", () => {
   const write = (trustPem = "PEM") => {
     configuration = injectionConfiguration({ sources: [], apps: [app], target: TARGET, trustPem });
   };
-  /** Looks once, and says what comes of it. */
+  /** Calls `look` once, and returns the result. */
   const look = () => {
     const { verdict, againMs } = injection.look(app, said);
     const { generation = 0 } = app.object.metadata;
@@ -44,7 +44,7 @@ describe("the condition InjectionReady", () => {
     return { reason: said?.reason, againMs };
   };
 
-  it("is False until the API server has shown the entry for a second", async () => {
+  it("is False until the API server has returned the entry for a second", async () => {
     expect(look()).toEqual({ reason: "WebhookPending", againMs: 5_000 });
     write();
     expect(injection.hasChanged(REF as App["ref"])).toBe(true);
@@ -55,14 +55,14 @@ describe("the condition InjectionReady", () => {
     expect(said?.status).toBe("True");
   });
 
-  it("says that the entry cannot be stored, and asks again until it can", () => {
+  it("reports that the entry cannot be stored, and checks again until it can", () => {
     size.isTooLarge = true;
     expect(look()).toEqual({ reason: "WebhookTooLarge", againMs: 5_000 });
     size.isTooLarge = false;
     expect(look().reason).toBe("WebhookPending");
   });
 
-  it("stays True through a new bundle, and is False again when the entry is gone or another one", async () => {
+  it("stays True during a change of the CA bundle, and is False again when the entry is gone or differs", async () => {
     write();
     look();
     await clock.advance(1_000);
@@ -78,7 +78,7 @@ describe("the condition InjectionReady", () => {
     expect(look().reason).toBe("WebhookPending");
   });
 
-  it("is not taken back by a manager that has just begun", async () => {
+  it("is not revoked by a new manager", async () => {
     write();
     look();
     await clock.advance(1_000);
@@ -89,7 +89,7 @@ describe("the condition InjectionReady", () => {
     expect(look().reason).toBe("InForce");
   });
 
-  it("says why there is none: the manager's namespace, a bad spec, an app that goes", () => {
+  it("gives the reason for a missing entry: the manager's namespace, an invalid spec, an app in deletion", () => {
     app = sample({}, { namespace: TARGET.namespace });
     expect(look()).toEqual({ reason: "ManagerNamespace", againMs: undefined });
     app = sample({ spec: { selector: {} } });

@@ -30,12 +30,12 @@ describe("the validating webhook", () => {
     ]);
   });
 
-  it("lets an object that was bad be edited, and reads what it needs before the stores have synced", async () => {
+  it("allows an edit of an invalid object, and reads what it needs before the stores have synced", async () => {
     expect(await ask({ operation: "UPDATE", object: bad, oldObject: bad })).toMatchObject({ allowed: true });
     expect(await ask({ object: sampleVirtualApp() })).toEqual({ allowed: true, warnings: [] });
   });
 
-  it("does not take the object for its own rival", async () => {
+  it("does not compare the object with itself", async () => {
     const same = { ...sampleVirtualApp(), metadata: { namespace: "ops", name: "shop" } } as unknown as VirtualApp;
     apps.replace([same, { ...same, metadata: { namespace: "ops", name: "rival" } }]);
     expect(await ask({ object: sampleVirtualApp() })).toMatchObject({ warnings: [expect.stringContaining("VirtualApp rival")] });
@@ -78,7 +78,7 @@ describe("the validating webhook", () => {
     expect(performance.now() - startedMs).toBeLessThan(2_000);
   });
 
-  it("refuses to be asked about something else", async () => {
+  it("refuses a review of another kind", async () => {
     expect(await ask({ operation: "DELETE", object: null })).toMatchObject({ allowed: false, reason: "BadRequest" });
     expect(await ask({ resource: { ...resource, resource: "pods" } })).toMatchObject({ allowed: false, reason: "BadRequest" });
     expect(await ask({ object: null })).toMatchObject({ allowed: false, reason: "BadRequest" });

@@ -21,18 +21,18 @@ const proxyStatus = (more: Partial<ContainerStatus>): Pod["status"] => ({
 const own = { app: "op", [INJECTED_LABEL]: "shop" };
 
 describe("which pods are an app's", () => {
-  it("are those it selects, with its proxy, with another app's, or with none", () => {
+  it("are the pods that it selects, with its proxy, with another app's proxy, or without a proxy", () => {
     expect(read(pod(own))).toMatchObject({ proxy: "own" });
     expect(read(pod({ app: "op", [INJECTED_LABEL]: "store" }))).toMatchObject({ proxy: "other-app" });
     expect(read(pod({ app: "op" }))).toMatchObject({ proxy: "none" });
     expect(read(pod({ app: "other" }))).toBeUndefined();
   });
-  it("carry somebody's proxy, also when the label that says whose was taken off", () => {
+  it("may have a proxy of an unknown app, if the injected label was removed", () => {
     const bare = pod({ app: "op" });
     const spec = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
     expect(read({ ...bare, spec })).toMatchObject({ proxy: "other-app" });
   });
-  it("are also those that have another label now while their proxies enforce its routes", () => {
+  it("include relabelled pods while their proxies enforce its routes", () => {
     const carrying = { containers: [], initContainers: [{ name: "ctrlmesh-proxy" }] };
     const view = (more: Partial<PodView>): PodView => ({
       isApp: (name) => name !== "gone",
@@ -43,25 +43,25 @@ describe("which pods are an app's", () => {
     });
     const see = (label: string, more: Partial<PodView> = {}, status: Pod["status"] = { phase: "Running" }) =>
       appPods(selection, [{ ...pod({ [INJECTED_LABEL]: label }, status), spec: carrying }], view(more))[0];
-    // Told by what the proxy has said.
+    // The proxy's registration shows it.
     expect(see("store", { appsOf: () => ["store", "shop"] })).toMatchObject({ proxy: "other-app", injectedFor: "store" });
     expect(see("store", { appsOf: () => ["store"] })).toBeUndefined();
     expect(see("store")).toBeUndefined();
-    // It has not said so yet, and nobody else asks for it.
+    // The proxy has not registered yet, and no other app selects the pod.
     expect(see("gone")).toMatchObject({ proxy: "other-app", running: true });
     expect(see("gone", { appsOf: () => ["gone"] })).toBeUndefined();
     expect(see("gone", {}, { phase: "Pending" })).toBeUndefined();
   });
-  it("are also those injected for it whose own labels were taken off: their proxies still serve", () => {
+  it("include pods that were injected for it and lost their own labels: their proxies still serve", () => {
     expect(read(pod({ [INJECTED_LABEL]: "shop" }))).toMatchObject({ proxy: "own" });
   });
-  it("belong to the first subset whose labels they have, else to the default one", () => {
+  it("belong to the first subset whose labels they have, otherwise to the default subset", () => {
     expect(read(pod({ ...own, version: "v2" }))?.subset).toBe("canary");
     expect(read(pod({ ...own, version: "v1" }))?.subset).toBe("");
   });
 });
 
-describe("whether a pod may be at work", () => {
+describe("the operator of a pod may run", () => {
   it.each<[string, Pod["status"], boolean]>([
     ["running", { phase: "Running" }, true],
     ["of unknown phase, as when its node is lost", { phase: "Unknown" }, true],
@@ -79,7 +79,7 @@ describe("whether a pod may be at work", () => {
   ])("one %s", (_, status, running) => {
     expect(read(pod(own, status))?.running).toBe(running);
   });
-  it("one whose operator runs while another of its containers waits: its phase says Pending until all have been started", () => {
+  it("if its container runs while another container waits: the phase is Pending until all have started", () => {
     const running = { name: "manager", ready: true, started: true, restartCount: 0, state: { running: {} } };
     const waiting = { name: "rbac-proxy", ready: false, restartCount: 0, state: {} };
     const restarting = { ...waiting, lastState: { terminated: {} }, restartCount: 1 };
@@ -87,11 +87,11 @@ describe("whether a pod may be at work", () => {
     expect(bare(running, waiting)).toMatchObject({ proxy: "none", running: true });
     expect(bare(restarting, waiting)).toMatchObject({ running: true });
     expect(bare(waiting, waiting)).toMatchObject({ running: false });
-    // As one of which the kubelet was restarted: it looks anew whether the sidecar has started.
+    // After a restart the kubelet checks again whether the sidecar has started.
     const status = { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending", containerStatuses: [running] };
     expect(read(pod(own, status))?.running).toBe(true);
   });
-  it("one whose proxy is a plain container, by its other containers and by what its proxy has been through", () => {
+  it("if its proxy is an ordinary container, according to the other containers and the proxy's restarts", () => {
     const proxy: ContainerStatus = {
       name: "ctrlmesh-proxy",
       ready: false,
@@ -112,7 +112,7 @@ describe("whether a pod may be at work", () => {
     const unlabelled = { ...pod({ app: "op" }), spec: { containers: [{ name: "ctrlmesh-proxy" }, { name: "manager" }] } };
     expect(read(unlabelled)).toMatchObject({ proxy: "other-app" });
   });
-  it("one that has a node, as long as its status may be older than what an older leader told its proxy", () => {
+  it("if the pod has a node, while its status may be older than the snapshots of an earlier leader", () => {
     const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
     const placed = { ...starting, spec: { containers: [], nodeName: "n" } };
     const see = (each: Pod, isStatusLate: boolean) =>
@@ -127,7 +127,7 @@ describe("whether a pod may be at work", () => {
     expect(see(starting, true)?.running).toBe(false);
     expect(see({ ...placed, status: { phase: "Failed" } }, true)?.running).toBe(false);
   });
-  describe("one whose native sidecar crashes before the operator was ever started", () => {
+  describe("if the native sidecar crashes before the operator's first start", () => {
     const crashed = { state: {}, lastState: { terminated: {} }, ready: false, restartCount: 4 };
     const sidecar: ContainerStatus = { name: "ctrlmesh-proxy", started: false, ...crashed };
     const operator: ContainerStatus = { name: "manager", ready: false, started: false, restartCount: 0, state: {} };
@@ -146,12 +146,12 @@ describe("whether a pod may be at work", () => {
       };
       return appPods(selection, [each], all)[0];
     };
-    it("is not at work: nobody has told its proxy anything", () => {
+    it("only after its proxy got routes", () => {
       expect(see({})).toMatchObject({ running: false });
       const again = { ...sidecar, state: { running: {} } };
       expect(see({ inits: [{ name: "before", ...crashed }, again] })).toMatchObject({ running: false });
     });
-    it("may be at work where a manager before may have told it something, which a restarted proxy still knows", () => {
+    it("if an earlier manager may have sent routes, which a restarted proxy still knows", () => {
       expect(see({}, { mayHaveEarlierRoutes: () => true })).toMatchObject({ running: true, unstarted: true });
     });
     it.each<[string, Parameters<typeof see>[0]]>([
@@ -167,7 +167,7 @@ describe("whether a pod may be at work", () => {
       expect(see(statuses)?.unstarted).toBeUndefined();
     });
   });
-  it("one without a proxy from the moment on in which it has a node: nobody can tell it to wait for what others still hold", () => {
+  it("if it has no proxy, as soon as it has a node", () => {
     const waiting = pod({ app: "op" }, { phase: "Pending" });
     expect(read(waiting)).toMatchObject({ proxy: "none", running: false });
     expect(read({ ...waiting, spec: { containers: [], nodeName: "n" } })).toMatchObject({ proxy: "none", running: true });

@@ -7,7 +7,7 @@ describe("cluster facts", () => {
   const log = createLogger({ name: "test", level: "silent" });
   const service = (spec: object) => ({ metadata: { name: "kubernetes", namespace: "default" }, spec });
 
-  it("are read at the start, tried again until they are known, and looked at again later", async () => {
+  it("are read at the start, retried until they are known, and read again later", async () => {
     const clock = createFakeClock();
     let answer: object | Error = new Error("away");
     let gitVersion = "v1.36.3";
@@ -38,7 +38,7 @@ describe("cluster facts", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("take the one address of an older Service, and 443", async () => {
+  it("contain the single address of an older Service, and port 443", async () => {
     const clock = createFakeClock();
     const client = { request: async () => ({ gitVersion: "v1" }), get: async () => service({ clusterIP: "10.0.0.1" }) as never };
     const facts = createClusterFacts({ clock, log, client });

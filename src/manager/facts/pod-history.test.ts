@@ -33,8 +33,8 @@ beforeEach(() => {
   world = setUp();
 });
 
-describe("a pod whose object is gone", () => {
-  it("counts for the grace time, with what was known of its proxy, and one made anew under its name besides", async () => {
+describe("a removed pod", () => {
+  it("counts for the grace time with the last facts about its proxy, and so does a new pod of its name", async () => {
     const { history, clock, names, over } = world;
     history.removed(pod("a"), facts);
     await clock.advance(GRACE_MS / 2);
@@ -49,7 +49,7 @@ describe("a pod whose object is gone", () => {
     expect([names(), clock.pending]).toEqual([[], 0]);
   });
 
-  it("counts no more when a kubelet has said that its containers have ended", () => {
+  it("does not count if a kubelet has reported that its containers have ended", () => {
     const { history, names } = world;
     history.removed(pod("a", { phase: "Succeeded", containerStatuses: [container({ terminated: {} })] }), undefined);
     const ending = pod("b", { phase: "Running", containerStatuses: [container({ terminated: {} })] });
@@ -57,7 +57,7 @@ describe("a pod whose object is gone", () => {
     expect(names()).toEqual([]);
   });
 
-  it("counts when only the phase says so, as for a lost node, when a container may be started again, and while its proxy talks", () => {
+  it("counts if only the phase says so (a lost node), if a container may start again, and while its proxy is connected", () => {
     const { history, names } = world;
     history.removed(pod("lost", { phase: "Failed", containerStatuses: [container({ running: {} })] }), undefined);
     history.removed(pod("crashed", { phase: "Running", containerStatuses: [container({ terminated: {} })] }), undefined);
@@ -65,7 +65,7 @@ describe("a pod whose object is gone", () => {
     expect(names()).toEqual(["lost", "crashed", "talks"]);
   });
 
-  it("counts not if it never had a node, unless its proxy was heard of", () => {
+  it("does not count if it never had a node, unless its proxy has registered", () => {
     const { history, names } = world;
     history.removed(pod("none", {}), undefined);
     history.removed(pod("heard", {}), { ...facts, connected: false });
@@ -74,7 +74,7 @@ describe("a pod whose object is gone", () => {
   });
 });
 
-describe("who was removed before this replica led", () => {
+describe("the pods that were removed before this replica led", () => {
   const app = { metadata: { namespace: "shop", name: "app" } } as VirtualApp;
 
   async function followed() {
@@ -90,12 +90,12 @@ describe("who was removed before this replica led", () => {
     const end = history.follow(watch);
     await watch.start(new AbortController().signal);
     await clock.flush();
-    /** These pods as they are listed. */
+    /** The list of these pods. */
     const these = (...names: string[]) => names.flatMap((name) => pods.get(name) ?? []);
     return { client, watch, end, these };
   }
 
-  it("is not known for the grace time after the first list", async () => {
+  it("are unknown for the grace time after the first list", async () => {
     const { history, clock, names } = world;
     history.listed("shop", [pod("a")]);
     expect(names()).toEqual(["unknown"]);
@@ -106,7 +106,7 @@ describe("who was removed before this replica led", () => {
     expect(names()).toEqual(["unknown"]);
   });
 
-  it("is known to one that has followed the pods, up to the list that it leads by", async () => {
+  it("are known to a replica that followed the pods until its list as leader", async () => {
     const { client, watch, end, these } = await followed();
     const { history, clock, names } = world;
     await clock.advance(GRACE_MS);
@@ -121,7 +121,7 @@ describe("who was removed before this replica led", () => {
     expect(names()).toEqual([]);
   });
 
-  it("is not known for as long as is missing, to one that has followed them for less", async () => {
+  it("are unknown for the rest of the grace time if the replica has followed the pods for less", async () => {
     const { watch, end, these } = await followed();
     const { history, clock, names } = world;
     await clock.advance(GRACE_MS - 1_000);
@@ -134,10 +134,10 @@ describe("who was removed before this replica led", () => {
   });
 });
 
-describe("a pod that was there before this manager led", () => {
+describe("a pod that is older than this manager's leadership", () => {
   const named = (namespace: string, name: string, uid = `uid-${name}`): Pod => ({ metadata: { namespace, name, uid } });
 
-  it("has a status that is late for 30 s, unlike a pod that comes later", async () => {
+  it("has a status that may be late for 30 s, unlike a newer pod", async () => {
     const clock = createFakeClock();
     const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
     const over: string[] = [];
@@ -161,7 +161,7 @@ describe("a pod that was there before this manager led", () => {
     expect([history.isStatusLate(named("store", "b")), over]).toEqual([false, ["shop", "store"]]);
   });
 
-  it("counts as such for ever", async () => {
+  it("counts as older for ever", async () => {
     const clock = createFakeClock();
     const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
     history.listed("shop", [named("shop", "a")]);
@@ -178,7 +178,7 @@ describe("a pod that was there before this manager led", () => {
     ]);
   });
 
-  it("is forgotten with the last app of its namespace, until the namespace is listed again", async () => {
+  it("is forgotten after the last app of its namespace, until the namespace is listed again", async () => {
     const clock = createFakeClock();
     const history = createPodHistory({ clock, tokenCacheMs: 98_000 });
     history.listed("shop", [named("shop", "a")]);

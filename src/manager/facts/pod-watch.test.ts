@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 
 describe("the pods that are watched", () => {
-  it("are those of namespaces with a VirtualApp: of the others nothing is asked", async () => {
+  it("are those of namespaces with a VirtualApp; other namespaces cause no requests", async () => {
     const { watch, apps, client, clock, seen } = world;
     await watch.start(new AbortController().signal);
     apps.upsert(app("shop", "one"));
@@ -55,7 +55,7 @@ describe("the pods that are watched", () => {
     expect(seen).toEqual(["added shop/p", "listed shop", "added shop/q"]);
     expect(client.calls.filter(({ verb }) => verb === "list")).toHaveLength(1);
   });
-  it("are unknown, and not none, until they have been listed", async () => {
+  it("are undefined, not an empty list, until they have been listed", async () => {
     const { watch, apps, client, clock } = world;
     let answer = () => undefined as undefined | Promise<void>;
     const held = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ describe("the pods that are watched", () => {
     await clock.flush();
     expect(watch.list("shop")).toHaveLength(1);
   });
-  it("are left with the last VirtualApp of the namespace, and listed anew with the next one", async () => {
+  it("are no longer watched after the last VirtualApp of the namespace, and listed again with the next", async () => {
     const { watch, apps, client, clock, seen } = world;
     await watch.start(new AbortController().signal);
     apps.upsert(app("shop", "one"));
@@ -87,7 +87,7 @@ describe("the pods that are watched", () => {
     expect(watch.list("shop")).toEqual([]);
     expect(seen).toEqual(["added shop/p", "listed shop", "left shop", "listed shop"]);
   });
-  it("stay while one of two apps with one name and different kinds is there", async () => {
+  it("are watched while one of two apps with the same name and different kinds exists", async () => {
     const { informers, clock } = world;
     let handler: Parameters<Apps["onChange"]>[0] = () => undefined;
     const onChange: Apps["onChange"] = (given) => {
@@ -102,7 +102,7 @@ describe("the pods that are watched", () => {
     expect(watch.list("shop")).toHaveLength(1);
     await watch.stop();
   });
-  it("are not listed before the watch starts, since an older leader may still let some in", async () => {
+  it("are not listed before the watch starts, because an earlier leader may still serve new pods", async () => {
     const { watch, apps, client, clock } = world;
     apps.upsert(app("shop", "one"));
     await clock.flush();

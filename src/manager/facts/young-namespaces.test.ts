@@ -6,12 +6,12 @@ const namespaces = {
   get: (name: string) => (name === "fresh" ? { metadata: { name, creationTimestamp: "2026-01-01T00:00:00Z" } } : undefined),
 };
 
-it("a namespace is young for ten seconds, also by a clock that is behind", () => {
+it("a namespace is young for ten seconds, also if the clock is behind", () => {
   expect(youngAt(namespaces, born + 9_999)("fresh")).toBe(true);
   expect(youngAt(namespaces, born - 5_000)("fresh")).toBe(true);
   expect(youngAt(namespaces, born + 10_000)("fresh")).toBe(false);
 });
-it("one that is not known is not, nor is the scope of the cluster", () => {
+it("an unknown namespace is not young, and neither is the cluster scope", () => {
   expect(youngAt(namespaces, born)("other")).toBe(false);
   expect(youngAt(namespaces, born)("")).toBe(false);
 });

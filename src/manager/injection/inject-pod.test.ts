@@ -1,5 +1,5 @@
-// What the golden files (test/golden/injection) do not show: what an injected pod looks like when others have changed it, and what is not
-// believed.
+// Cases that the golden files (test/golden/injection) do not cover: injected pods that other webhooks have changed, and pods that
+// imitate injected ones.
 
 import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
@@ -35,21 +35,21 @@ function injected(pod: unknown, settings: Partial<InjectionSettings> = {}): PodM
 const proxyOf = ({ spec }: PodManifest) => spec.initContainers?.find(({ name }) => name === "ctrlmesh-proxy");
 
 describe("injecting a pod", () => {
-  it("looks at a path of a million slashes once", () => {
+  it("reads a path of a million slashes in linear time", () => {
     const pod = operatorPod();
     const containers = [{ name: "manager", volumeMounts: [ACCOUNT, { name: "x", mountPath: `${"/".repeat(1_000_000)}x` }] }];
     const startedMs = performance.now();
     expect(inject({ ...pod, spec: { ...pod.spec, containers } }).kind).toBe("changed");
-    expect(performance.now() - startedMs).toBeLessThan(5_000); // each slash against all others would take ten minutes
+    expect(performance.now() - startedMs).toBeLessThan(5_000); // quadratic time would be ten minutes
   });
 
-  it("does not believe a pod that says it is injected", () => {
+  it("does not trust the label of an injected pod", () => {
     const pod = operatorPod();
     const liar = { ...pod, metadata: { ...pod.metadata, labels: { app: "shop", [INJECTED_LABEL]: "shop" } } };
     expect(proxyOf(injected(liar))).toBeDefined();
   });
 
-  it("does not believe a container that bears the proxy's name", () => {
+  it("does not trust a container with the proxy's name", () => {
     const pod = operatorPod();
     const liar = {
       ...pod,
@@ -58,7 +58,7 @@ describe("injecting a pod", () => {
     expect(inject(liar)).toMatchObject({ kind: "refused", reasons: ["NameTaken"] });
   });
 
-  it("puts back what makes a container the proxy, and keeps what other webhooks have changed in it", () => {
+  it("restores the fields that the proxy needs, and keeps other changes of other webhooks", () => {
     const first = injected(operatorPod());
     const proxy = proxyOf(first);
     const changed = {
@@ -76,7 +76,7 @@ describe("injecting a pod", () => {
     expect(again?.env).toEqual([...(proxy?.env ?? []), { name: "HTTPS_PROXY", value: "x" }]);
   });
 
-  it("runs what the image runs in a container that was there before, and nothing that another has put into it", () => {
+  it("runs the image's own command in an existing container, without additions of other webhooks", () => {
     const first = injected(operatorPod());
     const proxy = proxyOf(first);
     const foreign = {
@@ -107,7 +107,7 @@ describe("injecting a pod", () => {
     expect(inject({ ...pod, metadata: desired }).warnings).toEqual([]);
   });
 
-  it("keeps the hooks by which a plain container makes the operator wait for the proxy", () => {
+  it("keeps the hooks that make the operator wait for the proxy in an ordinary container", () => {
     const first = injected(operatorPod(), { nativeSidecars: false });
     const [proxy, ...others] = first.spec.containers;
     const changed = { ...proxy, name: "ctrlmesh-proxy", lifecycle: {} };
@@ -132,7 +132,7 @@ describe("injecting a pod", () => {
     expect(inject({ ...pod, metadata: { ...pod.metadata, annotations } })).toMatchObject({ reasons: ["BadAnnotation"] });
   });
 
-  it("lets annotations set the proxy's settings that are the user's, and variables of others", () => {
+  it("allows annotations for the settings that users may choose, and for variables of other programs", () => {
     const names = ["CTRLMESH_ACCESS_LOG", "CTRLMESH_DRAIN_MS", "GRPC_VERBOSITY", "TZ"];
     const annotations = Object.fromEntries(names.map((name) => [`ctrlmesh.kruise.io/proxy-env.${name}`, "1"]));
     const pod = operatorPod();
@@ -140,7 +140,7 @@ describe("injecting a pod", () => {
     expect(env?.slice(-4)).toEqual(names.map((name) => ({ name, value: "1" })));
   });
 
-  it("takes /run for the folder that it is in most images, /var/run", () => {
+  it("treats /run as /var/run, which it is in most images", () => {
     const pod = operatorPod();
     const mountPath = "/run/secrets/kubernetes.io/serviceaccount/";
     const containers = [{ name: "manager", volumeMounts: [{ name: "access", mountPath }] }];
@@ -155,7 +155,7 @@ describe("injecting a pod", () => {
     expect(inject({ ...pod, spec: withFile }).warnings).toHaveLength(1);
   });
 
-  it("warns of variables that come from somewhere else, if one of them could lead past the proxy", () => {
+  it("warns of envFrom if one of its variables could bypass the proxy", () => {
     const warningsOf = (container: object, mode = "env") => {
       const pod = operatorPod();
       const [manager] = pod.spec.containers;
@@ -174,7 +174,7 @@ describe("injecting a pod", () => {
     ]);
   });
 
-  it("keeps the sidecar of another mesh in front of the proxy, which talks through it", () => {
+  it("keeps the sidecar of another mesh before the proxy, which connects through it", () => {
     const first = injected(operatorPod());
     const istio = { name: "istio-proxy", restartPolicy: "Always", volumeMounts: [ACCOUNT] };
     const spec = { ...first.spec, initContainers: [istio, ...(first.spec.initContainers ?? [])] };
@@ -182,18 +182,18 @@ describe("injecting a pod", () => {
     expect(names).toEqual(["istio-proxy", "ctrlmesh-proxy"]);
   });
 
-  it("refuses a copy of an injected pod for which the cluster makes another kind of container now", () => {
+  it("refuses a copy of an injected pod if the cluster now uses another kind of container", () => {
     const first = injected(operatorPod(), { nativeSidecars: false });
     expect(inject(first, { nativeSidecars: true })).toMatchObject({ kind: "refused", reasons: ["NameTaken"] });
   });
 
-  it("lets the proxy be reached by the kubelet of a cluster without IPv4, and by its own operator on the loopback", () => {
+  it("listens for the kubelet of a cluster without IPv4, and for its own operator on the loopback", () => {
     const proxy = proxyOf(injected(operatorPod(), { kubernetesService: { ips: ["fd00::1"], port: 443 } }));
     expect(proxy?.env).toContainEqual({ name: "CTRLMESH_HEALTH_LISTEN", value: "[::]:5441" });
     expect(proxy?.env).toContainEqual({ name: "CTRLMESH_LISTEN", value: "127.0.0.1:5443" });
   });
 
-  it("says what is wrong with something that is no pod", () => {
+  it("names the problem of an object that is not a pod", () => {
     for (const pod of [undefined, null, "pod", {}, { metadata: {}, spec: { containers: [] } }]) {
       expect(inject(pod)).toMatchObject({ kind: "refused", reasons: ["Unreadable"] });
     }
@@ -202,7 +202,7 @@ describe("injecting a pod", () => {
     });
   });
 
-  it("refuses a pod whose VirtualApp asks for a mode that there is not, which its admission may have missed", () => {
+  it("refuses a pod whose VirtualApp has an unknown mode, which admission may have missed", () => {
     const app = { ...APP, metadata: { name: "shop", annotations: { "ctrlmesh.kruise.io/intercept": "magic" } } };
     expect(inject(operatorPod(), {}, [app])).toMatchObject({
       reasons: ["BadAnnotation"],
@@ -210,14 +210,14 @@ describe("injecting a pod", () => {
     });
   });
 
-  it("passes over a VirtualApp that selects nothing or everything, which only a broken one does", () => {
+  it("ignores an invalid VirtualApp that selects nothing or everything", () => {
     const broken = { metadata: { name: "broken" } } as unknown as typeof APP;
     const empty = { metadata: { name: "empty" }, spec: { selector: {} } } as unknown as typeof APP;
     expect(inject(operatorPod(), {}, [broken, empty])).toEqual({ kind: "unchanged", app: undefined, warnings: [] });
     expect(inject(operatorPod(), {}, [broken, empty, APP])).toMatchObject({ kind: "changed", app: "shop" });
   });
 
-  it("says once in which container a variable makes way", () => {
+  it("warns once for each container whose variable is replaced", () => {
     const pod = operatorPod();
     const env = [
       { name: "KUBERNETES_SERVICE_HOST", value: "a" },

@@ -29,7 +29,7 @@ const issue = (before: Issue | undefined, status: number, digests: Record<string
 const versions = ({ snapshots }: Issue) => Object.fromEntries([...snapshots].map(([digest, { version }]) => [digest, version]));
 
 describe("nextIssue", () => {
-  it("gives every subset with a proxy a version at first", () => {
+  it("gives every subset with a proxy a first version", () => {
     const first = issue(undefined, 0, { "": "d1", canary: "c1" }, { "n/a": facts(undefined, 0), "n/c": facts(undefined, 0) });
     expect(first).toMatchObject({ version: 2 });
     expect(versions(first)).toEqual({ d1: 1, c1: 2 });
@@ -40,7 +40,7 @@ describe("nextIssue", () => {
     expect(again.version).toBe(5);
     expect(versions(again)).toEqual({ d1: 4, c1: 5 });
   });
-  it("gives no version to rules that nobody is there to take", () => {
+  it("gives no version to rules that no proxy needs", () => {
     const before = issue(undefined, 5, { "": "d-fenced", canary: "c1" }, { "n/c": facts("c1", 5) });
     expect(before.version).toBe(5);
     expect(versions(before)).toEqual({ c1: 5 });
@@ -52,31 +52,31 @@ describe("nextIssue", () => {
     expect(versions(next)).toEqual({ d2: 6, c1: 5 });
     expect(next.snapshots.get("c1")).toBe(before.snapshots.get("c1"));
   });
-  it("uses no version again that a proxy is above: it would be refused as stale", () => {
+  it("does not reuse a version if a proxy knows a higher one, because the proxy would refuse it", () => {
     const known = { "n/a": { ...facts("d1", 4), outstanding: snapshot(routes, { digest: "d2", version: 6 }) } };
     const next = issue(undefined, 6, { "": "d1" }, known);
     expect(versions(next)).toEqual({ d1: 7 });
     const moved = issue(undefined, 6, { "": "d1" }, { "n/a": facts("c1", 6) });
     expect(versions(moved)).toEqual({ d1: 7 });
   });
-  it("goes above what a proxy has heard of from a manager whose status write was lost", () => {
+  it("exceeds the version that a proxy got from a manager whose status write was lost", () => {
     expect(issue(undefined, 5, { "": "d2" }, { "n/a": facts("d1", 9) }).version).toBe(10);
   });
   it.each([2 ** 48, Number.MAX_SAFE_INTEGER, 2 ** 64])(
-    "does not follow one proxy to version %d, which no manager has given: the next ones would be no safe integers",
+    "ignores the version %d of a proxy, which no manager can have given",
     (impossible) => {
       const lying = { "n/a": facts("d1", impossible), "n/c": facts("c1", 5) };
       const first = issue(undefined, 5, { "": "d1", canary: "c2" }, lying);
       expect([first.version, versions(first)]).toEqual([7, { d1: 6, c2: 7 }]);
-      expect(issue(first, 7, { "": "d1", canary: "c2" }, lying)).toEqual(first); // and gives no new version at each look
+      expect(issue(first, 7, { "": "d1", canary: "c2" }, lying)).toEqual(first); // a second call gives no new version
       const inDoubt = { "n/a": { ...facts("d1", 4), inDoubt: [snapshot(routes, { digest: "x", version: impossible })] } };
       expect(issue(undefined, 5, { "": "d2" }, inDoubt).version).toBe(6);
     },
   );
-  it("goes above what a proxy has heard of before the app was made anew, and its status lost", () => {
+  it("exceeds the version that a proxy knows from before the app was created again without its status", () => {
     expect(issue(undefined, 0, { "": "d2" }, { "n/a": facts("d1", 2 ** 31) }).version).toBe(2 ** 31 + 1);
   });
-  it("gives pods of one subset that are to show different things versions of their own, and equal ones the same", () => {
+  it("gives pods of a subset that retain different namespaces different versions, and equal pods the same version", () => {
     const three = [
       { ...pods[0], name: "a" },
       { ...pods[0], name: "b" },

@@ -12,20 +12,20 @@ const canary = 'subset "canary"';
 const rest = "the default subset";
 
 describe("pauseAt", () => {
-  it("keeps every namespace with the owner that it has, and counts those to which the spec gives another one", () => {
+  it("keeps every namespace with its present owner, and counts the namespaces for which the spec demands another owner", () => {
     const { desired, kept } = pauseAt(table([subset("canary")], { prod: [0], pilot: [], mover: [0] }), inForce, SUBSETS);
     expect(owners(desired)).toEqual({ prod: rest, pilot: canary, mover: rest });
     expect(kept).toBe(3);
   });
-  it("lets new namespaces go by the spec, and forgets those that are gone", () => {
+  it("applies the spec to new namespaces, and omits deleted namespaces", () => {
     const { desired, kept } = pauseAt(table([subset("canary"), subset("beta")], { prod: [0], fresh: [1] }), inForce, SUBSETS);
     expect(owners(desired)).toEqual({ prod: rest, fresh: 'subset "beta"' });
     expect(kept).toBe(1);
   });
-  it("uses the spec where no pod has a table", () => {
+  it("uses the spec if no pod has a table", () => {
     expect(pauseAt(inForce, undefined, SUBSETS)).toEqual({ desired: inForce, kept: 0 });
   });
-  it("is at rest: its own result changes nothing, nor does the next new namespace under the same spec make it grow", () => {
+  it("changes nothing when applied to its own result, and does not grow with a new namespace", () => {
     const spec = (more: Record<string, number[]>) => table([subset("beta"), limit(maps)], { prod: [0], fresh: [0], ...more });
     const once = pauseAt(spec({}), inForce, SUBSETS).desired;
     expect(pauseAt(spec({}), once, SUBSETS).desired).toEqual(once);
@@ -37,7 +37,7 @@ describe("pauseAt", () => {
       newer: 'subset "beta"',
     });
   });
-  it("takes the limits of each set for its own namespaces alone", () => {
+  it("applies the limits of each set of rules to its own namespaces only", () => {
     const limited = table([limit(), subset("canary")], { prod: [0], pilot: [0, 1], out: [] });
     const { desired } = pauseAt(
       table([subset("canary"), limit(maps)], { prod: [], pilot: [], out: [], fresh: [0] }),
@@ -48,18 +48,18 @@ describe("pauseAt", () => {
     expect(owners(desired)).toEqual({ prod: rest, pilot: canary, out: outside, fresh: canary });
     expect(owners(desired, "configmaps")).toEqual({ prod: rest, pilot: canary, out: outside, fresh: outside });
   });
-  it("keeps fences and what is shown out of the wish", () => {
+  it("omits fences and retained namespaces from the desired table", () => {
     const fenced = { ...inForce, rules: [...inForce.rules, fence(maps)], fenced: new Set(["pilot"]), retained: [] };
     expect(pauseAt(inForce, fenced, SUBSETS).desired).toEqual(inForce);
   });
-  it("leaves what moves as a whole by the rules in force", () => {
+  it("keeps the rules in force for resources that move as a whole", () => {
     const gold = objects("canary", "tier=gold", maps);
     const divided = table([gold], { prod: [] }, { sharedResources: [group("", "secrets")] });
     const { desired } = pauseAt(table([objects("beta", "x", maps)], { prod: [], fresh: [] }), divided, SUBSETS);
     expect(desired.rules).toEqual([gold]);
     expect(desired.sharedResources).toEqual(divided.sharedResources);
   });
-  it("gives the namespaces of a subset that is no more to whom the spec gives them", () => {
+  it("applies the spec to the namespaces of a removed subset", () => {
     expect(owners(pauseAt(table([], { prod: [], pilot: [] }), inForce, [""]).desired)).toEqual({ prod: rest, pilot: rest });
   });
 });

@@ -1,11 +1,11 @@
-// The stories that the plan of an app tells from beginning to end: rollout, undo, pause, adoption. Who may write is checked at
-// every step; that no order of steps breaks it is what test/fuzz/handover.test.ts shows.
+// Whole sequences of plans: rollout, undo, pause, adoption. Each step checks which pods may write. test/fuzz/handover.test.ts
+// checks random orders of steps.
 import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod } from "../../../test/support/pod-facts.ts";
 
 describe("a subset that loses a namespace", () => {
-  it("goes on showing it in pods that are made anew, and writes it no more; the new owner is granted it", () => {
+  it("retains it in its pods until their replacement, and the new owner is granted it", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app.wish({ canary: ["mover"] }).reconcile();
@@ -15,13 +15,13 @@ describe("a subset that loses a namespace", () => {
     app.settle();
     expect(app.writers("mover")).toEqual(["canary"]);
     expect(app.reads("d", "mover")).toBe(true);
-    // The pod that is made in its place has never seen it.
+    // The replacement of the pod retains nothing.
     app.gone("d").pod("d2", "").settle();
     expect(app.reads("d2", "mover")).toBe(false);
     expect(app.enforced("d2").table.retained).toBeUndefined();
   });
 
-  it("loses it in place with onLoss InPlace, and in a pod that nobody makes anew", () => {
+  it("loses it in place with onLoss InPlace, and in a pod without a controller", () => {
     const inPlace = modelApp(["prod", "mover"], {}, { onLoss: "InPlace" });
     inPlace.pod("d", "").settle();
     inPlace.wish({ canary: ["mover"] }).settle();
@@ -32,7 +32,7 @@ describe("a subset that loses a namespace", () => {
     expect(alone.reads("d", "mover")).toBe(false);
   });
 
-  it("does not show what was created a moment ago: a namespace that is labelled just after its birth restarts nobody", () => {
+  it("does not retain a young namespace, so a namespace that is labelled right after its creation restarts no pod", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app.young("fresh").wish({}, ["fresh"]).settle();
@@ -44,7 +44,7 @@ describe("a subset that loses a namespace", () => {
     expect([app.reads("d", "fresh"), app.reads("d", "mover")]).toEqual([false, true]);
   });
 
-  it("has it again as if nothing had been, when the old spec comes back", () => {
+  it("owns it again without a restart when the old spec is restored", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app.wish({ canary: ["mover"] }).settle();
@@ -55,11 +55,11 @@ describe("a subset that loses a namespace", () => {
     expect(app.writers("mover")).toEqual([""]);
     expect(app.reads("d", "mover")).toBe(true);
     expect(app.enforced("d").table.retained).toBeUndefined();
-    // The pod of the canary shows it now, and is the one to be restarted.
+    // The canary's pod now retains the namespace and needs a restart.
     expect(app.enforced("c").table.retained).toBeDefined();
   });
 
-  it("shows in a pod what its subset had before its labels changed, and writes as its new subset", () => {
+  it("retains in a relabelled pod what its old subset owned, and the pod writes as its new subset", () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pod("d1", "").pod("d2", "").pod("c", "canary").settle();
     app.relabel("d2", "canary").settle();
@@ -70,12 +70,12 @@ describe("a subset that loses a namespace", () => {
     expect(app.reads("d2", "pilot")).toBe(true);
   });
 
-  it("tells pods of one state one thing: equal rules are one object, and one version", () => {
+  it("has one object and one version for all pods with equal rules", () => {
     const app = modelApp(["prod", "mover"], {});
     for (const name of ["d1", "d2", "d3"]) app.pod(name, "");
     app.settle();
     app.wish({ canary: ["mover"] }).reconcile();
-    app.deliver("d1"); // it shows already what d2 is about to, and what d3 is to be told
+    app.deliver("d1"); // d1 now retains what d2 and d3 will retain
     app.failOver();
     app.pod("d4", "").report("d1").report("d2").report("d3");
     const plan = app.plan();
@@ -93,7 +93,7 @@ describe("a subset that loses a namespace", () => {
 const POD = appPod("");
 
 describe("an app that is paused", () => {
-  it("moves nothing, whatever the spec says, and gives new namespaces to whom the spec gives them", () => {
+  it("moves nothing after an edit of the spec, and applies the spec to new namespaces", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     const before = app.enforced("d").version;
@@ -110,7 +110,7 @@ describe("an app that is paused", () => {
     expect(app.plan().kept).toBe(0);
   });
 
-  it("finishes what has begun to move, and is undone by the old spec without a move", () => {
+  it("completes moves that have begun, and moves nothing when the old spec is restored", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app.wish({ canary: ["mover"] }).reconcile();
@@ -126,7 +126,7 @@ describe("an app that is paused", () => {
     expect(app.enforced("c").version).toBe(version);
   });
 
-  it("keeps owners over a failover in which a new pod comes before the old ones have reported", () => {
+  it("keeps owners over a failover in which a new pod registers before the old pods", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app
@@ -141,7 +141,7 @@ describe("an app that is paused", () => {
     expect(app.plan().kept).toBe(1);
   });
 
-  it("goes by the spec while no pod has anything", () => {
+  it("applies the spec while no pod has a table", () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pause(true).pod("c", "canary").settle();
     expect(app.writers("pilot")).toEqual(["canary"]);
@@ -149,7 +149,7 @@ describe("an app that is paused", () => {
 });
 
 describe("an operator that runs without the mesh", () => {
-  it("is adopted pod by pod: no subset is granted anything while a pod without a proxy is left", () => {
+  it("is granted nothing for its subsets while a pod without a proxy is left", () => {
     const app = modelApp(["prod", "pilot", "early"], { canary: ["pilot"], beta: ["early"] });
     app.bare("old1").bare("old2");
     const expectOldOnly = () => {
@@ -167,7 +167,7 @@ describe("an operator that runs without the mesh", () => {
     for (const name of ["c", "b", "d"]) expect(app.enforced(name).table.retained).toBeUndefined();
   });
 
-  it("is left again: once the app is deleted, pods without a proxy beside it write as the default subset does", () => {
+  it("runs without the mesh again after the deletion of the app, beside pods that write as the default subset", () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pod("d", "").pod("c", "canary").settle();
     app.delete();
@@ -179,19 +179,19 @@ describe("an operator that runs without the mesh", () => {
     }
   });
 
-  it("holds back what changes hands while one is left, and takes nothing from who has it already", () => {
+  it("delays moves while a pod without a proxy is left, and takes nothing from subsets that already own it", () => {
     const app = modelApp(["prod", "pilot", "mover"], { canary: ["pilot"] });
     app.pod("c", "canary").settle();
     app.bare("late").settle();
     app.wish({ canary: ["pilot", "mover"] }).settle();
     expect(app.enforced("c").table.fenced).toEqual(new Set(["mover"]));
-    // What leaves the canary goes to the default subset, as which the pod without a proxy acts.
+    // Namespaces that the canary loses go to the default subset, and the pod without a proxy acts as that subset.
     app.wish({}).pod("d", "").settle();
     expect(app.writers("pilot")).toEqual([""]);
   });
 });
 
-describe("a manager that has just begun to lead", () => {
+describe("a new leader", () => {
   const failedOver = () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pod("d", "").pod("c", "canary").lateStatus("c").settle();
@@ -200,7 +200,7 @@ describe("a manager that has just begun to lead", () => {
     return app.report("d");
   };
 
-  it("believes no status that a pod has never started: the one before may have served it a moment ago", () => {
+  it("does not trust a status that a pod never started: the previous leader may have just served it", () => {
     const app = failedOver();
     app.settle();
     expect(app.writers("pilot")).toEqual(["canary"]);
@@ -208,7 +208,7 @@ describe("a manager that has just begun to lead", () => {
     expect(app.writers("pilot")).toEqual([""]);
   });
 
-  it("waits no longer than a kubelet may take for pods that have never started", () => {
+  it("waits for pods that never started only as long as a kubelet's report may take", () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pod("d", "").settle();
     app.pod("c", "canary").wish({ beta: ["prod"] });

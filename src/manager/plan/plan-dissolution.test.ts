@@ -12,7 +12,7 @@ const FACTS = proxyFacts();
 describe("an app that is deleted", () => {
   const divided = { canary: ["pilot"] };
 
-  it("drains the other subsets, gives the default one everything, and makes all pods the default subset's, in that order", () => {
+  it("drains the other subsets, gives everything to the default subset, and moves all pods to the default subset, in that order", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").pod("c1", "canary").pod("c2", "canary").settle();
     expect(app.writers("pilot")).toEqual(["canary"]);
@@ -21,7 +21,7 @@ describe("an app that is deleted", () => {
     app.deliver("c1");
     app.deliver("d");
     app.reconcile();
-    // c2 holds it still.
+    // c2 still has a claim.
     expect(app.writers("pilot")).toEqual(["canary"]);
     expect(app.reads("c1", "pilot")).toBe(true);
     expect(app.enforced("c1").subset).toBe("canary");
@@ -34,7 +34,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("shows its pods all the time what they have had, so that nobody sees deletions and nobody is restarted", () => {
+  it("retains in its pods everything that they owned, so no operator sees deletions and no pod is restarted", () => {
     const app = modelApp(["prod", "pilot"], divided, { onLoss: "InPlace" });
     app.pod("d", "").pod("c", "canary", { controlled: false }).settle();
     app.delete();
@@ -48,7 +48,7 @@ describe("an app that is deleted", () => {
     expect(app.enforced("c").table.retained).toBeUndefined();
   });
 
-  it("waits for a pod that is cut off, until that is gone", () => {
+  it("waits for a disconnected pod until the pod is gone", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").pod("c", "canary").settle();
     app.delete();
@@ -63,7 +63,7 @@ describe("an app that is deleted", () => {
     expect(app.writers("pilot")).toEqual([""]);
   });
 
-  it("is not held up by pods without a proxy, which have everything already", () => {
+  it("does not wait for pods without a proxy, which already may write everything", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.bare("old").pod("d", "").pod("c", "canary").settle();
     app.delete();
@@ -71,7 +71,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("waits for a pod with another app's proxy, of which nobody knows what it holds", () => {
+  it("waits for a pod with another app's proxy, whose claims are not known", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").settle();
     app.pod("other", "", { proxy: "other-app", running: true });
@@ -83,7 +83,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("goes at once if it has no pod and nobody enforces its routes, as one that selects another app's pods", () => {
+  it("dissolves at once if it has no pod and no proxy enforces its routes, such as an app that selects another app's pods", () => {
     const told = (app: string) => ({
       ...snapshot(table([subset("canary")], { n: [0] })),
       app: { namespace: "shop", name: app },
@@ -106,7 +106,7 @@ describe("an app that is deleted", () => {
     expect(of(told("app"))).toMatchObject({ isDissolved: false });
   });
 
-  it("is not held up by pods that enforce another app's routes", () => {
+  it("does not wait for pods that enforce another app's routes", () => {
     const app = { namespace: "shop", name: "app" };
     const pods = [
       { ...POD, name: "a" },
@@ -122,7 +122,7 @@ describe("an app that is deleted", () => {
     expect(isDissolved(plan, pods, factsOf)).toBe(true);
   });
 
-  it("waits for an injected pod that has not begun: without an app nobody would ever tell it its routes", () => {
+  it("waits for an injected pod that has not started: without an app no manager would send it routes", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").settle();
     app.delete();
@@ -130,7 +130,7 @@ describe("an app that is deleted", () => {
     app.deliver("d");
     app.reconcile();
     expect(app.isDissolved()).toBe(false);
-    // Nor is it forgotten by a manager to which it has not spoken.
+    // A manager with which the pod has not registered waits for it too.
     app.failOver();
     app.report("d").reconcile();
     app.deliver("d");
@@ -140,7 +140,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("waits for pods that have not reported to a new manager, and grants nothing before", () => {
+  it("waits for pods that have not registered with a new manager, and grants nothing before", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").pod("c", "canary").settle();
     app.delete();
@@ -153,7 +153,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("goes on under a new manager where the last one stopped", () => {
+  it("continues under a new manager", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").pod("c1", "canary").pod("c2", "canary").settle();
     app.delete();
@@ -168,7 +168,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("brings back what a pod only goes on showing: it needs no restart any more", () => {
+  it("gives retained namespaces back to the pod, which then needs no restart", () => {
     const app = modelApp(["prod", "mover"], {});
     app.pod("d", "").pod("c", "canary").settle();
     app.wish({ canary: ["mover"] }).settle();
@@ -179,7 +179,7 @@ describe("an app that is deleted", () => {
     expect(app.isDissolved()).toBe(true);
   });
 
-  it("takes the name of the lock from the status if the spec is bad and nobody has said yet what it enforces", () => {
+  it("takes the name of the lock from the status if the spec is invalid and no proxy has registered", () => {
     const facts = { app: { namespace: "shop", name: "app" }, pods: [POD], lockName: undefined, namespaces: ["n"] };
     const nameBy = (lastLockName: string | undefined, factsOf: FactsOf) =>
       planDissolution({ ...facts, factsOf, lastLockName }).rules.get("")?.lockName;
@@ -190,7 +190,7 @@ describe("an app that is deleted", () => {
     expect(nameBy(undefined, () => undefined)).toBe("");
   });
 
-  it("works for a spec that is no longer good: what the pods enforce tells the name of the lock and the subsets", () => {
+  it("works for a spec that is no longer valid: the pods' snapshots contain the name of the lock and the subsets", () => {
     const app = modelApp(["prod", "pilot"], divided);
     app.pod("d", "").pod("c", "canary").settle();
     app.delete({ specIsBad: true });

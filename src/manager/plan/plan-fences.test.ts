@@ -22,7 +22,7 @@ describe("planFences", () => {
   it("grants everything when every pod enforces the desired table", () => {
     expect(fences(after, claim("a", "", after), claim("c", "canary", after))).toEqual({ default: [], canary: [], waits: [] });
   });
-  it("keeps a namespace from its new owner while a pod of the old one holds it, and says which", () => {
+  it("fences a namespace for its new owner while a pod of the old owner has a claim, and names the pod", () => {
     const plan = fences(after, claim("a", "", before), claim("b", "", after), claim("c", "canary", before));
     expect(plan).toEqual({
       default: [],
@@ -30,10 +30,10 @@ describe("planFences", () => {
       waits: [{ podName: "a", subset: "", cause: "holds", namespaces: ["mover"], to: ["canary"] }],
     });
   });
-  it("grants it once the old owner's last pod has acknowledged or is gone", () => {
+  it("grants the namespace once the old owner's last pod has acknowledged or is gone", () => {
     expect(fences(after, claim("b", "", after), claim("c", "canary", before)).canary).toEqual([]);
   });
-  it("counts a pod that is gone like one that is there, and says which of both is waited for", () => {
+  it("counts the claims of a removed pod like those of a live pod, and distinguishes the two waits", () => {
     const gone: Claim = { ...claim("g", "", before), isGone: true };
     const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));
     expect(plan.canary).toEqual(["mover"]);
@@ -42,41 +42,41 @@ describe("planFences", () => {
       ["g", "pod-gone"],
     ]);
   });
-  it("grants nothing new while it is not known who was removed just before, and takes nothing away", () => {
+  it("grants nothing new while recent removals are not known, and takes nothing away", () => {
     const unknown: Claim = { kind: "everything", podName: "", subset: undefined, isGone: true };
     const plan = fences(after, unknown, claim("a", "", after), claim("c", "canary", before));
     expect([plan.default, plan.canary]).toEqual([[], ["mover"]]);
     expect(plan.waits).toEqual([{ podName: "", subset: undefined, cause: "just-listed", namespaces: ["mover"], to: ["canary"] }]);
     expect(fences(after, unknown, claim("a", "", after), claim("c", "canary", after)).waits).toEqual([]);
   });
-  it("moves back the same way", () => {
+  it("moves a namespace back in the same way", () => {
     expect(fences(before, claim("a", "", after), claim("c", "canary", after)).default).toEqual(["mover"]);
   });
-  it("counts a fence as holding nothing", () => {
+  it("does not count a fenced namespace as a claim", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(fences(after, claim("a", "", fenced)).canary).toEqual([]);
   });
-  it("waits for a pod that may hold everything, since it runs without a proxy or has not reported", () => {
+  it("waits for a pod that may claim everything, because it has no proxy or has not reported", () => {
     const plan = fences(after, { kind: "everything", podName: "bare", subset: "" });
     expect(plan.canary).toEqual(["pilot", "mover"]);
     expect(plan.default).toEqual([]);
   });
-  it("takes nothing away from a subset that holds it already, because another pod has not reported yet", () => {
+  it("takes nothing from a subset that already owns it, although another pod has not reported yet", () => {
     const unreported: Claim = { kind: "everything", podName: "late", subset: "" };
     expect(fences(after, unreported, claim("c", "canary", after)).canary).toEqual([]);
   });
-  it("lets a namespace that is new to everybody go to its owner at once", () => {
+  it("grants a new namespace, which no pod knows, at once", () => {
     const grown = table([subset("canary")], { prod: [], pilot: [0], mover: [], fresh: [0] });
     expect(fences(grown, claim("a", "", before), claim("c", "canary", before)).canary).toEqual([]);
   });
-  it("fences what the default subset held by a table without rules", () => {
+  it("fences namespaces that the default subset owned under a table without rules", () => {
     const open = table([], { prod: [], pilot: [], mover: [] });
     expect(fences(after, claim("a", "", open)).canary).toEqual(["pilot", "mover"]);
   });
 });
 
 describe("the cost", () => {
-  /** A table of 300 namespaces that counts how often it is asked about one. */
+  /** A table of 300 namespaces that counts the lookups. */
   const counted = (of: number) => {
     let asked = 0;
     const members = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`n${index}`, index < of ? [0] : []]));
@@ -105,7 +105,7 @@ describe("the cost", () => {
   });
 });
 
-/** What is fenced as a whole: the resources, or the reason where it is everything. */
+/** The resources that are fenced as a whole, or the reason of a fence of everything. */
 const resourceFences = (desired: RouteTable, ...claims: Claim[]) => {
   const plan = planFences(desired, ["", "canary"], claims);
   const waits = plan.waits.filter(({ namespaces }) => namespaces.length === 0).map(({ podName }) => podName);
@@ -116,14 +116,14 @@ const resourceFences = (desired: RouteTable, ...claims: Claim[]) => {
   return { default: of(""), canary: of("canary"), waits };
 };
 
-describe("resources that labels divide", () => {
+describe("resources that are partitioned by label", () => {
   const maps = group("", "configmaps");
   const pods = group("", "pods");
   const gold = objects("canary", "tier=gold", maps);
   const members = { prod: [], pilot: [] };
   const plain = table([], members);
   const divided = table([gold], members);
-  it("are kept from everybody else while a pod still goes by other rules", () => {
+  it("are fenced for all other subsets while a pod still enforces other rules", () => {
     expect(resourceFences(divided, claim("a", "", plain))).toEqual({ default: [], canary: [maps], waits: ["a"] });
     expect(resourceFences(divided, claim("c", "canary", plain))).toEqual({ default: [maps], canary: [], waits: ["c"] });
   });
@@ -136,7 +136,7 @@ describe("resources that labels divide", () => {
       waits: [],
     });
   });
-  it("move when a selector changes, when the order does, and when the rule goes, and only they", () => {
+  it("move, and only they, when a selector changes, when the order changes, and when the rule is removed", () => {
     const silver = table([objects("canary", "tier=silver", maps), objects("canary", "a", pods)], members);
     const both = table([gold, objects("canary", "a", pods)], members);
     expect(resourceFences(silver, claim("a", "", both)).canary).toEqual([maps]);
@@ -144,21 +144,21 @@ describe("resources that labels divide", () => {
     const [one, two] = [objects("beta", "x", maps), objects("canary", "y", maps)];
     expect(resourceFences(table([two, one], members), claim("b", "beta", table([one, two], members))).canary).toEqual([maps]);
   });
-  it("are kept from everybody beside a pod that may hold everything, but not taken from who has them already", () => {
+  it("are fenced beside a pod that may claim everything, but not for subsets that already own them", () => {
     const bare: Claim = { kind: "everything", podName: "bare", subset: "" };
     expect(resourceFences(divided, bare).canary).toEqual(["unreported"]);
     expect(resourceFences(divided, bare, claim("c", "canary", divided)).canary).toEqual([]);
   });
-  it("are all that stops beside a pod that may hold everything, where the subset enforces something", () => {
+  it("are all that is fenced beside a pod that may claim everything, if the subset enforces a table", () => {
     const silver = table([objects("canary", "tier=silver", maps), subset("canary", pods)], { prod: [], pilot: [1] });
     const old = table([gold, subset("canary", pods)], { prod: [], pilot: [1] });
     const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     const own = [claim("c", "canary", old), claim("a", "", old)];
     expect(resourceFences(silver, late, ...own)).toEqual({ default: [maps], canary: [maps], waits: ["late", "c", "a"] });
-    // The manager restarts while a fence is up: the pod that it was for has not reported, and nothing else stops.
+    // The manager restarts during a fence: the pod of the claim has not reported, and nothing else is fenced.
     const fenced = { ...silver, rules: [...silver.rules, fence(maps)] };
     expect(resourceFences(silver, late, claim("a", "", fenced)).default).toEqual([maps]);
-    // The same where the rule has gone, and only the fence tells of it.
+    // The same after the rule was removed, when only the fence shows it.
     const plain = table([subset("canary", pods)], { prod: [], pilot: [0] });
     const kept = { ...plain, rules: [...plain.rules, fence(maps)] };
     expect(resourceFences(plain, late, claim("a", "", kept)).default).toEqual([maps]);
@@ -167,34 +167,34 @@ describe("resources that labels divide", () => {
     expect(resourceFences(silver, late, claim("a", "", open)).default).toEqual([maps]);
     expect(planFences(silver, ["", "canary"], [late, claim("a", "", open)]).fenced.get("")).toEqual(new Set());
   });
-  it("stay out of sight for who has nothing yet, until what others have is known", () => {
+  it("are fenced for a subset that owns nothing yet, until the claims of the others are known", () => {
     const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     const nothing = { ...divided, rules: [...divided.rules, unreportedFence()] };
     expect(resourceFences(divided, late, claim("c", "canary", nothing)).canary).toEqual(["unreported"]);
-    // Another subset, which has all, is not made to wait by that.
+    // A subset that already owns everything does not wait for that.
     expect(resourceFences(divided, late, claim("c", "canary", nothing), claim("a", "", divided)).default).toEqual([]);
     expect(resourceFences(divided, claim("c", "canary", nothing), claim("a", "", divided)).canary).toEqual([]);
   });
-  it("are not hidden again from a subset to which they are on their way, when a pod comes of which nothing is known", () => {
+  it("are not fenced again for a subset that was just sent them, when an unknown pod appears", () => {
     const late: Claim = { kind: "everything", podName: "late", subset: undefined };
     const sent: Claim = { kind: "table", podName: "c", subset: "canary", table: divided, enforced: false };
     expect(resourceFences(divided, late, sent).canary).toEqual([]);
   });
-  it("move, and are not merely unknown, where a wildcard names them", () => {
+  it("have a fence with the reason moves, not unreported, if a wildcard names them", () => {
     const ALL = group("*");
     const [before, after] = ["gold", "silver"].map((tier) => table([objects("canary", `tier=${tier}`, ALL)], members));
     if (before === undefined || after === undefined) throw new Error("no tables");
     const plan = planFences(after, ["", "canary"], [claim("c", "canary", before), claim("a", "", before)]);
     for (const name of ["", "canary"]) expect(ownersOf(withFences(after, plan, name), "", "configmaps").isMoving).toBe(true);
   });
-  it("move one by one: a rule that names several, or names them otherwise than before, stops what it changes", () => {
+  it("move one by one: a changed rule with several resources fences only those that change", () => {
     const secrets = group("", "secrets");
     const two = table([objects("canary", "tier=gold", group("", "configmaps", "secrets"))], members);
     const apart = table([objects("canary", "tier=gold", maps, secrets)], members);
     expect(resourceFences(apart, claim("c", "canary", two)).default).toEqual([]);
     expect(resourceFences(divided, claim("c", "canary", two)).default).toEqual([secrets]);
   });
-  it("do not stop a namespace", () => {
+  it("do not fence a namespace", () => {
     const { fenced } = planFences(divided, ["", "canary"], [claim("a", "", plain)]);
     expect([...fenced.values()].every((set) => set.size === 0)).toBe(true);
   });
@@ -206,7 +206,7 @@ describe("shared resources", () => {
   const open = table([subset("canary")], members, { sharedResources: [maps] });
   const closed = table([subset("canary")], members);
 
-  it("are kept from their new owner while another subset still shares them, and from whom shares them while they have one", () => {
+  it("are fenced for their new owner while another subset still shares them, and for sharing subsets while they have an owner", () => {
     const own = (of: RouteTable) => [claim("c", "canary", of), claim("a", "", of)];
     expect(resourceFences(closed, ...own(open))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
     expect(resourceFences(open, ...own(closed))).toEqual({ default: [maps], canary: [maps], waits: ["c", "a"] });
@@ -215,12 +215,12 @@ describe("shared resources", () => {
       new Map(["", "canary"].map((name) => [name, new Set()])),
     );
   });
-  it("stop while they move", () => {
+  it("are fenced while they move", () => {
     const fenced = withFences(open, planFences(open, ["", "canary"], [claim("a", "", closed)]), "canary");
     for (const namespace of ["", "prod", "pilot"])
       expect(ownersOf(fenced, "", "configmaps").ownerOf(namespace)).toEqual({ kind: "moving" });
   });
-  it("are not stopped by a fence that is there since little is known, so their holder is waited for", () => {
+  it("are not covered by a fence with the reason unreported, so the plan waits for the pod that shares them", () => {
     const holder = table([unreportedFence()], { prod: [] }, { sharedResources: [maps] });
     expect(ownersOf(holder, "", "configmaps").ownerOf("prod")).toEqual({ kind: "everyone" });
     const divided = table([objects("canary", "tier=gold", maps)], { prod: [] });
@@ -228,7 +228,7 @@ describe("shared resources", () => {
     const stopped = table([fence(maps)], { prod: [] }, { sharedResources: [maps] });
     expect(resourceFences(divided, claim("a", "", stopped)).canary).toEqual([]);
   });
-  it("move when a rule on namespaces that names them comes, changes or goes, but not when a namespace is born", () => {
+  it("move when a rule on namespaces that names them is added, changed or removed, but not when a namespace is created", () => {
     const taken = (...to: string[]) =>
       table([subset("canary", maps)], Object.fromEntries(["prod", ...to].map((name) => [name, name === "prod" ? [] : [0]])), {
         sharedResources: [maps],
@@ -239,7 +239,7 @@ describe("shared resources", () => {
     expect(resourceFences(taken("pilot"), claim("a", "", { ...taken("pilot"), classes: [[0], []] })).canary).toEqual([maps]);
     expect(resourceFences(taken("pilot", "fresh"), claim("a", "", taken("pilot"))).canary).toEqual([]);
   });
-  it("are shared with a pod that has no proxy, but not with one of which nothing is known", () => {
+  it("are shared with a pod without a proxy, but not with a pod that has not reported", () => {
     const bare: Claim = { kind: "everything", podName: "bare", subset: "" };
     expect(resourceFences(open, bare).canary).toEqual(["unreported"]);
     expect(resourceFences(open, bare, claim("c", "canary", closed)).canary).toEqual([]);
@@ -251,15 +251,15 @@ describe("shared resources", () => {
 });
 
 describe("createHolders", () => {
-  it("ends at the first rule that takes all resources", () => {
+  it("stops at the first rule for all resources", () => {
     const routes = table([subset("db", group("", "configmaps")), subset("canary"), subset("late")], { x: [0, 1, 2], y: [0] });
     expect([...createHolders(routes)("x")]).toEqual(["db", "canary"]);
     expect([...createHolders(routes)("y")]).toEqual(["db", ""]);
   });
-  it("is nobody outside of a limit on all resources", () => {
+  it("finds no subset outside of a limit on all resources", () => {
     expect([...createHolders(table([limit()], { out: [] }))("out")]).toEqual([]);
   });
-  it("is the default subset in unknown namespaces if some resource has no rule at all", () => {
+  it("includes the default subset in unknown namespaces if some resource has no rule", () => {
     expect([...createHolders(table([subset("db", group("", "configmaps"))], {}))("new")]).toEqual([""]);
     expect([...createHolders(table([subset("canary")], {}))("new")]).toEqual([]);
   });

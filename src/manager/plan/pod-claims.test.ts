@@ -13,7 +13,7 @@ const snapshot: Snapshot = {
 const pod = appPod("p", "canary", { running: false, ended: true, ready: false, terminating: true });
 const facts = proxyFacts({ connected: false, acknowledged: snapshot });
 
-it("a pod whose operator was never started, and whose proxy a manager before may have told something, claims everything as such", () => {
+it("a pod whose operator never started, and whose proxy may have routes of an earlier manager, claims everything as unstarted", () => {
   const unstarted = appPod("p", "canary", { ready: false, unstarted: true });
   const everything = { kind: "everything", podName: "p", subset: undefined };
   expect(podClaims(APP, [unstarted], () => undefined)).toEqual([{ ...everything, isUnstarted: true }]);
@@ -21,20 +21,20 @@ it("a pod whose operator was never started, and whose proxy a manager before may
   expect(goneClaims(APP, [{ pod: unstarted, facts: undefined }])).toEqual([{ ...everything, isGone: true, isUnstarted: true }]);
 });
 
-describe("the claims of a pod that is gone", () => {
-  it("are what was known of its proxy, whatever its status said last", () => {
+describe("the claims of a removed pod", () => {
+  it("are the last facts about its proxy, independent of its last status", () => {
     expect(podClaims(APP, [pod], () => facts)).toEqual([]);
     expect(goneClaims(APP, [{ pod, facts }])).toEqual([
       { kind: "table", podName: "p", subset: "canary", table: routes, enforced: true, isGone: true },
     ]);
     expect(goneClaims(APP, [{ pod, facts: { ...facts, acknowledged: undefined } }])).toEqual([]);
   });
-  it("are everything if nothing was known of it, or it had no proxy", () => {
+  it("are everything if its proxy had not registered, or it had no proxy", () => {
     const everything = { kind: "everything", podName: "p", isGone: true };
     expect(goneClaims(APP, [{ pod, facts: undefined }])).toEqual([{ ...everything, subset: undefined }]);
     expect(goneClaims(APP, [{ pod: { ...pod, proxy: "none" }, facts: undefined }])).toEqual([{ ...everything, subset: "" }]);
   });
-  it("are everything of nobody knows whom, while it is not known who is gone", () => {
+  it("are everything, without a pod and a subset, while recent removals are not known", () => {
     expect(goneClaims(APP, ["unknown"])).toEqual([{ kind: "everything", podName: "", subset: undefined, isGone: true }]);
   });
 });

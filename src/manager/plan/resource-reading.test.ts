@@ -25,7 +25,7 @@ describe("keys", () => {
 });
 
 describe("readingOf", () => {
-  it("says what is stopped, and takes what is only partly so for neither", () => {
+  it("tells whether the table stops all, a part or none of a key", () => {
     const stopped = (of: RouteTable, text: string) => read(of, text).stopped;
     const moving = table([fence(MAPS)], {}, { sharedResources: [MAPS] });
     expect(["/configmaps", "/*", "/pods"].map((text) => stopped(moving, text))).toEqual(["all", "part", "none"]);
@@ -34,7 +34,7 @@ describe("readingOf", () => {
     const divided = table([unreportedFence(), objects("a", "x", MAPS)], {}, { sharedResources: [group("*")] });
     expect(["/configmaps", "/pods"].map((text) => stopped(divided, text))).toEqual(["all", "none"]);
   });
-  it("says the same of rules that are only written otherwise", () => {
+  it("gives equal results for rules that are only written differently", () => {
     const division = (...rules: Parameters<typeof table>[0]) => read(table(rules, {}), "/configmaps").division;
     expect(division(objects("a", "x", group("*", "configmaps"), MAPS))).toBe(division(objects("a", "x", MAPS)));
     expect(division(objects("a", "x", MAPS), objects("b", "y", MAPS))).not.toBe(
@@ -42,7 +42,7 @@ describe("readingOf", () => {
     );
     expect(division(limit(MAPS), subset("a", MAPS))).toBe(division());
   });
-  it("reads rules on namespaces where they name what is shared, in the namespaces that are asked about", () => {
+  it("reads rules on namespaces that name a shared resource, in the relevant namespaces", () => {
     const taken = table([subset("a", MAPS)], { prod: [], pilot: [0] }, { sharedResources: [MAPS] });
     const open = table([], { prod: [], pilot: [] }, { sharedResources: [MAPS] });
     expect([read(open, "/configmaps").isShared, read(taken, "/configmaps").isShared]).toEqual([true, false]);

@@ -15,41 +15,41 @@ const text = (shown: readonly RetainedClass[]) =>
 const ALL = [{ resources: [], visible: true }];
 const shownTable = (from: RouteTable, to: RouteTable, as = "") => ({ ...to, retained: show(from, to, as) });
 
-describe("a pod goes on showing", () => {
-  it("what its subset loses, and nothing else", () => {
+describe("a pod retains", () => {
+  it("the namespaces that its subset loses, and nothing else", () => {
     expect(text(show(before, after))).toEqual({ mover: ALL });
     expect(show(before, after, "canary")).toEqual([]);
     expect(show(before, before)).toEqual([]);
   });
-  it("what it shows already, with the same words: pods on the way and pods that have arrived are told the same", () => {
+  it("what it already retains, in an equal form, so that pods before and after the update get equal rules", () => {
     expect(show(shownTable(before, after), after)).toEqual(show(before, after));
     const later = table([subset("canary")], { prod: [0], pilot: [0], mover: [0] });
     expect(text(show(shownTable(before, after), later))).toEqual({ prod: ALL, mover: ALL });
   });
-  it("nothing any more once it is its own again, as after an undo", () => {
+  it("nothing once it owns the namespaces again, as after an undo", () => {
     expect(show(shownTable(before, after), before)).toEqual([]);
   });
-  it("what it gets back, as long as that is fenced for it", () => {
+  it("namespaces that its subset gains back, while they are fenced", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(text(show(shownTable(before, after), fenced))).toEqual({ mover: ALL });
   });
-  it("nothing that was fenced for it: it has never seen that", () => {
+  it("no namespace that was fenced for it, because it never saw its objects", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(show(fenced, after)).toEqual([]);
   });
-  it("no namespace that is gone", () => {
+  it("no deleted namespace", () => {
     expect(show(before, table([subset("canary")], { prod: [], pilot: [0] }))).toEqual([]);
   });
-  it("what a limit takes away", () => {
+  it("namespaces that a limit excludes", () => {
     expect(text(show(table([limit()], { prod: [0], mover: [0] }), table([limit()], { prod: [0], mover: [] })))).toEqual({
       mover: ALL,
     });
   });
-  it("the resources that it had of a namespace, and not those that it has still or never had", () => {
+  it("the resources that it owned in a namespace, except those that it still owns or never owned", () => {
     const some = table([subset("canary", maps)], { prod: [], mover: [] });
     const more = table([subset("canary", maps)], { prod: [], mover: [0] });
     expect(text(show(some, more))).toEqual({ mover: [{ resources: [maps], visible: true }] });
-    // What was another's stays hidden when all the rest goes too.
+    // Resources of another subset stay hidden when all other resources move too.
     const all = table([subset("canary")], { prod: [], mover: [0] });
     expect(text(show(more, all))).toEqual({
       mover: [
@@ -57,26 +57,26 @@ describe("a pod goes on showing", () => {
         { resources: [], visible: true },
       ],
     });
-    // What it showed and what it owned come together.
+    // The retained resources and the lost resources are joined.
     const stepwise = shownTable(some, more);
     expect(text(show(stepwise, all))).toEqual({ mover: ALL });
   });
-  it("what it had of namespaces that no rule had named yet", () => {
+  it("namespaces that no rule contained before", () => {
     const open = table([], { prod: [] });
     expect(text(show(open, table([subset("canary")], { prod: [], fresh: [0] })))).toEqual({ fresh: ALL });
     const held = table([subset("canary")], { prod: [] });
     expect(show(held, table([subset("canary")], { prod: [], fresh: [0] }))).toEqual([]);
   });
-  it("everything of its old subset, cluster-scoped objects too, when its labels move it to another one", () => {
+  it("everything of its old subset, also cluster-scoped objects, when its labels move it to another subset", () => {
     expect(text(show(before, before, "", "canary"))).toEqual({ "": ALL, prod: ALL, mover: ALL });
     expect(text(show(before, before, "canary", ""))).toEqual({ pilot: ALL });
   });
-  it("all of it where its new subset has nothing yet, since little is known", () => {
+  it("everything if its new subset owns nothing yet because a pod has not reported", () => {
     const fenced = { ...before, rules: [...before.rules, unreportedFence()] };
     expect(text(show(before, fenced, "canary"))).toEqual({ pilot: ALL });
     expect(show(fenced, after, "")).toEqual([]);
   });
-  it("nothing that moves as a whole, partitioned by label or shared: that is listed again in place", () => {
+  it("no resource that moves as a whole (partitioned by label or shared), which clients list again in place", () => {
     const divided = table([objects("canary", "t=x", maps), subset("canary", pods)], { mover: [1] });
     const apart = table([subset("canary")], { mover: [0] });
     expect(text(show(divided, apart))).toEqual({
@@ -100,7 +100,7 @@ describe("a pod goes on showing", () => {
       ],
     });
   });
-  it("classes of namespaces, of which there are few however many namespaces there are", () => {
+  it("classes of namespaces, few for any number of namespaces", () => {
     const names = Array.from({ length: 500 }, (_, index) => `n${index}`);
     const members = (list: readonly number[]) => Object.fromEntries(names.map((name) => [name, list]));
     const shown = show(table([subset("canary")], members([])), table([subset("canary")], members([0])));
@@ -114,17 +114,17 @@ const apps = group("apps");
 const canonical = (list: readonly RetainedRule[]) => canonicalRules([list], (g, r) => isVisibleBy(list, g, r));
 
 describe("canonicalRules", () => {
-  it("says all, nothing, and all but something in one rule each", () => {
+  it("has one rule for all resources, none for no resources, and one exception for all but one", () => {
     expect(canonical([shown()])).toEqual([shown()]);
     expect(canonical([hidden(maps), hidden()])).toEqual([]);
     expect(canonical([hidden(maps), shown()])).toEqual([hidden(maps), shown()]);
     expect(canonical([shown(maps), shown(apps)])).toEqual([shown(maps), shown(apps)]);
   });
-  it("leaves out what an earlier rule has said", () => {
+  it("omits what an earlier rule has decided", () => {
     expect(canonical([shown(maps), hidden(maps), shown(group("", "configmaps")), hidden()])).toEqual([shown(maps)]);
     expect(canonical([shown(), hidden(apps)])).toEqual([shown()]);
   });
-  it("keeps a resource apart from the wildcards that it is in", () => {
+  it("distinguishes a resource from the wildcards that cover it", () => {
     const list = [hidden(group("apps", "deployments")), shown(apps), shown(group("*", "pods")), hidden()];
     expect(canonical(list)).toEqual([hidden(group("apps", "deployments")), shown(apps, group("*", "pods"))]);
   });
@@ -142,14 +142,14 @@ const lists = fc.array(
   { maxLength: 4 },
 );
 
-it("says the same as the list, of any resource, and the same in the same words", () => {
+it("the canonical list decides like the given list for every resource, and equal lists have one form", () => {
   fc.assert(
     fc.property(lists, lists, (list, other) => {
       const once = canonical(list);
       for (const g of ["", "apps", "batch", "elsewhere"])
         for (const r of ["configmaps", "pods", "jobs", "others"]) expect(isVisibleBy(once, g, r)).toBe(isVisibleBy(list, g, r));
       expect(canonical(once)).toEqual(once);
-      // Names that make no difference leave no trace.
+      // Names without an effect do not appear in the result.
       expect(canonicalRules([list, other], (g, r) => isVisibleBy(list, g, r))).toEqual(once);
     }),
     { numRuns: 500 },

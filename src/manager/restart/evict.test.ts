@@ -21,7 +21,7 @@ async function evictAgainst(answer: () => FakeAnswer | Promise<FakeAnswer>, sign
 }
 
 describe("evict", () => {
-  it("asks for the eviction of the pod with this uid and no other", async () => {
+  it("requests the eviction of the pod with this uid and no other", async () => {
     const { eviction, requests } = await evictAgainst(() => ({ statusCode: 201, body: { kind: "Status", status: "Success" } }));
     expect(eviction).toEqual({ kind: "accepted" });
     expect(requests).toMatchObject([{ method: "POST", path: "/api/v1/namespaces/ops/pods/shop-0/eviction" }]);
@@ -32,12 +32,12 @@ describe("evict", () => {
       deleteOptions: { preconditions: { uid: "uid-1" } },
     });
   });
-  it("takes a pod that is not there, or whose name another one has, for gone", async () => {
+  it("counts a missing pod as gone, also if another pod has its name", async () => {
     const noPod = () => refusal("NotFound", 'pods "shop-0" not found', { kind: "pods", name: "shop-0" });
     expect((await evictAgainst(noPod)).eviction).toEqual({ kind: "gone" });
     expect((await evictAgainst(() => refusal("Conflict", "precondition failed"))).eviction).toEqual({ kind: "gone" });
   });
-  it("does not take an API that is not there for a pod that is not there", async () => {
+  it("distinguishes a missing API from a missing pod", async () => {
     const { eviction } = await evictAgainst(() => refusal("NotFound", "the server could not find the requested resource"));
     expect(eviction).toMatchObject({
       kind: "refused",
@@ -45,7 +45,7 @@ describe("evict", () => {
       message: expect.stringContaining("could not find"),
     });
   });
-  it("says which budget refuses, and leaves the waiting to its caller", async () => {
+  it("names the budget that refuses, and does not wait", async () => {
     const details = { retryAfterSeconds: 10, causes: [{ reason: "DisruptionBudget", message: "shop needs 2 healthy pods" }] };
     const { eviction, requests } = await evictAgainst(() => refusal("TooManyRequests", "it would violate the budget.", details));
     expect(eviction).toEqual({
@@ -56,7 +56,7 @@ describe("evict", () => {
     });
     expect(requests).toHaveLength(1);
   });
-  it("says which permission is missing", async () => {
+  it("names the missing permission", async () => {
     const { eviction } = await evictAgainst(() => refusal("Forbidden", "nope"));
     expect(eviction).toMatchObject({
       reason: "EvictionForbidden",
@@ -67,13 +67,13 @@ describe("evict", () => {
     const two = await evictAgainst(() => refusal("InternalError", "more than one PodDisruptionBudget"));
     expect(two.eviction).toMatchObject({ reason: "EvictionFailed", message: expect.stringContaining("more than one") });
   });
-  it("does not know what has happened where no answer came: the pod may be ending", async () => {
+  it("returns unknown without an answer: the pod may be ending", async () => {
     const away = await evictAgainst(() => Promise.reject(new Error("socket hang up")));
     expect(away.eviction).toMatchObject({ kind: "unknown", message: expect.stringContaining("shop-0") });
     const late = await evictAgainst(() => refusal("Timeout", "the API server gave up"));
     expect(late.eviction).toMatchObject({ kind: "unknown", message: expect.stringContaining("gave up") });
   });
-  it("ends when its caller gives up", async () => {
+  it("ends when its caller aborts", async () => {
     const giveUp = new AbortController();
     const evicting = evictAgainst(() => {
       giveUp.abort(new Error("the lease is lost"));

@@ -7,12 +7,12 @@ import type { Refusal, RestartRecord } from "./restart-record.ts";
 const NOW = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T00:01:00Z";
 
-/** A ready pod that retains what its subset has lost. */
+/** A ready pod that retains namespaces that its subset has lost. */
 const loser = (name: string, more: Partial<RestartPod> = {}): RestartPod => ({
   ...appPod(name, "", { namespace: "ops" }),
   ...{ connected: true, leader: false, retains: true, ...more },
 });
-/** A ready pod that needs nothing. */
+/** A ready pod that needs no restart. */
 const other = (name: string, more: Partial<RestartPod> = {}) => loser(name, { retains: false, ...more });
 const leader = (name: string, more: Partial<RestartPod> = {}) => loser(name, { leader: true, ...more });
 
@@ -43,15 +43,15 @@ const record = (pod: string, more: Partial<RestartRecord> = {}): RestartRecord =
   ...more,
 });
 
-/** The step in one line: what is done, to whom, why, and how many are left. */
+/** The step in one line: the action, the pod, the reason, and the number of remaining pods. */
 const line = (step: RestartStep) =>
   step.kind === "none" ? "none" : `${step.kind} ${step.record.pod} ${step.record.reason} ${step.record.left}`;
 
 describe("planRestart chooses", () => {
-  it("nobody where nothing is shown: what gains never restarts", () => {
+  it("no pod if none retains anything: pods that gain namespaces never restart", () => {
     expect(plan([other("a"), other("b", { leader: true })])).toEqual({ kind: "none" });
   });
-  it("a pod that does not lead, with the number of ready pods before", () => {
+  it("a pod that does not lead, and records the number of ready pods", () => {
     expect(plan([leader("a"), loser("b"), loser("c")])).toEqual({
       kind: "evict",
       record: {
@@ -66,10 +66,10 @@ describe("planRestart chooses", () => {
       },
     });
   });
-  it("the leader when it is the last", () => {
+  it("the leader last", () => {
     expect(line(plan([leader("a"), other("b"), other("c")]))).toBe("evict a Evicting 1");
   });
-  it("one subset after the other, by the spec's order, and the one that was begun first", () => {
+  it("one subset after the other, in the order of the spec, but first a subset whose roll has begun", () => {
     const pods = [
       loser("c", { subset: "canary" }),
       leader("d", { subset: "canary" }),
@@ -83,15 +83,15 @@ describe("planRestart chooses", () => {
     const previous = record("gone", { subset: "canary", expected: 2 });
     expect(line(plan(pods.slice(0, 4), { previous }))).toBe("evict c Evicting 4");
   });
-  it("no pod that nobody makes anew, that has another app's proxy, that has ended or is ending", () => {
+  it("no pod without a controller, with another app's proxy, or that has ended or is ending", () => {
     const pods = [loser("a", { controlled: false }), loser("b", { proxy: "other-app" }), loser("c", { ended: true })];
     expect(line(plan(pods))).toBe("none");
     expect(line(plan([loser("d", { terminating: true })]))).toBe("none");
   });
-  it("a pod that is not ready before those that are: it is not made less so", () => {
+  it("an unready pod before ready pods", () => {
     expect(line(plan([leader("a"), loser("b"), loser("c", { ready: false })]))).toBe("evict c Evicting 3");
   });
-  it("nobody of an app that is being deleted", () => {
+  it("no pod of an app that is being deleted", () => {
     expect(plan([loser("a")], { isDissolving: true, previous: record("a") })).toEqual({ kind: "none" });
   });
 });
@@ -99,10 +99,10 @@ describe("planRestart chooses", () => {
 describe("planRestart waits", () => {
   const three = [leader("a"), loser("b"), loser("c")];
 
-  it("while it is paused", () => {
+  it("while the app is paused", () => {
     expect(line(plan(three, { isPaused: true }))).toBe("wait b Paused 3");
   });
-  it("while a pod of the app, of whichever subset, is not ready for another reason", () => {
+  it("while a pod of the app, in any subset, is not ready for another reason", () => {
     const step = plan([...three, other("d", { subset: "canary", ready: false })]);
     expect(line(step)).toBe("wait b NotReady 3");
     expect(step).toMatchObject({ record: { message: "pod b waits for its restart: pod d is not ready" } });
@@ -111,16 +111,16 @@ describe("planRestart waits", () => {
   it("while somebody else replaces a pod of the app", () => {
     expect(line(plan([...three, other("d", { terminating: true })]))).toBe("wait b NotReady 3");
   });
-  it("with a ready pod while the leader is not ready, and not with one that is not ready either", () => {
+  it("with a ready pod while the leader is not ready, but not with an unready pod", () => {
     const unready = leader("a", { ready: false });
     expect(line(plan([unready, loser("b"), loser("c")]))).toBe("wait b NotReady 3");
     expect(line(plan([unready, loser("b", { ready: false })]))).toBe("evict b Evicting 2");
     expect(line(plan([unready, other("b")]))).toBe("evict a Evicting 1");
   });
-  it("while a proxy of the subset has not reported: its pod may lead", () => {
+  it("while a proxy of the subset is not connected: its pod may lead", () => {
     expect(line(plan([loser("a", { connected: false, retains: false }), loser("b"), loser("c")]))).toBe("wait b NotReported 2");
   });
-  it("half a minute for a leader to be known, if the order depends on it", () => {
+  it("half a minute for a known leader, if the order depends on it", () => {
     const leaderless = [loser("a"), loser("b")];
     const step = plan(leaderless);
     expect(step).toMatchObject({ kind: "wait", record: { reason: "LeaderUnknown" }, recheckMs: 30_000 });
@@ -130,7 +130,7 @@ describe("planRestart waits", () => {
     expect(line(plan(leaderless, { hasLock: false }))).toBe("evict a Evicting 2");
     expect(line(plan([loser("a"), other("b")]))).toBe("evict a Evicting 1");
   });
-  it("as long as the API server says after a refusal, with the refusal's reason, then asks again", () => {
+  it("after a refusal for the time that the API server gives, with the refusal's reason, then requests again", () => {
     const refusalOf = () => ({ reason: "PodDisruptionBudget" as const, message: "no", retryAtMs: Date.parse(NOW) + 4_000 });
     const refused = plan(three, { previous: record("b"), refusalOf, nowMs: Date.parse(NOW) + 1_000 });
     expect(refused).toMatchObject({
@@ -143,7 +143,7 @@ describe("planRestart waits", () => {
     expect(line(again)).toBe("evict b PodDisruptionBudget 3");
     expect(again).toMatchObject({ record: { since: NOW } });
   });
-  it("for the budget that refuses, and says so since when it waits, also where no leader is known", () => {
+  it("for the budget that refuses, with the start of the wait, also if no leader is known", () => {
     const leaderless = [loser("a"), loser("b")];
     let nowMs = Date.parse(NOW);
     let refusal: Refusal | undefined;
@@ -161,7 +161,7 @@ describe("planRestart waits", () => {
     }
     expect([...seen]).toEqual([`LeaderUnknown ${NOW}`, `Evicting ${NOW}`, `PodDisruptionBudget ${NOW}`]);
   });
-  it("until the need has lasted, whichever pod is the next, and not while it is paused", () => {
+  it("until the need has lasted long enough, for any next pod, and not while the app is paused", () => {
     const first = plan(three, { settleMs: 20_000 });
     expect(first).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", since: NOW }, recheckMs: 20_000 });
     const previous = first.kind === "none" ? undefined : first.record;
@@ -171,7 +171,7 @@ describe("planRestart waits", () => {
     expect(line(plan(three, { settleMs: 20_000, previous, nowMs: Date.parse(NOW) + 20_000 }))).toBe("evict b Evicting 3");
     expect(line(plan(three, { settleMs: 20_000, previous, isPaused: true }))).toBe("wait b Paused 3");
   });
-  it("for that anew when the edit was undone and others need it now", () => {
+  it("again for the need to last, if the edit was undone and other pods need a restart now", () => {
     const others = [other("b"), loser("c", { subset: "canary" })];
     expect(line(plan(others, { settleMs: 20_000, previous: record("b") }))).toBe("wait c Settling 1");
     const hindered: RestartRecord = { subset: "", pod: "b", uid: "uid-b", since: NOW, left: 1, reason: "NotReady" };
@@ -180,14 +180,14 @@ describe("planRestart waits", () => {
     const step = plan(others, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) });
     expect(step).toMatchObject({ record: { since: LATER }, recheckMs: 20_000 });
   });
-  it("for that after a pause, also with what was asked for before: the undo may come by another watch than the pause's end", () => {
+  it("again for the need to last after a pause, also if an eviction was requested before", () => {
     const previous = record("b", { reason: "Paused" });
     const step = plan(three, { settleMs: 20_000, previous });
     expect(step).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", expected: 3 }, recheckMs: 20_000 });
     const settling = record("b", { reason: "Settling" });
     expect(line(plan(three, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) }))).toBe("evict b Evicting 3");
   });
-  it("for that once in a roll, not before each pod", () => {
+  it("for the need to last once in a roll, not before each pod", () => {
     const previous = record("gone", { expected: 2 });
     expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 1 }))).toBe("evict b Evicting 3");
     expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 3 }))).toBe("wait b Settling 3");
@@ -195,16 +195,16 @@ describe("planRestart waits", () => {
   });
 });
 
-describe("planRestart goes on from its record", () => {
+describe("planRestart with a record", () => {
   const rest = [leader("a"), loser("c")];
 
-  it("waits while the evicted pod is ending, however long and whatever else changes", () => {
+  it("waits while the evicted pod is ending, for any time and after any other change", () => {
     const ending = loser("b", { terminating: true, retains: false });
     expect(line(plan([...rest, ending], { previous: record("b") }))).toBe("wait b Evicting 3");
     expect(line(plan([...rest, ending], { previous: record("b"), isPaused: true }))).toBe("wait b Evicting 3");
     expect(line(plan([other("a"), ending], { previous: record("b") }))).toBe("wait b Evicting 1");
   });
-  it("waits for as many ready pods as before, of the same subset, for ever, and says what for", () => {
+  it("waits without a limit for as many ready pods as before in the subset, and names the reason", () => {
     const step = plan([...rest, other("b2", { ready: false }), other("d", { subset: "canary" })], {
       previous: record("b"),
       nowMs: Date.parse(LATER),
@@ -225,14 +225,14 @@ describe("planRestart goes on from its record", () => {
     const missing = plan(rest, { previous: record("b") });
     expect(missing).toMatchObject({ isShort: true, record: { message: expect.stringContaining("no new pod was made yet") } });
   });
-  it("takes a pod of the same name for another one", () => {
+  it("treats a pod of the same name with another uid as another pod", () => {
     const previous = record("b");
     expect(line(plan([...rest, other("b", { uid: "uid-new", ready: false })], { previous }))).toBe("wait b NotReady 2");
     const step = plan([...rest, other("b", { uid: "uid-new" })], { previous });
     expect(line(step)).toBe("evict c Evicting 2");
     expect(step.finished).toEqual({ ...previous, left: 2 });
   });
-  it("is done when the last one's successor is ready", () => {
+  it("is done when the replacement of the last pod is ready", () => {
     const previous = record("a");
     expect(line(plan([other("a2", { ready: false }), other("b"), other("c")], { previous }))).toBe("wait a NotReady 0");
     expect(plan([other("a2"), other("b"), other("c")], { previous })).toEqual({
@@ -240,40 +240,40 @@ describe("planRestart goes on from its record", () => {
       finished: { ...previous, left: 0 },
     });
   });
-  it("goes on with fewer pods once the workload is known to want no more", () => {
+  it("continues with fewer pods once the workload wants no more", () => {
     expect(line(plan(rest, { previous: record("b"), hasAllWanted: true }))).toBe("evict c Evicting 2");
   });
-  it("is short where the spec has the subset no more: its new pods are in another one", () => {
+  it("is short if the spec no longer has the subset, because its new pods are in another subset", () => {
     const step = plan([...rest, other("b2", { ready: false })], { previous: record("b", { subset: "gone" }) });
     expect(step).toMatchObject({ kind: "wait", isShort: true });
   });
-  it("evicts the recorded pod, also if it has come to lead since: somebody may have asked for its end", () => {
+  it("evicts the recorded pod, even if it has become the leader: its eviction may have been requested", () => {
     const step = plan([leader("a"), loser("b")], { previous: record("a", { expected: 2 }) });
     expect(line(step)).toBe("evict a Evicting 2");
   });
-  it("keeps in mind that an eviction may have been asked for, whatever hinders it now", () => {
+  it("keeps the record of a possible eviction while something else prevents it", () => {
     const previous = record("b");
     const unready = [leader("a"), loser("b"), loser("c"), other("d", { ready: false })];
     expect(plan(unready, { previous })).toMatchObject({ kind: "wait", record: { pod: "b", reason: "NotReady", expected: 3 } });
     expect(plan(unready, { previous, isPaused: true })).toMatchObject({ record: { reason: "Paused", expected: 3 } });
   });
-  it("asks again for a pod that is still there: nobody knows whether its eviction was asked for", () => {
+  it("requests the eviction of an existing pod again, because the first request is uncertain", () => {
     const step = plan([leader("a"), loser("b"), loser("c")], {
       previous: record("b", { expected: 2 }),
       nowMs: Date.parse(LATER),
     });
     expect(step).toMatchObject({ kind: "evict", record: { pod: "b", since: NOW, expected: 3 } });
   });
-  it("leaves a pod alone that retains nothing any more, and all pods if the edit was undone", () => {
+  it("does not evict a pod that no longer retains anything, and no pod if the edit was undone", () => {
     expect(line(plan([leader("a"), other("b"), loser("c")], { previous: record("b") }))).toBe("evict c Evicting 2");
     expect(plan([other("a"), other("b")], { previous: record("b") })).toEqual({ kind: "none" });
   });
-  it("gives no weight to a record that only says what was waited for", () => {
+  it("ignores a record that only gives the reason of a wait", () => {
     const waiting: RestartRecord = { subset: "", pod: "b", uid: "uid-b", since: NOW, left: 3, reason: "Paused" };
     expect(plan([other("a")], { previous: waiting })).toEqual({ kind: "none" });
     expect(line(plan(rest, { previous: waiting }))).toBe("evict c Evicting 2");
   });
-  it("expects no more than were ready: a pod that was not ready before needs no ready successor", () => {
+  it("expects only as many ready pods as before: an unready pod needs no ready replacement", () => {
     const pods = [other("a", { leader: true }), loser("b", { ready: false })];
     const step = plan(pods);
     expect(step).toMatchObject({ kind: "evict", record: { pod: "b", expected: 1 } });

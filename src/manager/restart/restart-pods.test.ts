@@ -21,22 +21,22 @@ const needs = (acknowledged: RouteTable | undefined, next: RouteTable, { evicted
   return restartPods({ pods: [POD], factsOf: () => facts, plan, isEvicted: (uid) => uid === evicted }).map(needsRestart);
 };
 
-it("a pod needs a restart when it has acknowledged to show what it lost", () => {
+it("a pod needs a restart when it has acknowledged the snapshot with its retained namespaces", () => {
   expect(needs(showing, showing)).toEqual([true]);
   expect(needs(nothing, showing)).toEqual([false]);
   expect(needs(undefined, showing)).toEqual([false]);
 });
-it("a pod needs none once the edit is undone, acknowledged or not", () => {
+it("a pod needs no restart once the edit is undone, acknowledged or not", () => {
   expect(needs(showing, nothing)).toEqual([false]);
 });
-it("a pod needs none while what it gets back by an undo is still fenced for it", () => {
+it("a pod needs no restart while namespaces that it gains back by an undo are still fenced", () => {
   const backSoon: RouteTable = { ...before, fenced: new Set(["lost"]), retained: showing.retained ?? [] };
   expect(needs(showing, backSoon, { desired: before })).toEqual([false]);
 });
 it("a pod whose eviction was accepted is ending, whether or not the watch has shown it", () => {
   expect(needs(showing, showing, { evicted: "uid-a" })).toEqual([false]);
 });
-it("of a pod whose proxy never reported nothing is known", () => {
+it("a pod whose proxy never registered has no facts", () => {
   const [pod] = restartPods({
     pods: [POD],
     factsOf: () => undefined,

@@ -21,7 +21,7 @@ const showing: RouteTable = {
 const pod = (name: string, more: Partial<AppPod> = {}) => appPod(name, "", { namespace: "ops", ...more });
 const known = (routes: RouteTable, leader = false) => proxyFacts({ acknowledged: snapshot(routes), leader });
 
-/** A restarter of three pods of which "a" leads, against an API server that a test scripts. */
+/** A restarter of three pods, of which "a" leads, with a scripted API server. */
 function setUp({ settleMs = 0 } = {}) {
   const clock = createFakeClock();
   const told: string[] = [];
@@ -74,7 +74,7 @@ function setUp({ settleMs = 0 } = {}) {
   };
   const turn = async () => {
     const result = restarter.carryOut({ metadata: APP }, await next(), signal);
-    await clock.flush(); // the eviction is answered beside
+    await clock.flush(); // the eviction is answered concurrently
     return result;
   };
   const put = (record: RestartRecord) => {
@@ -84,7 +84,7 @@ function setUp({ settleMs = 0 } = {}) {
 }
 
 describe("a restarter", () => {
-  it("evicts one pod, and nobody beside it before the watch has shown its end", async () => {
+  it("evicts one pod, and no other pod before the watch has shown its end", async () => {
     const { world, turn, evicted, record } = setUp();
     expect(await turn()).toEqual({});
     expect(await turn()).toEqual({ requeueAfterMs: 10_000 });
@@ -94,14 +94,14 @@ describe("a restarter", () => {
     await turn();
     expect(evicted).toEqual(["b"]);
   });
-  it("evicts nobody else when the edit is undone while the watch lags", async () => {
+  it("evicts no other pod when the edit is undone while the watch lags", async () => {
     const { world, next, turn, evicted } = setUp();
     await turn();
     world.desired = table([], {});
     expect(await next()).toMatchObject({ kind: "wait", record: { pod: "b" } });
     expect(evicted).toEqual(["b"]);
   });
-  it("goes on when the new pod is ready, and tells of the restart that is over", async () => {
+  it("continues when the new pod is ready, and reports the finished restart", async () => {
     const { world, turn, evicted, told } = setUp();
     await turn();
     world.pods = [pod("a"), pod("b2", { ready: false, controlled: false }), pod("c")];
@@ -115,7 +115,7 @@ describe("a restarter", () => {
       "RestartedPod: restarted pod b of the default subset, which retained namespaces that its subset has lost; 2 left",
     ]);
   });
-  it("shows a refusal at once, and asks again with backoff until it is accepted", async () => {
+  it("reports a refusal at once, and requests again with backoff until it is accepted", async () => {
     const { world, clock, turn, evicted, record } = setUp();
     world.answer = () => {
       throw new StatusError("TooManyRequests", "the budget says no");
@@ -151,7 +151,7 @@ describe("a restarter", () => {
     await turn();
     expect(await turn()).toEqual({ requeueAfterMs: 60_000 });
   });
-  it("goes on when the workload was scaled down meanwhile, as its scale says, and waits when that is not known", async () => {
+  it("continues if the workload was scaled down according to its scale, and waits if the scale is not known", async () => {
     const { world, clock, turn, evicted } = setUp();
     await turn();
     world.pods = [pod("a"), pod("c")];
@@ -168,7 +168,7 @@ describe("a restarter", () => {
     await turn();
     expect(evicted).toEqual(["b", "c"]);
   });
-  it("a new one, after a failover, goes on from the record", async () => {
+  it("of a new leader continues from the record", async () => {
     const first = setUp();
     await first.turn();
     const { restarter, told } = setUp();
@@ -189,8 +189,8 @@ describe("a restarter", () => {
   });
 });
 
-describe("a restarter whose eviction went astray", () => {
-  it("keeps to the pod whose eviction timed out, though the order has changed: it may be ending unseen", async () => {
+describe("a restarter with an uncertain eviction", () => {
+  it("stays with the pod whose eviction timed out, even if the order has changed: the pod may be ending", async () => {
     const { world, clock, turn, evicted, record } = setUp();
     world.leader = "c";
     world.answer = () => {
@@ -206,7 +206,7 @@ describe("a restarter whose eviction went astray", () => {
     await turn();
     expect(evicted).toEqual(["a", "a"]);
   });
-  it("evicts nobody else after a timeout when another edit comes at once", async () => {
+  it("evicts no other pod after a timeout followed by another edit", async () => {
     const { world, clock, turn, evicted } = setUp();
     world.answer = () => {
       throw new Error("timeout");
@@ -219,7 +219,7 @@ describe("a restarter whose eviction went astray", () => {
     await turn();
     expect(evicted).toEqual(["b", "c"]);
   });
-  it.each(["accepted", "Conflict"] as const)("asks again after a while for a pod that goes on living (%s)", async (how) => {
+  it.each(["accepted", "Conflict"] as const)("requests the eviction again if the pod stays alive (%s)", async (how) => {
     const { world, clock, turn, evicted } = setUp();
     world.answer = () => {
       if (how !== "accepted") throw new StatusError(how, "precondition failed");
@@ -233,7 +233,7 @@ describe("a restarter whose eviction went astray", () => {
     await turn();
     expect(evicted).toEqual(["b", "b"]);
   });
-  it("asks again when there is no such API, and says so", async () => {
+  it("requests again if the API is missing, and reports that", async () => {
     const { world, clock, turn, evicted, record } = setUp();
     world.answer = () => {
       throw new StatusError("NotFound", "the server could not find the requested resource");
@@ -245,7 +245,7 @@ describe("a restarter whose eviction went astray", () => {
     await turn();
     expect(evicted).toEqual(["b", "b"]);
   });
-  it("holds nobody up while the API server takes its time, and asks for nothing else meanwhile", async () => {
+  it("does not block while the API server is slow, and requests nothing else meanwhile", async () => {
     const { world, turn, evicted, answered } = setUp();
     let answer = () => {};
     world.answer = () => new Promise<void>((resolve) => (answer = resolve));
@@ -259,7 +259,7 @@ describe("a restarter whose eviction went astray", () => {
     expect(answered).toEqual(["shop"]);
     expect(evicted).toEqual(["b"]);
   });
-  it("says of a pod that was refused and ends by another's hand that it ends", async () => {
+  it("reports the end of a pod whose eviction was refused and that somebody else deletes", async () => {
     const { world, turn, record } = setUp();
     world.answer = () => {
       throw new StatusError("TooManyRequests", "no");
@@ -269,7 +269,7 @@ describe("a restarter whose eviction went astray", () => {
     await turn();
     expect(record()).toMatchObject({ pod: "b", reason: "Evicting" });
   });
-  it("evicts nobody once it leads no more, as after a stop between the record and the eviction", async () => {
+  it("evicts no pod after a loss of the leadership between the record and the eviction", async () => {
     const { world, turn, evicted } = setUp();
     world.isLeading = false;
     await turn();
@@ -277,12 +277,12 @@ describe("a restarter whose eviction went astray", () => {
   });
 });
 
-describe("a restarter whose evicted pod has no successor in its subset", () => {
+describe("a restarter whose evicted pod has no replacement in its subset", () => {
   const ofCanary: RestartRecord = {
     ...{ subset: "canary", pod: "x", uid: "uid-x", since: "2026-01-01T00:00:00Z" },
     ...{ expected: 1, left: 3, reason: "Evicting" },
   };
-  it("goes on after a minute when nobody knows by whom it was made: it was labelled into it by hand", async () => {
+  it("continues after a minute if the pod's workload is not known", async () => {
     const { world, clock, turn, evicted, put } = setUp();
     world.subsets = ["", "canary"];
     put(ofCanary);
@@ -294,7 +294,7 @@ describe("a restarter whose evicted pod has no successor in its subset", () => {
     await turn();
     expect(evicted).toEqual(["b"]);
   });
-  it("asks the workload that made it, if it evicted it itself: deleted, scaled to none, or short by one", async () => {
+  it("reads the scale of the evicted pod's workload: deleted, scaled to none, or short by one", async () => {
     const { world, clock, turn, evicted } = setUp();
     world.subsets = ["canary", ""];
     world.pods = [pod("a"), pod("b", { subset: "canary" }), pod("c")];
@@ -315,7 +315,7 @@ describe("a restarter whose evicted pod has no successor in its subset", () => {
     await clock.advance(10_000);
     expect(await turn()).toEqual({});
   });
-  it("counts the workload's pods in whichever subset they are", async () => {
+  it("counts the workload's pods in every subset", async () => {
     const { world, clock, turn, evicted } = setUp();
     world.subsets = ["canary", ""];
     world.scale = () => ({ spec: { replicas: 4 } });
@@ -329,7 +329,7 @@ describe("a restarter whose evicted pod has no successor in its subset", () => {
     await turn();
     expect(evicted).toEqual(["b", "d"]);
   });
-  it("goes on after ten seconds when the spec has the subset no more", async () => {
+  it("continues after ten seconds if the spec no longer has the subset", async () => {
     const { clock, turn, evicted, put } = setUp();
     put(ofCanary);
     await turn();
@@ -340,8 +340,8 @@ describe("a restarter whose evicted pod has no successor in its subset", () => {
   });
 });
 
-describe("a restarter that lets things settle", () => {
-  it("evicts nobody before the need has lasted, and begins anew when it was gone meanwhile", async () => {
+describe("a restarter before a roll", () => {
+  it("evicts no pod before the need has lasted long enough, and waits again if the need was gone meanwhile", async () => {
     const { world, clock, turn, evicted, record } = setUp({ settleMs: 20_000 });
     expect(await turn()).toEqual({ requeueAfterMs: 20_000 });
     expect(record()).toMatchObject({ reason: "Settling", left: 3 });
@@ -355,7 +355,7 @@ describe("a restarter that lets things settle", () => {
     await turn();
     expect(evicted).toEqual(["b"]);
   });
-  it("waits longer with every roll of a subset in the last half an hour, so that a label that flaps does not roll it without end", async () => {
+  it("waits longer with every roll of a subset in the last half hour, so that a flapping label does not roll it without end", async () => {
     const { world, clock, turn, evicted, record } = setUp({ settleMs: 20_000 });
     const waits: number[] = [];
     world.pods = [pod("a-0")];

@@ -28,27 +28,27 @@ const asked = (
   return haveAllWanted({ request }, makers, pods, new AbortController().signal);
 };
 
-it("is yes when every workload has the pods that its scale asks for", async () => {
+it("is yes if every workload has the pods that its scale asks for", async () => {
   const pods = [pod("a"), pod("a"), pod("b")];
   expect(await asked(pods, pods, { a: 2, b: 1 })).toBe("yes");
 });
-it("asks the workloads of some pods only, and counts all their pods", async () => {
+it("reads only the workloads of the given pods, and counts all their pods", async () => {
   const pods = [pod("a"), pod("a"), pod("b"), pod(undefined)];
   expect(await asked([pod("a")], pods, { a: 2 })).toBe("yes");
   expect(await asked([pod("a")], pods, { a: 3 })).toBe("no");
 });
-it("is yes for a workload that is gone with its pods", async () => {
+it("is yes for a deleted workload without pods", async () => {
   expect(await asked([pod("a")], [], { a: "deleted" })).toBe("yes");
   expect(await asked([pod("a")], [pod("a")], { a: "deleted" })).toBe("no");
 });
-it("is unknown when a scale cannot be read, and when no workload is known", async () => {
+it("is unknown if a scale cannot be read, and if no workload is known", async () => {
   const pods = [pod("a"), pod("b")];
   expect(await asked(pods, pods, { a: 1 })).toBe("unknown");
   expect(await asked(pods, pods, { a: 1, b: "no scale" })).toBe("unknown");
   expect(await asked([pod(undefined)], pods, {})).toBe("unknown");
   expect(await asked([], pods, {})).toBe("unknown");
 });
-it("is no for a workload whose API does not answer: the status of the app is written all the same", async () => {
+it("is no for a workload whose API does not answer", async () => {
   const request = () => Promise.reject(new MeshError("KUBE_TIMEOUT", "reading a workload's scale: no answer"));
   expect(await haveAllWanted({ request }, [pod("a")], [pod("a")], new AbortController().signal)).toBe("no");
 });
@@ -59,7 +59,7 @@ it.each(["TooManyRequests", "InternalError", "ServiceUnavailable", "Timeout"] as
     expect(await haveAllWanted({ request }, [pod("a")], [], new AbortController().signal)).toBe("no");
   },
 );
-it("throws when its caller gives up", async () => {
+it("throws when its caller aborts", async () => {
   const request = () => Promise.reject(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost"));
   await expect(haveAllWanted({ request }, [pod("a")], [], AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
 });

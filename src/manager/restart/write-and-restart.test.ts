@@ -10,7 +10,7 @@ const NOW = "2026-01-01T00:00:00Z";
 const APP = { metadata: { namespace: "ops", name: "shop" } } as VirtualApp;
 const record = (pod: string): RestartStatus => ({ subset: "", pod, uid: `uid-${pod}`, since: NOW, left: 1, reason: "Evicting" });
 
-/** One turn. `stored` is what the status has when it is written, `previous` what was known when the step was planned. */
+/** One call. `stored` is the status at the time of the write, `previous` the status at the time of the plan. */
 async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; isWritten?: boolean; requeueAfterMs?: number }) {
   const done: string[] = [];
   const step: RestartStep = { kind: "evict", record: record("b") };
@@ -42,14 +42,14 @@ async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; is
 }
 
 describe("writeAndRestart", () => {
-  it("writes the record, then evicts, and looks again when the first of both is due", async () => {
+  it("writes the record, then evicts, and reconciles again at the earlier of both times", async () => {
     expect(await turn({})).toEqual({ done: ["write b", "evict b"], result: { requeueAfterMs: 50 } });
     expect(await turn({ requeueAfterMs: 20 })).toMatchObject({ result: { requeueAfterMs: 20 } });
   });
-  it("evicts nobody when the record could not be written", async () => {
+  it("evicts no pod if the record could not be written", async () => {
     expect(await turn({ isWritten: false })).toEqual({ done: ["write b"], result: {} });
   });
-  it("leaves another manager's record where it is, and evicts nobody beside it", async () => {
+  it("keeps another manager's record, and evicts no pod", async () => {
     const other = await turn({ previous: record("a"), stored: record("c") });
     expect(other).toEqual({ done: ["write c"], result: { requeueAfterMs: 1_000 } });
   });

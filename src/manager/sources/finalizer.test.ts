@@ -18,7 +18,7 @@ function cluster(finalizers: string[] = []) {
   return { client, object, read };
 }
 
-it("adds the finalizer and takes it off, and leaves those of others", async () => {
+it("adds and removes the finalizer, and keeps other finalizers", async () => {
   const { client, object, read } = cluster(["example.com/other"]);
   const after = await setFinalizer(client, VIRTUAL_APPS, object, true, never);
   expect(read()).toEqual(["example.com/other", ROUTES_FINALIZER]);
@@ -27,13 +27,13 @@ it("adds the finalizer and takes it off, and leaves those of others", async () =
   expect(read()).toEqual(["example.com/other"]);
 });
 
-it("asks for nothing where it is there, or is not there, already", async () => {
+it("sends no request if nothing changes", async () => {
   const { client, object } = cluster();
   expect(await setFinalizer(client, VIRTUAL_APPS, object, false, never)).toBe(object);
   expect(client.calls).toEqual([]);
 });
 
-it("says whether it was this call that added it, and not another manager's", async () => {
+it("tells whether this call added the finalizer, and not another manager", async () => {
   const { client, object } = cluster();
   const told: string[] = [];
   await setFinalizer(client, VIRTUAL_APPS, object, true, never, () => told.push("first"));
@@ -41,14 +41,14 @@ it("says whether it was this call that added it, and not another manager's", asy
   expect(told).toEqual(["first"]);
 });
 
-it("loses no finalizer that came since the object was read", async () => {
+it("loses no finalizer that was added after the read", async () => {
   const { client, object, read } = cluster();
   client.put<VirtualApp>(VIRTUAL_APPS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/late"] } });
   await setFinalizer(client, VIRTUAL_APPS, object, true, never);
   expect(read()).toEqual(["example.com/late", ROUTES_FINALIZER]);
 });
 
-it("leaves an object alone that is gone or was made anew, and one that is being deleted by now", async () => {
+it("does not change an object that is gone, was created again, or is being deleted by now", async () => {
   const gone = cluster();
   gone.client.remove(VIRTUAL_APPS, REF);
   expect(await setFinalizer(gone.client, VIRTUAL_APPS, gone.object, true, never)).toBeUndefined();

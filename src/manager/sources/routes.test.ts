@@ -39,7 +39,7 @@ function setUp() {
 }
 
 describe("the desired route table", () => {
-  it("is the same object as long as the spec and the namespaces are the same, and is checked once", async () => {
+  it("is the same object while the spec and the namespaces stay the same, and is checked once", async () => {
     const { namespaces, put, tableOf, reads } = setUp();
     const object = put(1);
     const table = await tableOf(object);
@@ -63,14 +63,14 @@ describe("the desired route table", () => {
     expect(reads()).toBe(2);
   });
 
-  it("is compiled again for another spec, and for an app that was made again under its name", async () => {
+  it("is compiled again for another spec, and for an app that was created again under its name", async () => {
     const { put, tableOf } = setUp();
     const before = await tableOf(put(1));
     expect((await tableOf(put(2, { route: {}, subsets: [] }))).rules).toEqual([]);
     expect(await tableOf(put(1, {}, "uid-2"))).not.toBe(before);
   });
 
-  it("is not used when the API server has a newer spec, which counts until the watch brings it", async () => {
+  it("is not used if the API server has a newer spec, which `newest` returns until the watch brings it", async () => {
     const { routes, put, read } = setUp();
     const seen = put(1);
     const newer = put(2);
@@ -81,7 +81,7 @@ describe("the desired route table", () => {
     expect(routes.newest(seen)).toBe(seen);
   });
 
-  it("is not used when the object is gone, or another one has its name", async () => {
+  it("is not used if the object is gone, or another object has its name", async () => {
     const { client, put, read } = setUp();
     const seen = put(1);
     client.remove(VIRTUAL_APPS, REF);

@@ -11,7 +11,7 @@ const moved = (more: Partial<LastHandover> = {}): AppStatus => ({
   routeVersion: 3,
   lastHandover: { from: "", to: "canary", namespaces: 2, finishedAt: "2026-01-01T00:00:01.5Z", result: "Moved", ...more },
 });
-/** A status that says what each Warning is about. */
+/** A status in which all Warnings apply. */
 const SAID: Readonly<Record<string, AppStatus>> = {
   ConfigRejected: status("Accepted", "False", "Invalid", "spec.selector: empty"),
   SnapshotRefused: status("Ready", "False", "SnapshotRefused"),
@@ -35,7 +35,7 @@ describe("every Warning", () => {
     },
   );
 
-  it("that is about what to mend is told again when that changes; another is not, whatever its age", () => {
+  it("with a new message is repeated if the message names what to correct, and never because of an age", () => {
     for (const { reason, retold } of WARNINGS) {
       const said = SAID[reason];
       const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
@@ -43,7 +43,7 @@ describe("every Warning", () => {
     }
   });
 
-  it("for a move that is stuck by a refused snapshot is the Warning that was told at once", () => {
+  it("for a move that a refused snapshot delays is only SnapshotRefused, which is sent at once", () => {
     const told = appEvents(undefined, status("Ready", "False", "SnapshotRefused"));
     expect(told.map(({ reason }) => reason)).toEqual(["SnapshotRefused"]);
   });
@@ -64,7 +64,7 @@ describe("every Warning", () => {
 });
 
 describe("results", () => {
-  it("tells when namespaces have moved, and for how long nobody could write", () => {
+  it("report moved namespaces, and the longest time without a writer", () => {
     expect(appEvents(undefined, moved({ noWriterSeconds: 0.0384 }))).toEqual([
       {
         type: "Normal",
@@ -80,14 +80,14 @@ describe("results", () => {
     expect(appEvents(moved(), moved())).toEqual([]);
   });
 
-  it("tells of a move both ways that it was between the subsets, at most eight of them", () => {
+  it("report a move in both directions as a move between the subsets, at most eight of them", () => {
     const [both] = appEvents(undefined, moved({ between: ["", "canary"] }));
     expect(both?.message).toBe('moved 2 namespaces between the default subset and subset "canary", route 3');
     const [more] = appEvents(undefined, moved({ between: ["", "canary", "v3"], result: "Undone" }));
     expect(more?.message).toBe('the move of 2 namespaces between the default subset, subset "canary" and subset "v3" was undone');
   });
 
-  it("tells that only resources were divided anew", () => {
+  it("report that only resources got other owners", () => {
     const [divided] = appEvents(undefined, moved({ namespaces: 0, noWriterSeconds: 0.5 }));
     expect(divided?.message).toBe(
       'divided the operator\'s resources between the default subset and subset "canary", route 3; no namespace moved; nobody could write to them for 500 ms at most',
@@ -98,13 +98,13 @@ describe("results", () => {
     );
   });
 
-  it("tells when a move was undone", () => {
+  it("report an undone move", () => {
     expect(appEvents(undefined, moved({ result: "Undone" }))).toMatchObject([
       { reason: "MoveUndone", message: 'the move of 2 namespaces from the default subset to subset "canary" was undone' },
     ]);
   });
 
-  it("tells when a lock is permitted again", () => {
+  it("report that a lock is permitted again", () => {
     const permitted = status("LockPermitted", "True", "Permitted", "may");
     const denied = status("LockPermitted", "False", "LockDenied", "may not get");
     expect(appEvents(denied, permitted)).toEqual([{ type: "Normal", reason: "LockPermitted", message: "may" }]);

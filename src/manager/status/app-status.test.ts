@@ -61,7 +61,7 @@ describe("appStatus", () => {
       { name: "canary", namespaces: 1, readyPods: 1, pods: 1, lock: "lock---canary" },
     ]);
   });
-  it("says which subset owns namespaces and has nobody to work on them", () => {
+  it("names a subset that owns namespaces and has no ready pod", () => {
     expect(ofType(status({ pods: [pod("a", "")] }), "Converged")).toMatchObject({ status: "True" });
     expect(ofType(status({ pods: [pod("a", "")] }), "Ready")).toMatchObject({
       status: "False",
@@ -69,7 +69,7 @@ describe("appStatus", () => {
       message: expect.stringContaining('subset "canary" owns 1 namespaces'),
     });
   });
-  it("says which namespace waits for which pod, and counts a healthy handover as ready", () => {
+  it("names the namespace that waits and its pod, and Ready stays True in a healthy handover", () => {
     const result = status(
       { plan: { ...plan, waits: [{ ...wait, cause: "holds" }] } },
       { "shop/a": proxy("old", { outstanding: snapshot(desired) }) },
@@ -89,7 +89,7 @@ describe("appStatus", () => {
     });
     expect(result.namespaces?.moving).toBe(1);
   });
-  it("is not ready while a proxy is behind or away, whatever moves", () => {
+  it("is not ready while a proxy is behind or disconnected, also during a handover", () => {
     const moving = { ...plan, waits: [{ ...wait, cause: "holds" as const }] };
     expect(ofType(status({ plan: moving }, { "shop/c": proxy("", { acknowledged: undefined }) }), "Ready")).toMatchObject({
       status: "False",
@@ -100,7 +100,7 @@ describe("appStatus", () => {
       message: expect.stringContaining("pod c is not connected"),
     });
   });
-  it("says which pod resources that move as a whole wait for, and moves no namespace", () => {
+  it("names the pod for which resources that move as a whole wait, and counts no moving namespace", () => {
     const divided = { ...desired, rules: [...desired.rules, objects("canary", "tier=gold", group("", "secrets"))] };
     const waits = [{ ...wait, namespaces: [], cause: "holds" as const }];
     const result = status({ plan: { ...plan, desired: divided, waits } });
@@ -112,20 +112,20 @@ describe("appStatus", () => {
     expect(result.handover?.waitingOn?.[0]).not.toHaveProperty("namespace");
     expect(result.namespaces?.moving).toBe(0);
   });
-  it("says which subset owns objects by their labels and has nobody to work on them", () => {
+  it("names a subset that owns objects by label and has no ready pod", () => {
     const byLabels = table([objects("canary", "tier=gold", group("", "secrets"))], { prod: [] });
     expect(ofType(status({ plan: { ...plan, desired: byLabels }, pods: [pod("a", "")] }), "Ready")).toMatchObject({
       reason: "SubsetWithoutPods",
       message: expect.stringContaining('subset "canary" owns objects by their labels'),
     });
   });
-  it("reports no move while a pod has only not reported yet", () => {
+  it("counts no moving namespace while a pod has only not reported yet", () => {
     const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "late", subset: undefined, cause: "unreported" }] } });
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
     expect(ofType(result, "Converged")).toMatchObject({ status: "Unknown", reason: "Rebuilding" });
   });
-  it("says while nothing is wrong that pods of the manager's own namespace are never injected", () => {
+  it("reports that pods of the manager's own namespace are never injected, although Ready is True", () => {
     const message = "pods in the manager's own namespace are never injected";
     const row = { type: "InjectionReady", status: "False", reason: "ManagerNamespace", message } as const;
     const previous = { conditions: [{ ...row, lastTransitionTime: "2026-01-01T00:00:00Z" }] };
@@ -134,12 +134,12 @@ describe("appStatus", () => {
       message: expect.stringContaining(`; ${message}`),
     });
   });
-  it("names a pod that is gone and may write all the same", () => {
+  it("names a removed pod that may still write", () => {
     const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "gone", cause: "pod-gone" }] } });
     expect(result.handover).toMatchObject({ phase: "Draining", waitingOn: [{ pod: "gone", reason: "PodGone" }] });
     expect(ofType(result, "Converged")?.message).toContain("was deleted before its containers were seen to end");
   });
-  it("reports no move while a new manager does not know who was deleted just before it led", () => {
+  it("counts no moving namespace while a new manager does not know which pods were deleted before it led", () => {
     const result = status({ plan: { ...plan, waits: [{ ...wait, podName: "", subset: undefined, cause: "just-listed" }] } });
     expect(result.namespaces?.moving).toBe(0);
     expect(result.handover).toBeUndefined();
@@ -157,7 +157,7 @@ describe("appStatus", () => {
       message: expect.stringContaining("pod x"),
     });
   });
-  it("shows an app that is being deleted, until every pod has the whole view back", () => {
+  it("shows the phase Dissolving until every pod owns everything again", () => {
     const dissolving: AppPlan = {
       ...plan,
       isDissolving: true,
@@ -190,12 +190,12 @@ describe("appStatus", () => {
       "being deleted: 2 of 3 pods have the whole view back; waiting for pod x: its proxy has not started, and would never be told its routes without the app",
     );
   });
-  it("shows the most namespaces that one proxy holds requests of", () => {
+  it("has the largest number of held namespaces of any proxy", () => {
     expect(
       status({}, { "shop/c": proxy("d-canary", { backlog: { heldNamespaces: 3, drainingWrites: 0 } }) }).namespaces,
     ).toMatchObject({ held: 3 });
   });
-  it("has all conditions from the first write, each of this generation", () => {
+  it("has all conditions from the first write, each with this generation", () => {
     const said = status().conditions ?? [];
     expect(said.map(({ type }) => type)).toEqual([...["Ready", "Accepted", "Converged", "LockPermitted", "TrafficIntercepted"]]);
     expect(new Set(said.map(({ observedGeneration }) => observedGeneration))).toEqual(new Set([4]));
@@ -211,14 +211,14 @@ describe("appStatus", () => {
       ...["LockPermitted Unknown", "TrafficIntercepted Unknown"],
     ]);
   });
-  it("names what has no effect in this version", () => {
+  it("names the fields that have no effect in this version", () => {
     expect(ofType(status({ idle: ["spec.configuration.webhook"] }), "Accepted")).toMatchObject({
       status: "True",
       reason: "ValidInPart",
       message: expect.stringContaining("spec.configuration.webhook"),
     });
   });
-  it("passes on why a proxy refused its snapshot", () => {
+  it("contains the reason for which a proxy rejected its snapshot", () => {
     expect(
       ofType(status({}, { "shop/c": proxy("d-canary", { problems: { route: ["table: missing"] } }) }), "Ready"),
     ).toMatchObject({
@@ -245,7 +245,7 @@ describe("appStatus", () => {
     });
     expect(appStatusSchema.safeParse(rejected).error).toBeUndefined();
   });
-  it("names the resource type that a proxy does not enforce, and the handover does not wait for that", () => {
+  it("names the resource type that a proxy does not enforce, and the handover does not wait for it", () => {
     const told = status({}, { "shop/c": proxy("d-canary", { problems: { policy: ["rules: missing"] } }) });
     expect(ofType(told, "Ready")).toMatchObject({
       status: "False",
@@ -253,7 +253,7 @@ describe("appStatus", () => {
       message: 'pod c does not enforce its resource of type "policy": rules: missing',
     });
   });
-  it("is not ready while a subset is denied its lock, and says which Role is to be mended", () => {
+  it("is not ready while a subset is denied its lock, and contains the rules to add to the Role", () => {
     const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
     const denied = status({}, { "shop/c": proxy("d-canary", { lock }) });
     const message = expect.stringContaining('"resourceNames":["lock---canary"]');
@@ -277,14 +277,14 @@ describe("appStatus", () => {
       message: expect.stringContaining("bare"),
     });
   });
-  it("keeps the time of the last transition while a condition stays as it is", () => {
+  it("keeps lastTransitionTime while the status of a condition stays", () => {
     const before = status();
     const after = status({ previous: before, now: "2026-01-01T01:00:00Z", generation: 5 });
     expect(ofType(after, "Ready")).toMatchObject({ lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 5 });
   });
 });
 
-it("rejectedStatus keeps what was enforced and says why the new spec is not", () => {
+it("rejectedStatus keeps the enforced routes, and gives the reason for the refusal", () => {
   const result = rejectedStatus({
     generation: 5,
     previous: status(),
@@ -305,7 +305,7 @@ it("rejectedStatus keeps what was enforced and says why the new spec is not", ()
   });
 });
 
-it("Converged is not True while a proxy may hold anything besides what it enforces, and Ready stays", () => {
+it("Converged is not True while a proxy may enforce another snapshot too, and Ready stays True", () => {
   const doubtful = proxy("d-canary", { mayHoldMore: true, outstanding: { ...snapshot(desired), digest: "d-canary" } });
   const { conditions, proxies } = status({}, { "shop/c": doubtful });
   expect(proxies).toMatchObject({ total: 2, synced: 1 });

@@ -24,7 +24,7 @@ const edit = (made: ReturnType<typeof world>, owned: readonly string[]) => {
 const both = (status: AppStatus) => [conditionOf(status, "Ready")?.status, conditionOf(status, "Converged")?.status];
 
 describe("a deletion in the status", () => {
-  it("names a pod that has not started: the finalizer stays until that has its routes or is gone", () => {
+  it("names a pod that has not started: the finalizer stays until the pod has its routes or is gone", () => {
     const pods = [appPod("pending", "", { running: false, ready: false })];
     const factsOf = () => undefined;
     const app = { namespace: "shop", name: "app" };
@@ -41,7 +41,7 @@ describe("a deletion in the status", () => {
 });
 
 describe("a handover in the status", () => {
-  it("is draining, then granting, then the last one, and Converged is False all the way", () => {
+  it("is Draining, then Granting, then the last handover, and Converged is False until then", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     const first = made.reconcile();
@@ -95,7 +95,7 @@ describe("a handover in the status", () => {
     expect(made.reconcile()).toEqual(done);
   });
 
-  it("that is undone while it runs is told as undone", () => {
+  it("that is undone while it runs has the result Undone", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     made.reconcile();
@@ -105,7 +105,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", result: "Undone" });
   });
 
-  it("that is undone is not Converged while what was sent for it is on its way", () => {
+  it("that is undone is not Converged while its snapshot is on its way", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     made.reconcile();
@@ -114,7 +114,7 @@ describe("a handover in the status", () => {
     expect(conditionOf(made.settle(), "Converged")?.status).toBe("True");
   });
 
-  it("goes on in a new manager with the time at which it began, also through the moment in which nothing is known", () => {
+  it("continues in a new manager with its start time, also before the proxies have registered", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     const { handover } = made.reconcile();
@@ -129,7 +129,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, noWriterSeconds: 20, result: "Moved" });
   });
 
-  it("that began while no manager was there is shown by the next one from its beginning", () => {
+  it("that began while no manager ran is shown by the next manager", () => {
     const made = world();
     made.forget();
     edit(made, ["pilot", "extra"]);
@@ -138,7 +138,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, result: "Moved" });
   });
 
-  it("of which a manager died before it could write a word is found by what the gaining pods enforce", () => {
+  it("is found from the pods' snapshots if the manager crashed before it wrote the status", () => {
     const made = world();
     const before = made.status;
     edit(made, ["pilot", "extra"]);
@@ -151,7 +151,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ to: "canary", namespaces: 1 });
   });
 
-  it("counts no time in which a pod without a proxy goes on writing", () => {
+  it("counts no time without a writer while a pod without a proxy may write", () => {
     const made = createStatusWorld(canarySpec([]), NAMESPACES, [
       appPod("bare", "", { proxy: "none" }),
       appPod("c0", "canary"),
@@ -181,7 +181,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ noWriterSeconds: 0.25 });
   });
 
-  it("names at most eight pods, the longest waits first, and a row that comes up keeps its age", () => {
+  it("names at most eight pods, the longest waits first, and a row that returns keeps its age", () => {
     const many = Array.from({ length: 20 }, (_, index) => appPod(`a${String(index).padStart(2, "0")}`));
     const made = createStatusWorld(canarySpec([]), NAMESPACES, [...many, appPod("c0", "canary")]);
     made.settle();
@@ -195,7 +195,7 @@ describe("a handover in the status", () => {
     expect(made.status?.handover).toMatchObject({ done: 8, total: 20 });
   });
 
-  it("that goes both ways names both subsets, and so does the one that was done last", () => {
+  it("in both directions names both subsets, and so does the last handover", () => {
     const made = world();
     edit(made, ["extra"]);
     expect(made.reconcile().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });
@@ -207,7 +207,7 @@ describe("a handover in the status", () => {
     expect(oneWay).not.toHaveProperty("between");
   });
 
-  it("waits for a pod whose proxy crashes before its operator starts, by name, if a manager before may have told it something", () => {
+  it("names a pod whose proxy crashes before its operator starts, if an earlier manager may have sent it routes", () => {
     const made = world();
     made.pods.set("x", appPod("x", "", { ready: false, unstarted: true }));
     made.forget();
@@ -231,7 +231,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });
   });
 
-  it("waits by name for a proxy that has been silent for over a minute, and if nothing moved then no handover is told", () => {
+  it("names a proxy that has not reported for over a minute, and leaves no last handover if nothing moved", () => {
     const made = world();
     made.forget();
     made.registration("a0", "a1");
@@ -248,7 +248,7 @@ describe("a handover in the status", () => {
     expect([after.handover, after.lastHandover]).toEqual([undefined, undefined]);
   });
 
-  it("is bounded, however many namespaces move", () => {
+  it("has a bounded size, for any number of moving namespaces", () => {
     const names = Array.from({ length: 2_000 }, (_, index) => `tenant-${index}`);
     const made = createStatusWorld(canarySpec([]), names, [appPod("a0"), appPod("c0", "canary")]);
     made.settle();
@@ -263,7 +263,7 @@ describe("a handover in the status", () => {
 describe("a restart in the status", () => {
   const restart = { subset: "", pod: "a0", uid: "uid-a0", since: "2026-01-01T00:00:00Z", left: 2, reason: "Evicting" } as const;
 
-  it("follows the move, which is recorded by then; the reason and the sentence are the restarter's", () => {
+  it("comes after the recorded move, with the reason and the message of the restarter", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     made.settle();
@@ -291,7 +291,7 @@ describe("a restart in the status", () => {
     expect(both(over)).toEqual(["True", "True"]);
   });
 
-  it("that a pause keeps from going on is shown as the pause", () => {
+  it("has the phase Paused while the app is paused", () => {
     const made = world();
     made.restart = { ...restart, reason: "Paused" };
     expect(conditionOf(made.reconcile(), "Converged")).toMatchObject({
@@ -301,7 +301,7 @@ describe("a restart in the status", () => {
   });
 });
 
-it("a pause is shown with the number of namespaces that it keeps, and is not converged", () => {
+it("a pause shows the number of kept namespaces, and Converged is False", () => {
   const made = world();
   made.spec = canarySpec(["pilot", "extra"], { onLoss: "InPlace", paused: true });
   made.generation++;

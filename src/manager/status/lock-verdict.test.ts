@@ -17,7 +17,7 @@ const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockN
   lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
 
 describe("LockPermitted is False", () => {
-  it("when a subset's pods are denied, with the rules that their Role lacks", () => {
+  it("if a subset's pods are denied, with the rules that their Role lacks", () => {
     expect(
       verdict([pod("a", ""), pod("c", "v2")], { "shop/c": proxy(access("lock---v2", ["get", "create", "update"])) }),
     ).toEqual({
@@ -31,7 +31,7 @@ describe("LockPermitted is False", () => {
     });
   });
 
-  it("of the core group with an empty group, with the API server's reason, and with the number of further subsets", () => {
+  it("with an empty group for the core group, the API server's reason, and the number of further subsets", () => {
     const { message } = verdict([pod("c", "v2"), pod("d", "v3")], {
       "shop/c": proxy(access("lock---v2", ["update"], { resource: "configmaps", reason: "no rule" })),
       "shop/d": proxy(access("lock---v3", ["get"])),
@@ -41,14 +41,14 @@ describe("LockPermitted is False", () => {
     expect(message).toMatch(/; 1 more subsets are denied theirs$/);
   });
 
-  it("though another pod of the subset leads: the next renewal may be the last", () => {
+  it("even if another pod of the subset leads: its next renewal may fail", () => {
     const proxies = { "shop/c": proxy(access("lock---v2", ["update"])), "shop/d": proxy(access("lock---v2"), true) };
     expect(verdict([pod("c", "v2"), pod("d", "v2")], proxies).status).toBe("False");
   });
 });
 
 describe("LockPermitted is Unknown", () => {
-  it("while nobody has used a subset's lock, which may have another name than the VirtualApp says", () => {
+  it("while no pod has used a subset's lock, which may have another name than the VirtualApp says", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null) })).toMatchObject({
       status: "Unknown",
       reason: "NotReviewed",
@@ -57,12 +57,12 @@ describe("LockPermitted is Unknown", () => {
     expect(verdict([pod("c", "v2")]).status).toBe("Unknown");
   });
 
-  it("while what was said is about the lock of the subset before", () => {
+  it("while the only report is about the lock of the pod's previous subset", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v1", ["get"])) }).status).toBe("Unknown");
   });
 });
 
-it("what was said before stands while a manager that has just begun has not heard of the subset's proxies", () => {
+it("the previous verdict stays until the subset's proxies have registered with a new manager", () => {
   const before = { status: "False", reason: "LockDenied", message: "m" } as const;
   const facts = { pods: [pod("c", "v2")], lockName: "lock", before };
   expect(lockVerdict({ ...facts, factsOf: () => undefined })).toEqual(before);
@@ -70,7 +70,7 @@ it("what was said before stands while a manager that has just begun has not hear
 });
 
 describe("LockPermitted is True", () => {
-  it("when the API server allows it, or a pod leads already", () => {
+  it("if the API server allows the lock, or a pod already leads", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v2")) })).toEqual({
       status: "True",
       reason: "Permitted",
@@ -79,13 +79,13 @@ describe("LockPermitted is True", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null, true) }).status).toBe("True");
   });
 
-  it("where no lock is renamed: without one, without pods in a subset, for pods that have ended or carry no proxy of ours", () => {
+  it("if no lock is renamed: no lock, no pods in a subset, or only pods that have ended or have no proxy of this app", () => {
     expect(verdict([pod("c", "v2")], {}, "").reason).toBe("NoLock");
     const others = [pod("a", ""), pod("b", "v2", { ended: true }), pod("d", "v2", { proxy: "none" })];
     expect(verdict(others)).toMatchObject({ status: "True", reason: "NotRenamed" });
   });
 
-  it("with a bounded message, however many subsets there are", () => {
+  it("with a bounded message, for any number of subsets", () => {
     const pods = Array.from({ length: 64 }, (_, index) => pod(`p${index}`, `s${index}`));
     const { message } = verdict(pods, Object.fromEntries(pods.map(({ name }) => [`shop/${name}`, proxy(null, true)])));
     expect(message).toMatch(/ and 56 more$/);

@@ -22,7 +22,7 @@ const moving = (report: object) => {
   world.reconcile();
   return world;
 };
-/** Looks whenever the status says so, as the reconciler does, and gives back what the conditions said. */
+/** Computes the status whenever it is due, like the reconciler, and returns the conditions. */
 const messagesFor = (world: ReturnType<typeof made>, seconds: number) => {
   const end = world.nowMs + seconds * 1000;
   const messages: string[] = [];
@@ -36,7 +36,7 @@ const messagesFor = (world: ReturnType<typeof made>, seconds: number) => {
 };
 
 describe("a wait", () => {
-  it("is told with its age and its cause, in few messages however long it lasts", () => {
+  it("is reported with its age and its cause, in few messages even if it lasts long", () => {
     const world = moving({ backlog: { heldNamespaces: 0, drainingWrites: 1 } });
     const messages = messagesFor(world, 4 * 24 * 3600);
     expect(messages.slice(0, 3)).toEqual([
@@ -47,7 +47,7 @@ describe("a wait", () => {
     expect(messages).toHaveLength(9);
   });
 
-  it("of more than five minutes makes Ready False, and says what to do", () => {
+  it("of more than five minutes makes Ready False, and the message names the remedy", () => {
     const world = moving({ connected: false });
     world.nowMs += 299_000;
     expect(conditionOf(world.reconcile(), "Ready")?.reason).not.toBe("NotConnected");
@@ -103,8 +103,8 @@ describe("a wait", () => {
   });
 });
 
-describe("a manager that has just begun", () => {
-  it("takes nothing back of what the last one said, until the proxies have had their time to come", () => {
+describe("a new manager", () => {
+  it("keeps the previous Ready until the proxies have had time to reconnect", () => {
     const world = made();
     world.forget();
     const blind = world.reconcile();
@@ -120,7 +120,7 @@ describe("a manager that has just begun", () => {
     });
   });
 
-  it("does not call an app ready of a generation that nobody has looked at", () => {
+  it("does not report Ready for a generation that no manager has reconciled", () => {
     const world = made();
     world.forget();
     world.generation++;
@@ -128,8 +128,8 @@ describe("a manager that has just begun", () => {
   });
 });
 
-describe("a proxy that is away", () => {
-  it("is lost after a minute, though it is in sync", () => {
+describe("a disconnected proxy", () => {
+  it("is lost after a minute, even if it is in sync", () => {
     const world = made();
     world.reports.set("c0", { connected: false });
     expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({ status: "True" });
@@ -147,7 +147,7 @@ describe("a proxy that is away", () => {
     expect(world.status?.proxies).not.toHaveProperty("awaySince");
   });
 
-  it("of a pod on its way out is missed by nobody", () => {
+  it("of a terminating pod does not count", () => {
     const world = made(appPod("a1"));
     world.pods.set("a1", appPod("a1", "", { terminating: true }));
     world.reports.set("a1", { connected: false });
@@ -155,7 +155,7 @@ describe("a proxy that is away", () => {
   });
 });
 
-it("a pod that has not begun yet takes nothing from Ready or Converged", () => {
+it("a pod that has not started does not affect Ready or Converged", () => {
   const world = made();
   world.pods.set("a1", appPod("a1", "", { running: false, ready: false }));
   world.forget();

@@ -10,7 +10,7 @@ import { createStatusFeed, paceHeld } from "./status-feed.ts";
 const REF = { namespace: "ops", name: "shop" };
 const signal = new AbortController().signal;
 const last: LastHandover = { from: "", to: "v2", namespaces: 3, finishedAt: "2026-01-01T00:00:00.000Z", result: "Moved" };
-/** The same as it is written: the default subset has its name. */
+/** The same as written: the default subset is `default`. */
 const writtenLast: LastHandover = { ...last, from: "default" };
 
 function setup() {
@@ -28,7 +28,7 @@ function setup() {
     observed: { statusWritten: (before, after) => void observed.push([before, after]) },
   });
   const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
-  /** As the watch brings it. */
+  /** The object as the watch brings it. */
   const put = (change: object, status?: AppStatus) => {
     const now = client.read<VirtualApp>(VIRTUAL_APPS, REF) ?? object;
     return client.put(VIRTUAL_APPS, {
@@ -41,7 +41,7 @@ function setup() {
 }
 
 describe("a status", () => {
-  it("is written with its Events and its measures, once; and what follows it sees it before the watch does", async () => {
+  it("is written once, with its Events and metrics, and is the previous status even before the watch brings it", async () => {
     const { feed, told, observed, object, written } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true });
@@ -52,14 +52,14 @@ describe("a status", () => {
     expect(observed.map(([before]) => before?.observedGeneration)).toEqual([undefined, 1]);
   });
 
-  it("says when it has to be looked at again", async () => {
+  it("has the time at which it must be computed again", async () => {
     const { feed, object } = setup();
     const awaySince = "2026-01-01T00:00:00Z";
     const make = () => ({ proxies: { total: 1, connected: 0, synced: 0, awaySince } });
     expect(await feed.write(object, make, signal)).toEqual({ isWritten: true, requeueAfterMs: 60_000 });
   });
 
-  it("is not written for each request that is held, but once in a while", async () => {
+  it("is not written for each held request, but from time to time", async () => {
     const { feed, clock, put, written } = setup();
     const versions = new Set<string | undefined>();
     for (let count = 0; count < 100; count++) {
@@ -77,7 +77,7 @@ describe("a status", () => {
     expect(written()?.namespaces?.held).toBe(0);
   });
 
-  it("of an older spec is not written over a newer one", async () => {
+  it("for an older spec is not written over a newer spec", async () => {
     const { feed, told, object, written, put } = setup();
     put({ generation: 2 }, { observedGeneration: 2 });
     const make = () => ({ observedGeneration: 1, lastHandover: last });
@@ -86,7 +86,7 @@ describe("a status", () => {
     expect(told).toEqual([]);
   });
 
-  it("follows the one that another manager has written meanwhile, and loses nothing of it", async () => {
+  it("is computed from the status that another manager has written meanwhile, and keeps its entries", async () => {
     const { feed, object, written, put } = setup();
     const restart = { subset: "default", pod: "a", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "Evicting" };
     put({}, { restart });
@@ -95,7 +95,7 @@ describe("a status", () => {
     expect(written()).toEqual({ restart, routeVersion: 4 });
   });
 
-  it("that somebody else wrote over this manager's own, of the same spec, is mended when it is looked at next", async () => {
+  it("that another writer has overwritten for the same spec is corrected at the next reconcile", async () => {
     const { client, feed, object, written, put } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     await feed.write(object, make, signal);
@@ -105,7 +105,7 @@ describe("a status", () => {
     expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
   });
 
-  it("that somebody else wrote over this manager's own, both before the watch brought either, is mended all the same", async () => {
+  it("that another writer has overwritten before the watch brought either write is corrected too", async () => {
     const { feed, object, written, put } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     await feed.write(object, make, signal);
@@ -113,7 +113,7 @@ describe("a status", () => {
     expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
   });
 
-  it("follows this manager's own last one also when the watch gets to what somebody else wrote just before it", async () => {
+  it("is computed from this manager's last write, even if the watch brings another writer's earlier write", async () => {
     const { feed, object, written, put } = setup();
     const brought = put({}, { routeVersion: 1 }); // by the controller of injections
     await feed.write(object, () => ({ routeVersion: 2 }), signal);
@@ -122,7 +122,7 @@ describe("a status", () => {
     expect(written()).toEqual({ routeVersion: 1 });
   });
 
-  it("follows this manager's own last one, whichever of the versions before it the watch has got to", async () => {
+  it("is computed from this manager's last write, for every earlier version that the watch brings", async () => {
     const { client, feed, object } = setup();
     const versions = [1, 2, 3].map((routeVersion) => () => ({ routeVersion }));
     const brought = [object];
@@ -133,7 +133,7 @@ describe("a status", () => {
     expect(brought.map((each) => feed.previous(each))).toEqual(brought.map(() => ({ routeVersion: 3 })));
   });
 
-  it("of an app that is gone, or made anew under its name, is written nowhere", async () => {
+  it("of an app that is gone, or was created again under its name, is not written", async () => {
     const { client, feed, object, written } = setup();
     client.remove(VIRTUAL_APPS, REF);
     expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });
@@ -146,13 +146,13 @@ describe("a status", () => {
 
 const saying = (held: number) => ({ routeVersion: 1, namespaces: { total: 3, moving: 0, held } });
 
-it("the first other number is said at once, and the next one not before its time", () => {
+it("the first new number is written at once, and the next one only after a while", () => {
   expect(paceHeld(saying(0), saying(7), Number.POSITIVE_INFINITY)).toEqual({ status: saying(7) });
   expect(paceHeld(saying(7), saying(0), 4_000)).toEqual({ status: saying(7), dueMs: 1_000 });
   expect(paceHeld(saying(7), saying(0), 5_000)).toEqual({ status: saying(0) });
 });
 
-it("all else of a status is said at once, and a number that came back waits for nothing", () => {
+it("other changes of a status are written at once, and a number that returns to its old value waits for nothing", () => {
   expect(paceHeld(saying(7), { ...saying(3), routeVersion: 2 }, 0)).toEqual({
     status: { ...saying(7), routeVersion: 2 },
     dueMs: 5_000,

@@ -20,7 +20,7 @@ import { createApps } from "../../sources/app.ts";
 import { createVirtualAppSource } from "../../sources/virtual-app/virtual-app-source.ts";
 import { addAppController } from "./add.ts";
 
-/** The controller on a fake API server, of which some calls hang. */
+/** The controller on a fake API server. Some calls hang. */
 async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolean, managerNamespace?: string) {
   const client = createFakeKubeClient();
   client.before = (call) =>
@@ -64,7 +64,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
     read,
     async stop() {
       const stopped = controller.stop();
-      await clock.advance(5_000); // what still hangs is given up
+      await clock.advance(5_000); // aborts the hanging calls
       await stopped;
       await pods.stop();
       await informers.stop();
@@ -74,14 +74,14 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
 
 const isWriteOf = (name: string) => (call: FakeCall) => call.verb === "patch" && call.name === name;
 
-it("an app whose call to the API server hangs holds up no other one", async () => {
+it("an app whose call to the API server hangs does not delay other apps", async () => {
   const world = await setUp(["a", "b", "c"], isWriteOf("a"));
   await world.clock.advance(1_000);
   expect(["a", "b", "c"].map(world.hasStatus)).toEqual([false, true, true]);
   await world.stop();
 });
 
-it("a call that hangs is given up, and the app is tried again", async () => {
+it("a hanging call is aborted, and the app is reconciled again", async () => {
   let hangs = true;
   const world = await setUp(["a"], (call) => hangs && isWriteOf("a")(call));
   await world.clock.advance(14_000);
@@ -92,7 +92,7 @@ it("a call that hangs is given up, and the app is tried again", async () => {
   await world.stop();
 });
 
-it("an app that could not be written for an hour is looked at soon after that", async () => {
+it("an app whose status could not be written for an hour is reconciled soon after that", async () => {
   let fails = true;
   const world = await setUp(["a"], () => false);
   world.client.before = (call) => {
@@ -147,7 +147,7 @@ it("writes InjectionReady alone while the pods are not listed", async () => {
   await world.stop();
 });
 
-it("tells in Ready that the pods of the manager's namespace are never injected", async () => {
+it("reports in Ready that the pods of the manager's namespace are never injected", async () => {
   const world = await setUp(["a"], () => false, "ops");
   await world.clock.advance(1_000);
   expect(world.condition("a", "Ready")?.message).toContain("; pods in the manager's own namespace are never injected");

@@ -16,7 +16,7 @@ import { createAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();
 const ref = { namespace: "ops", name: "shop" };
-/** Its proxy has been served, by whomever, and was restarted; its operator's image is not there yet. */
+/** An earlier leader may have served its proxy, which was restarted. The operator's image is still missing. */
 const unstarted: Pod = {
   metadata: { ...ref, name: "p", uid: "uid-p", labels: { component: "shop", [INJECTED_LABEL]: "shop" } },
   spec: { nodeName: "n", containers: [{ name: "operator" }], initContainers: [{ name: "ctrlmesh-proxy" }] },
@@ -60,13 +60,13 @@ async function firstApply(wasListed: boolean): Promise<VirtualApp["status"]> {
   return read();
 }
 
-it("an app that is made anew under its name grants nothing beside a proxy of before that may start with what it was told", async () => {
+it("an app that was created again under its name grants nothing beside an older proxy that may still have routes", async () => {
   const waits = await firstApply(true);
   expect(waits?.conditions?.find(({ type }) => type === "Converged")).toMatchObject({ status: "False" });
   expect(waits?.handover?.waitingOn).toMatchObject([{ pod: "p", reason: "NotStarted" }]);
 });
 
-it("a first apply waits for no pod that came after this manager led and whose proxy was told nothing", async () => {
+it("a first apply does not wait for a pod that is newer than this manager's leadership and whose proxy got no routes", async () => {
   expect((await firstApply(false))?.handover).toBeUndefined();
 });
 

@@ -38,7 +38,7 @@ beforeEach(() => {
 });
 
 describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
-  it("holds the mesh's CAs, the mesh's and the cluster's CAs together, and a kubeconfig for the proxy", async () => {
+  it("contains the mesh's CAs, the mesh's and the cluster's CAs together, and a kubeconfig for the proxy", async () => {
     expect(await reconcile()).toEqual({ requeueAfterMs: 300_000 });
     expect(read()?.data).toMatchObject({ "mesh.crt": "MESH\n", "ca.crt": "MESH\nCLUSTER\n" });
     expect(read()?.data?.kubeconfig).toContain("server: https://127.0.0.1:5443\n");
@@ -54,7 +54,7 @@ describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
     await reconcile();
     expect(Object.keys(read()?.data ?? {}).sort()).toEqual(["ca.crt", "kubeconfig", "mesh.crt", "mine"]);
   });
-  it("follows the cluster's CA, and waits for it where it is not there yet", async () => {
+  it("follows the cluster's CA, and waits for it if it is missing", async () => {
     client.put(CONFIG_MAPS, { metadata: { namespace: "shop", name: "kube-root-ca.crt" }, data: { "ca.crt": "OTHER\n" } });
     await reconcile();
     expect(read()?.data?.["ca.crt"]).toBe("MESH\nOTHER\n");
@@ -63,7 +63,7 @@ describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
     client.remove(CONFIG_MAPS, { namespace: "shop", name: "kube-root-ca.crt" });
     await expect(reconcile()).rejects.toThrow("not found");
   });
-  it("goes when the last VirtualApp and the last pod with a proxy are gone", async () => {
+  it("is removed when the last VirtualApp and the last pod with a proxy are gone", async () => {
     await reconcile();
     apps = [];
     const pod = client.put(PODS, { metadata: { namespace: "shop", name: "p", labels: { [INJECTED_LABEL]: "app" } } });
@@ -75,7 +75,7 @@ describe("the ConfigMap ctrlmesh-ca of a namespace", () => {
     expect(read()).toBeUndefined();
     expect(await reconcile()).toEqual({});
   });
-  it("is not removed if somebody else made it", async () => {
+  it("is not removed if somebody else created it", async () => {
     apps = [];
     client.put(CONFIG_MAPS, { metadata: request, data: {} });
     await reconcile();

@@ -58,7 +58,7 @@ describe("the webhook configurations", () => {
   const bundle = () => Buffer.from(mutating()?.webhooks?.[0]?.clientConfig.caBundle ?? "", "base64").toString();
   const writes = () => client.calls.filter(({ verb }) => verb === "create" || verb === "patch").length;
 
-  it("are made without a VirtualApp too, and written no more while nothing changes", async () => {
+  it("are also created without a VirtualApp, and not written again while nothing changes", async () => {
     expect(names()).toEqual([]);
     expect(validating()?.webhooks).toHaveLength(1);
     expect(writes()).toBe(2);
@@ -67,7 +67,7 @@ describe("the webhook configurations", () => {
     expect(writes()).toBe(2);
   });
 
-  it("follow the apps: one comes, one goes, one is being deleted", async () => {
+  it("follow the apps: one is added, one is removed, one is in deletion", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     client.put(VIRTUAL_APPS, app("foo"));
     await settle();
@@ -84,7 +84,7 @@ describe("the webhook configurations", () => {
     expect(names()).toEqual([]);
   });
 
-  it("are not written for a status", async () => {
+  it("are not written after a change of a status", async () => {
     client.put(VIRTUAL_APPS, app("shop", { status: { routeVersion: 1 } }));
     await settle();
     const before = writes();
@@ -93,7 +93,7 @@ describe("the webhook configurations", () => {
     expect(writes()).toBe(before);
   });
 
-  it("hold a new CA beside the old one at once, and let the old one go when it is trusted no more", async () => {
+  it("contain a new CA beside the old CA at once, and lose the old CA when it is no longer trusted", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     await settle();
     const [first] = [bundle()];
@@ -110,7 +110,7 @@ describe("the webhook configurations", () => {
     expect(bundle()).not.toContain(first);
   });
 
-  it("are put back when somebody edits them, but for labels and annotations beside ours", async () => {
+  it("are restored when somebody edits them, except for labels and annotations of others", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     await settle();
     const webhooks = mutating()?.webhooks ?? [];
@@ -124,7 +124,7 @@ describe("the webhook configurations", () => {
     expect(mutating()?.metadata.annotations).toEqual({ note: "y" });
   });
 
-  it("are not fought over: who edits them again and again is answered once a second", async () => {
+  it("are restored only once a second if somebody edits them repeatedly", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     await settle();
     const webhooks = mutating()?.webhooks ?? [];
@@ -139,7 +139,7 @@ describe("the webhook configurations", () => {
     expect(mutating()?.webhooks).toEqual(webhooks);
   });
 
-  it("are made again when somebody deletes them", async () => {
+  it("are created again when somebody deletes them", async () => {
     client.put(VIRTUAL_APPS, app("shop"));
     await settle();
     client.remove(MUTATING_WEBHOOK_CONFIGURATIONS, { name: MUTATING_NAME });
@@ -149,7 +149,7 @@ describe("the webhook configurations", () => {
     expect(validating()?.webhooks).toHaveLength(2);
   });
 
-  it("are each written though the other one cannot be", async () => {
+  it("are each written even if the write of the other fails", async () => {
     client.before = ({ resource, verb }) => {
       if (verb === "patch" && resource === "mutatingwebhookconfigurations") throw new Error("not allowed");
     };

@@ -20,18 +20,18 @@ const namespaces = (...names: string[]) => names.map((name) => ({ name, labels: 
 const BAD = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v2", "nothing")] });
 
 describe("judgeEdit at creation", () => {
-  it("says nothing to a good object", () => {
+  it("has no problems and warnings for a valid object", () => {
     expect(judge(undefined, sampleVirtualApp())).toEqual({ problems: [], warnings: [] });
   });
 
-  it("tells every problem at once", () => {
+  it("reports all problems at once", () => {
     const { problems } = judge(undefined, BAD);
     expect(problems).toHaveLength(3);
     expect(problems.join("\n")).toContain('spec.subsets[0].routeRules[0]: "canry": no such subRule');
     expect(problems.join("\n")).toContain("spec.subsets[2].name");
   });
 
-  it("warns of another app that may select the same pods, but for one that goes", () => {
+  it("warns of another app that may select the same pods, unless that app is being deleted", () => {
     const other = (name: string, selector: object, metadata: object = {}) =>
       appOf({ ...sampleVirtualApp({ selector }), metadata: { name, namespace: "ops", ...metadata } });
     const others = [
@@ -43,13 +43,13 @@ describe("judgeEdit at creation", () => {
     expect(warnings).toEqual([expect.stringContaining("VirtualApp rival may select the same pods")]);
   });
 
-  it("warns of an old spelling, and not of the new one", () => {
+  it("warns of an old spelling, and not of the new spelling", () => {
     const old = sampleVirtualApp({ route: { onLoss: "Resync" }, subsets: [] });
     expect(judge(undefined, old).warnings).toEqual(['spec.route.onLoss: "Resync" is the old name of "InPlace"']);
     expect(judge(old, sampleVirtualApp({ route: { onLoss: "InPlace" }, subsets: [] })).warnings).toEqual([]);
   });
 
-  it("warns of what has no effect", () => {
+  it("warns of fields without effect", () => {
     const webhook = { certDir: "/certs", port: 9443 };
     expect(judge(undefined, sampleVirtualApp({ configuration: { webhook } })).warnings).toEqual([
       "spec.configuration.webhook has no effect in this version",
@@ -57,8 +57,8 @@ describe("judgeEdit at creation", () => {
   });
 });
 
-describe("judgeEdit at an update of an object that was bad before", () => {
-  it("lets metadata, finalizers and parts of the mending through, and says what is left", () => {
+describe("judgeEdit at an update of an invalid object", () => {
+  it("allows changes of metadata and finalizers and partial corrections, and warns of the remaining problems", () => {
     const labelled = { ...BAD, metadata: { name: "shop", namespace: "ops", labels: { a: "b" }, finalizers: [] } };
     expect(judge(BAD, labelled)).toMatchObject({ problems: [], warnings: { length: 3 } });
     const mended = sampleVirtualApp({ subsets: [subset("v2", "canary-eu"), subset("v2", "nothing")] });
@@ -68,22 +68,22 @@ describe("judgeEdit at an update of an object that was bad before", () => {
     expect(warnings[0]).toMatch(/^not mended yet: spec\.subsets\[1\]/);
   });
 
-  it("refuses problems that are new, and names these only", () => {
+  it("refuses new problems, and names only these", () => {
     const worse = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v3", "other")] });
     expect(judge(BAD, worse).problems).toEqual([expect.stringContaining('"other": no such subRule')]);
     const again = sampleVirtualApp({ subsets: [subset("v1", "canry"), subset("v2", "canary-eu"), subset("v3", "canry")] });
-    expect(judge(BAD, again).problems).toHaveLength(1); // the same mistake once more
+    expect(judge(BAD, again).problems).toHaveLength(1); // the same mistake a second time
   });
 
-  it("refuses to break a good one", () => {
+  it("refuses an edit that makes a valid object invalid", () => {
     expect(judge(sampleVirtualApp(), BAD).problems).toHaveLength(3);
   });
 });
 
-describe("judgeEdit at an update of what must not change", () => {
+describe("judgeEdit at an update of an immutable field", () => {
   const lock = (leaderElectionName: string) => ({ configuration: { controller: { leaderElectionName } } });
 
-  it("tells it together with the other problems", () => {
+  it("reports the change together with the other problems", () => {
     const changed = sampleVirtualApp({
       selector: { matchLabels: { a: "b" } },
       ...lock("other"),
@@ -96,7 +96,7 @@ describe("judgeEdit at an update of what must not change", () => {
     ]);
   });
 
-  it("lets the lock be named for the first time, and its form change", () => {
+  it("allows the first name of the lock, and another form of the same name", () => {
     expect(judge(sampleVirtualApp({ configuration: {} }), sampleVirtualApp()).problems).toEqual([]);
     const older = sampleVirtualApp({ configuration: { controller: { leaderElection: { lockName: "shop-lock" } } } });
     expect(judge(sampleVirtualApp(), older).problems).toEqual([]);
@@ -116,7 +116,7 @@ describe("judgeEdit at an edit of the rules", () => {
     expect(judge(withRegex("^canary-"), withRegex("^(canary|team-[ab]$)"), around).warnings[0]).toMatch(/^moves 2 of 4 /);
   });
 
-  it("says nothing of fewer, of none, of other words for the same, and while the app is paused", () => {
+  it("does not warn of fewer moves, of an equal rule in another form, and while the app is paused", () => {
     const from = withRegex("^canary-");
     expect(judge(from, withRegex("^(canary|team-a)"), around).warnings).toEqual([]);
     expect(judge(from, withRegex("^canary-."), around).warnings).toEqual([]);
@@ -124,7 +124,7 @@ describe("judgeEdit at an edit of the rules", () => {
     expect(judge(from, withRegex("^team-")).warnings).toEqual([]); // namespaces not known yet
   });
 
-  it("sees what moves for one resource only, and what a limit gives to nobody", () => {
+  it("counts moves of one resource only, and namespaces that a limit excludes", () => {
     const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
     const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
     expect(judge(sampleVirtualApp({ route: {}, subsets: [] }), limited, around).warnings[0]).toMatch(/^moves 4 of 4 /);
@@ -167,7 +167,7 @@ describe("mayOverlap", () => {
     expect(mayOverlap(b, a)).toBe(expected);
   });
 
-  it("is true exactly if some labels match both, of all labels that there could be", () => {
+  it("is true exactly if some labels match both selectors", () => {
     const values = ["1", "2", "other"];
     const choices = [undefined, ...values];
     const allLabels = choices.flatMap((a) => choices.map((b) => ({ ...(a && { a }), ...(b && { b }) })));
@@ -191,14 +191,14 @@ describe("mayOverlap", () => {
 const spec = (more: Partial<VirtualAppSpec>): VirtualAppSpec => ({ selector: { matchLabels: { a: "b" } }, ...more });
 
 describe("notSupported", () => {
-  it("finds nothing in an app that is divided by namespaces, labels and callers", () => {
+  it("is empty for an app with rules on namespaces, labels and callers", () => {
     const objectSelector = { matchLabels: { a: "b" } };
     const match = [{ namespaceRegex: "a" }, { objectSelector, resources: [{ apiGroups: [""], resources: ["pods"] }] }];
     const configuration = { restConfigOverrides: { userAgentOrPrefix: "x/" } };
     const route = { subRules: [{ name: "r", match }], subsetDefaultOnlyUserAgents: ["x"] };
     expect(notSupported(spec({ configuration, route }))).toEqual([]);
   });
-  it("names what has no effect yet", () => {
+  it("names the fields that have no effect yet", () => {
     expect(notSupported(spec({ configuration: { webhook: { certDir: "/c", port: 9443 } } }))).toEqual([
       "spec.configuration.webhook",
     ]);

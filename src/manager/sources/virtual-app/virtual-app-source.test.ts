@@ -11,11 +11,11 @@ import { callersOf } from "./virtual-app-source.ts";
 const plain: VirtualAppSpec = { selector: { matchLabels: { a: "b" } } };
 
 describe("callersOf", () => {
-  it("asks for nothing where the app says nothing", () => {
+  it("is empty if the app sets nothing", () => {
     expect(callersOf(plain, {})).toEqual(NO_CALLER_POLICY);
   });
 
-  it("takes user agents of the spec and the annotation of the object", () => {
+  it("uses the user agents of the spec and the annotation of the object", () => {
     const spec: VirtualAppSpec = {
       ...plain,
       configuration: { restConfigOverrides: { userAgentOrPrefix: "mesh/" } },
@@ -31,7 +31,7 @@ describe("callersOf", () => {
 });
 
 describe("planApp", () => {
-  it("hands the policy to every subset, and its digests tell two policies apart", () => {
+  it("gives the policy to every subset, and different policies have different digests", () => {
     const subsets = [{ name: "v2", labels: { version: "v2" }, routeRules: ["r"] }];
     const route = { subRules: [{ name: "r", match: [{ namespaceRegex: "^canary-" }] }] };
     const spec = { ...plain, route, subsets };
@@ -51,7 +51,7 @@ describe("planApp", () => {
 });
 
 describe("the annotation", () => {
-  it("is refused with its name and what is allowed", () => {
+  it("is refused with its name and the allowed values", () => {
     const metadata = { name: "shop", annotations: { [STRIP_MANAGED_FIELDS]: "yes", other: "anything" } };
     expect(problemsOf({ ...sampleVirtualApp(), metadata })).toEqual([
       'metadata.annotations[ctrlmesh.kruise.io/strip-managed-fields]: "yes": must be "true" or "false"',

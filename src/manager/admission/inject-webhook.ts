@@ -39,7 +39,7 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
     // unchanged.
     const app = seen === undefined || asksFor(seen, request) ? seen : await readNow(read, name);
     if (app === undefined) {
-      const message = `there is no app ${name.namespace}/${name.name}; if it was just made or deleted, try again`;
+      const message = `there is no app ${name.namespace}/${name.name}; if it was just created or deleted, try again`;
       return { allowed: false, reason: "NotFound", message };
     }
     const others = apps.list(name.namespace).filter(({ ref }) => ref.name !== app.ref.name || ref.kind !== app.ref.kind);
@@ -97,7 +97,7 @@ function answerWhileDeleted({ ref: { kind, name }, object }: App): AdmissionAnsw
   if (!hasFinalizer(object)) {
     return { allowed: true, warnings: [`${kind} ${name} is being deleted: the pod is not injected`] };
   }
-  const message = `${kind} ${name} is being deleted, and its namespaces are brought back under one owner first; the pod can be made, without a proxy, when the ${kind} is gone`;
+  const message = `${kind} ${name} is being deleted, and its namespaces are moved back to one owner first; the pod can be created, without a proxy, when the ${kind} is gone`;
   return { allowed: false, reason: "Forbidden", message };
 }
 
@@ -117,7 +117,7 @@ function answerOf(injection: Injection): AdmissionAnswer {
 
 function whyNotAPod({ resource, operation, subResource = "", namespace, object }: AdmissionRequest, app: AppName) {
   if (resource.group !== "" || resource.resource !== "pods" || subResource !== "" || operation !== "CREATE") {
-    return `this webhook is asked about the creation of pods, not about ${operation} of ${resource.resource}`;
+    return `this webhook is for the creation of pods, not for ${operation} of ${resource.resource}`;
   }
   if (namespace !== app.namespace) return `the pods of namespace ${namespace} are not those of app ${app.namespace}/${app.name}`;
   return object === undefined || object === null ? "the review carries no pod" : undefined;

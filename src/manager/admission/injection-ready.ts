@@ -93,15 +93,15 @@ export function createInjectionReady({ mutating, target, size, clock }: Injectio
 function verdictOf(app: App, isInForce: boolean, isTooLarge: boolean, target: WebhookTarget): Verdict<"InjectionReady"> {
   const no = (reason: Verdict<"InjectionReady">["reason"], message: string) => ({ status: "False", reason, message }) as const;
   if (!isLive(app)) {
-    const what = `the ${app.ref.kind} is being deleted: no new pod is injected, and none is let in until its routes are brought back`;
+    const what = `the ${app.ref.kind} is being deleted: no new pod is injected, and pods are refused until all namespaces have one owner again`;
     return no("Dissolving", what);
   }
   if (app.ref.namespace === target.namespace)
     return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
-  if (app.spec === undefined) return no("Invalid", "the spec is refused: no new pod is injected until it is mended");
+  if (app.spec === undefined) return no("Invalid", "the spec is refused: no new pod is injected until the spec is corrected");
   if (isInForce) return { status: "True", reason: "InForce", message: "each new pod that the selector matches is injected" };
   if (isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
-  return no("WebhookPending", "the API server does not ask about the app's pods yet: wait with making them");
+  return no("WebhookPending", "the API server does not call the manager for the app's pods yet: do not create pods yet");
 }
 
 // A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a change of that

@@ -62,7 +62,7 @@ export async function serveReview(req: IncomingMessage, res: ServerResponse, opt
 }
 
 function checkHeaders({ method, headers }: IncomingMessage): void {
-  if (method !== "POST") throw new StatusError("MethodNotAllowed", `ctrlmesh: webhooks are asked by POST, not ${method}`);
+  if (method !== "POST") throw new StatusError("MethodNotAllowed", `ctrlmesh: webhooks accept only POST, not ${method}`);
   const type = mediaTypeOf(headers["content-type"]);
   const encoding = headers["content-encoding"] ?? "identity";
   if (type === JSON_TYPE && encoding === "identity") return;

@@ -48,7 +48,7 @@ function isAbout({ resource, subResource = "" }: AdmissionRequest, source: Sourc
 }
 
 function notOurs({ operation, resource }: AdmissionRequest): AdmissionAnswer {
-  return { allowed: false, reason: "BadRequest", message: `this webhook does not judge ${operation} of ${resource.resource}` };
+  return { allowed: false, reason: "BadRequest", message: `this webhook does not check ${operation} of ${resource.resource}` };
 }
 
 /** kubectl prints each cause on a line of its own. */

@@ -153,7 +153,7 @@ function countHandshakeFailures(
     warnedMs = clock.monotonicMs();
     log.warn(
       { err: error },
-      "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle hold the mesh's CA?",
+      "a client of the webhooks broke off the TLS handshake, or had too many connections: does the caBundle contain the mesh's CA?",
     );
   });
 }

@@ -23,7 +23,7 @@ export function accessRefusals(spec: PodSpec): Refusal[] {
   return accessVolumes(spec).flatMap((volume): Refusal[] => {
     if (volume.projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)) return [];
     const what = volume.secret === undefined ? "holds no projected token" : "is a Secret, whose token is not bound to the pod";
-    const why = "it would go on working after the pod is gone";
+    const why = "it would still work after the pod is gone";
     const message = `volume ${volume.name} at ${SERVICE_ACCOUNT_DIR} ${what}: ${why}; use a projected serviceAccountToken`;
     return [{ reason: "UnboundToken", message }];
   });
@@ -34,7 +34,7 @@ export function accessWarnings(spec: PodSpec): string[] {
   return theirContainers(spec).flatMap(({ name, volumeMounts = [] }) =>
     volumeMounts
       .filter(({ mountPath }) => plainPath(mountPath).startsWith(`${SERVICE_ACCOUNT_DIR}/`))
-      .map(({ mountPath }) => `container ${name}: ${mountPath} is left alone; the proxy may not be trusted through it`),
+      .map(({ mountPath }) => `container ${name}: ${mountPath} is not changed; a client that reads it may not trust the proxy`),
   );
 }
 

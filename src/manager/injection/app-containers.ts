@@ -28,12 +28,12 @@ export function containerWarnings(container: Container, { mode }: Plan): string[
   const hidden = [KUBECONFIG, ...IN_CLUSTER].filter((each) => ![...ours, ...env].some((set) => set.name === each));
   const mayHide = hidden.find((each) => envFrom.some(({ prefix = "" }) => each.startsWith(prefix)));
   return [
-    ...[...replaced].map((each) => `container ${name}: the mesh's value takes the place of ${each}`),
+    ...[...replaced].map((each) => `container ${name}: the mesh's value replaces ${each}`),
     ...(mode !== "kubeconfig" && set.some((each) => each.name === KUBECONFIG)
-      ? [`container ${name}: KUBECONFIG is left alone; what it names may lead past the proxy`]
+      ? [`container ${name}: KUBECONFIG is not changed; its file may bypass the proxy`]
       : []),
-    ...(mayHide === undefined ? [] : [`container ${name}: envFrom is not looked into; a ${mayHide} in it leads past the proxy`]),
-    ...new Set(flags.map((flag) => `container ${name}: ${flag} is left alone; it may lead past the proxy`)),
+    ...(mayHide === undefined ? [] : [`container ${name}: envFrom is not checked; a ${mayHide} in it bypasses the proxy`]),
+    ...new Set(flags.map((flag) => `container ${name}: ${flag} is not changed; it may bypass the proxy`)),
   ];
 }
 

@@ -164,7 +164,7 @@ describe("injecting a pod", () => {
       return inject({ metadata: { ...pod.metadata, annotations }, spec }).warnings;
     };
     const settings = { configMapRef: { name: "settings" } };
-    const warning = (name: string) => `container manager: envFrom is not looked into; a ${name} in it leads past the proxy`;
+    const warning = (name: string) => `container manager: envFrom is not checked; a ${name} in it bypasses the proxy`;
     expect(warningsOf({ envFrom: [settings] })).toEqual([warning("KUBECONFIG")]);
     expect(warningsOf({ envFrom: [{ ...settings, prefix: "KUBE" }] })).toEqual([warning("KUBECONFIG")]);
     expect(warningsOf({ envFrom: [{ ...settings, prefix: "MY_" }] })).toEqual([]);
@@ -225,7 +225,7 @@ describe("injecting a pod", () => {
     ];
     const [manager] = pod.spec.containers;
     const first = inject({ ...pod, spec: { ...pod.spec, containers: [{ ...manager, name: "manager", env }] } });
-    expect(first.warnings).toEqual(["container manager: the mesh's value takes the place of KUBERNETES_SERVICE_HOST"]);
+    expect(first.warnings).toEqual(["container manager: the mesh's value replaces KUBERNETES_SERVICE_HOST"]);
     if (first.kind === "changed") expect(inject(first.pod).warnings).toEqual([]);
   });
 });

@@ -66,7 +66,7 @@ function appRefusals({ ref, object }: App): Refusal[] {
 
 function severalApps(apps: readonly App[]): Refusal {
   const names = apps.map(({ ref }) => `${ref.kind} ${ref.name}`).sort();
-  const message = `${names.join(" and ")} both select it, and a pod belongs to one: take one of them away, or the label that one selects`;
+  const message = `${names.join(" and ")} both select it, and a pod belongs to one: remove one of them, or the label that one selects`;
   return { reason: "SeveralApps", message };
 }
 

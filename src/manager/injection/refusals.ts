@@ -43,7 +43,7 @@ export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume
 function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Refusal> {
   if (hostNetwork === true) {
     const message =
-      "spec.hostNetwork is true: its proxy would listen on the node's own loopback, for everybody there; take hostNetwork away";
+      "spec.hostNetwork is true: its proxy would listen on the node's own loopback, for every process there; remove hostNetwork";
     yield { reason: "HostNetwork", message };
   }
   if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") {
@@ -77,10 +77,10 @@ function nameRefusals(
   const strangers = [
     ...initContainers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, true)),
     ...containers.filter((each) => OUR_CONTAINERS.includes(each.name) && !isOurs(each, false)),
-  ].map(({ name }) => `container ${name} bears a name of the mesh and is not what the mesh would add; take it away or rename it`);
+  ].map(({ name }) => `container ${name} has a name of the mesh and differs from what the mesh adds; remove or rename it`);
   const others = volumes
     .filter((ours) => theirs.some((each) => each.name === ours.name && !isDeepEqual(each, ours)))
-    .map(({ name }) => `volume ${name} bears a name of the mesh and is not what the mesh would add; take it away or rename it`);
+    .map(({ name }) => `volume ${name} has a name of the mesh and differs from what the mesh adds; remove or rename it`);
   return [...strangers, ...others].map((message): Refusal => ({ reason: "NameTaken", message }));
 }
 
@@ -94,7 +94,7 @@ function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Re
   for (const { name, securityContext } of [...(spec.initContainers ?? []), ...spec.containers]) {
     if (name === PROXY_CONTAINER || name === IPTABLES_CONTAINER) continue;
     if ((securityContext?.runAsUser ?? spec.securityContext?.runAsUser) !== PROXY_UID) continue;
-    const message = `container ${name} runs as user ${PROXY_UID}, the proxy's own, whose connections iptables mode lets through; give it another`;
+    const message = `container ${name} runs as user ${PROXY_UID}, which is the proxy's user and bypasses the redirection; use another user`;
     yield { reason: "ProxyUser", message };
   }
 }

@@ -59,10 +59,10 @@ export function nextIssue(
 }
 
 /**
- * The versions that a manager may have given: one change a second reaches ALWAYS_POSSIBLE in a century, and MAX_LOST is more than the number of
- * versions that were given after the last written status. A higher version comes from an attacker or a broken file. The manager does not go
- * above it: later versions would exceed the safe integers, and the status would pass the high version on to later leaders. The proxy that
- * names it refuses whatever it is sent as stale, until its pod is made anew.
+ * Bounds of the versions that a manager can have given. One change a second reaches ALWAYS_POSSIBLE in a century. MAX_LOST
+ * exceeds the number of versions after the last written status. A higher version comes from an attacker or a damaged file, and
+ * the manager ignores it: later versions would exceed the safe integers, and the status would keep the high version for later
+ * leaders. The proxy with that version refuses every snapshot as stale until its pod is replaced.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;

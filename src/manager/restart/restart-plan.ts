@@ -134,7 +134,7 @@ function settlingOf(facts: RestartFacts, { kind }: RollState, draft: Omit<Draft,
     size,
     recent: recentRestarts(subset),
   });
-  const message = `pod ${pod} waits for its restart: the routes have to stay as they are for ${lastsMs / 1_000} s first`;
+  const message = `pod ${pod} waits for its restart: the routes must stay unchanged for ${lastsMs / 1_000} s first`;
   const record = dated(facts, { ...draft, reason: "Settling", message });
   const recheckMs = Date.parse(record.since) + lastsMs - nowMs;
   return recheckMs > 0 ? { kind: "wait", record, recheckMs } : undefined;

@@ -178,7 +178,7 @@ describe("appStatus", () => {
     expect(ofType(result, "Converged")).toMatchObject({
       status: "False",
       reason: "Dissolving",
-      message: "being deleted: 1 of 2 pods have the whole view back; pilot waits for pod c: 2 writes in flight",
+      message: "being deleted: 1 of 2 pods own everything again; pilot waits for pod c: 2 writes in flight",
     });
   });
   it("names the pod that a deletion waits for, also one that has never started", () => {
@@ -187,7 +187,7 @@ describe("appStatus", () => {
     expect(result.handover).toMatchObject({ phase: "Dissolving", done: 2, total: 3 });
     expect(result.handover?.waitingOn).toMatchObject([{ pod: "x", reason: "NotStarted" }]);
     expect(ofType(result, "Converged")?.message).toBe(
-      "being deleted: 2 of 3 pods have the whole view back; waiting for pod x: its proxy has not started, and would never be told its routes without the app",
+      "being deleted: 2 of 3 pods own everything again; waiting for pod x: its proxy has not started, and without the app no manager could send it routes",
     );
   });
   it("has the largest number of held namespaces of any proxy", () => {

@@ -58,9 +58,9 @@ type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "inje
 /** The status of an app with a refused spec: the routes stay, and the conditions say why. */
 export function rejectedStatus(facts: RejectedFacts): AppStatus {
   const { previous, reason } = facts;
-  const message = `${facts.message} (running pods keep their routes; a new pod gets none until this is mended)`;
+  const message = `${facts.message} (running pods keep their routes; a new pod gets none until the spec is corrected)`;
   const verdict = { status: "False", reason, message } as const;
-  const unknown = { status: "Unknown", reason: "NotKnown", message: "not looked at while the spec is refused" } as const;
+  const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the spec is refused" } as const;
   const verdicts: Partial<Verdicts> = {
     Ready: verdict,
     Accepted: verdict,

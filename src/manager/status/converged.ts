@@ -48,7 +48,7 @@ function rebuilding(facts: StatusFacts, { podName, cause }: Wait): Verdict<"Conv
   const what =
     cause === "just-listed"
       ? "this manager does not know yet which pods were deleted in the seconds before it led"
-      : `the proxy of pod ${podName} has not ${isConnected ? "said yet what it holds" : "connected yet"}`;
+      : `the proxy of pod ${podName} has not ${isConnected ? "reported its claims yet" : "connected yet"}`;
   const message = `${what}${age === "" ? "" : `, ${age}`}: nothing new is granted before`;
   return { status: "Unknown", reason: "Rebuilding", message };
 }
@@ -65,7 +65,7 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
       return { status, reason: "Moving", message: drainingText(facts, moving, row) + more };
     }
     case "Granting": {
-      const what = moving === 0 ? "what has moved is taken over" : `${countText(moving, "namespace")} granted`;
+      const what = moving === 0 ? "the move is granted" : `${countText(moving, "namespace")} granted`;
       return { status, reason: "Moving", message: row === undefined ? what : `${what}: ${waitText(facts, row)}${more}` };
     }
     case "Restarting": {
@@ -79,7 +79,7 @@ function handoverVerdict(facts: StatusFacts, counts: Counts, handover: NonNullab
     case "Paused":
       return { status, reason: "Paused", message: pausedText(facts) };
     case "Dissolving": {
-      const what = `being deleted: ${handover.done} of ${countText(handover.total, "pod")} have the whole view back`;
+      const what = `being deleted: ${handover.done} of ${countText(handover.total, "pod")} own everything again`;
       return { status, reason: "Dissolving", message: row === undefined ? what : `${what}; ${waitText(facts, row)}${more}` };
     }
     default:

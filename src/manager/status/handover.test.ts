@@ -225,7 +225,7 @@ describe("a handover in the status", () => {
       message: expect.stringContaining("extra waits for pod x"),
     });
     made.nowMs += 300_000;
-    const message = expect.stringContaining("to do: see why its containers do not start");
+    const message = expect.stringContaining("to do: check why its containers do not start");
     expect(conditionOf(made.reconcile(), "Ready")).toMatchObject({ status: "False", reason: "NotStarted", message });
     made.pods.set("x", appPod("x", "", { running: false, ready: false, unstarted: true }));
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", namespaces: 1 });

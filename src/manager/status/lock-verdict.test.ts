@@ -52,7 +52,7 @@ describe("LockPermitted is Unknown", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null) })).toMatchObject({
       status: "Unknown",
       reason: "NotReviewed",
-      message: expect.stringContaining('really called "lock"'),
+      message: expect.stringContaining('really named "lock"'),
     });
     expect(verdict([pod("c", "v2")]).status).toBe("Unknown");
   });

@@ -45,7 +45,7 @@ export function lockVerdict(facts: LockFacts): LockVerdict {
   const unknown = locks.find(({ permitted }) => !permitted);
   if (unknown !== undefined && !unknown.heard && facts.before !== undefined) return facts.before;
   if (unknown !== undefined) {
-    const message = `no pod of subset "${unknown.subset}" has used its lock "${unknown.lock}" yet: see that the operator's lock is really called "${lockName}"`;
+    const message = `no pod of subset "${unknown.subset}" has used its lock "${unknown.lock}" yet: check that the operator's lock is really named "${lockName}"`;
     return { status: "Unknown", reason: "NotReviewed", message };
   }
   if (locks.length === 0) {

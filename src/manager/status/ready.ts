@@ -75,7 +75,7 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   const foreign = pods.find(({ proxy, ended }) => proxy === "other-app" && !ended);
   if (foreign !== undefined) {
     const { name, injectedFor } = foreign;
-    const whose = injectedFor === undefined ? "a proxy, and no label says whose" : `the proxy of app ${injectedFor}`;
+    const whose = injectedFor === undefined ? "a proxy of an unknown app" : `the proxy of app ${injectedFor}`;
     const message = `pod ${name} counts as one of this app and carries ${whose}: nothing new is granted beside it`;
     return { status, reason, message };
   }
@@ -96,7 +96,7 @@ function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | un
   );
   if (empty === undefined) return undefined;
   const what = byLabels.has(empty) ? "objects by their labels" : `${owned.get(empty)} namespaces`;
-  const message = `${subsetText(empty)} owns ${what} and has no ready pod: nobody works on them`;
+  const message = `${subsetText(empty)} owns ${what} and has no ready pod: no pod reconciles them`;
   return { status: "False", reason: "SubsetWithoutPods", message };
 }
 
@@ -132,7 +132,7 @@ function lost(facts: StatusFacts, { proxies: { awaySince } }: Counts): Ready | u
   if (first === undefined) return undefined;
   const who = first.subset === DEFAULT_SUBSET ? "" : ` of ${subsetText(first.subset)}`;
   const more = away.length === 1 ? "" : `, and ${away.length - 1} more`;
-  const message = `the proxy of pod ${first.name}${who} has been away for over 1 min${more}: it keeps what it has, and the next change waits for it`;
+  const message = `the proxy of pod ${first.name}${who} has been disconnected for over 1 min${more}: it keeps its routes, and the next change waits for it`;
   return { status: "False", reason: "ProxyLost", message };
 }
 

@@ -56,7 +56,7 @@ describe("a wait", () => {
       status: "False",
       reason: "NotConnected",
       message:
-        "pilot waits for pod a0, over 5 min: its proxy is not connected and may still write; to do: see that its node is reachable; its claim ends with the pod: delete it if it does not come back",
+        "pilot waits for pod a0, over 5 min: its proxy is not connected and may still write; to do: check that its node is reachable; its claim ends with the pod: delete the pod if it does not come back",
     });
   });
 
@@ -84,7 +84,7 @@ describe("a wait", () => {
       status: "False",
       reason,
       message: expect.stringMatching(
-        /; pilot waits for pod a0, over 5 min: its proxy is not connected .*; to do: see that its node/,
+        /; pilot waits for pod a0, over 5 min: its proxy is not connected .*; to do: check that its node/,
       ),
     });
   });
@@ -98,7 +98,7 @@ describe("a wait", () => {
     expect(conditionOf(world.reconcile(), "Ready")).toMatchObject({
       status: "False",
       reason: "PodDisruptionBudget",
-      message: expect.stringContaining("to do: run one replica more, or allow one disruption"),
+      message: expect.stringContaining("to do: run one more replica, or allow one disruption"),
     });
   });
 });
@@ -140,7 +140,7 @@ describe("a disconnected proxy", () => {
       status: "False",
       reason: "ProxyLost",
       message:
-        'the proxy of pod c0 of subset "canary" has been away for over 1 min: it keeps what it has, and the next change waits for it',
+        'the proxy of pod c0 of subset "canary" has been disconnected for over 1 min: it keeps its routes, and the next change waits for it',
     });
     world.reports.delete("c0");
     expect(conditionOf(world.reconcile(), "Ready")?.status).toBe("True");

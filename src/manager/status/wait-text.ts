@@ -10,7 +10,7 @@ interface Explanation {
   readonly remedy: string;
 }
 
-const GO = "its claim ends with the pod: delete it if it does not come back";
+const GO = "its claim ends with the pod: delete the pod if it does not come back";
 
 interface Details {
   readonly writes: number;
@@ -24,72 +24,72 @@ interface Details {
 function explain(reason: WaitReason, pod: string, details: Details): Explanation {
   switch (reason) {
     case "NotAcknowledged":
-      return { why: "its proxy has not acknowledged the change", remedy: `look at the log of its proxy; ${GO}` };
+      return { why: "its proxy has not acknowledged the change", remedy: `read the proxy's log; ${GO}` };
     case "WriteInFlight":
       return {
         why: `${countSteps(details.writes)} ${details.writes === 1 ? "write" : "writes"} in flight`,
-        remedy: `a webhook or the API server holds the write up; deleting pod ${pod} ends it`,
+        remedy: `a webhook or the API server delays the write; deleting pod ${pod} ends the wait`,
       };
     case "NotReported":
       return {
-        why: details.isConnected ? "its proxy has not said yet what it holds" : "its proxy has not connected yet",
-        remedy: `see that the pod reaches the manager on its gRPC port; ${GO}`,
+        why: details.isConnected ? "its proxy has not reported its claims yet" : "its proxy has not connected yet",
+        remedy: `check that the pod reaches the manager's gRPC port; ${GO}`,
       };
     case "NotStarted":
       return {
         why: details.isUnstarted
-          ? "its proxy does not start, and an earlier manager may have told it routes"
-          : "its proxy has not started, and would never be told its routes without the app",
-        remedy: `see why its containers do not start (kubectl logs ${pod} -c ctrlmesh-proxy), or delete it`,
+          ? "its proxy does not start, and an earlier manager may have sent it routes"
+          : "its proxy has not started, and without the app no manager could send it routes",
+        remedy: `check why its containers do not start (kubectl logs ${pod} -c ctrlmesh-proxy), or delete it`,
       };
     case "NotConnected":
-      return { why: "its proxy is not connected and may still write", remedy: `see that its node is reachable; ${GO}` };
+      return { why: "its proxy is not connected and may still write", remedy: `check that its node is reachable; ${GO}` };
     case "PodGone":
       return {
         why: "the pod was deleted before its containers were seen to end; its token is accepted for 10 s more",
-        remedy: "nothing: it ends by itself",
+        remedy: "nothing: the wait ends by itself",
       };
     case "NoProxy":
       return { why: "it carries no proxy and may write everywhere", remedy: "restart it to have it injected" };
     case "ForeignProxy":
       return {
         why: "it carries the proxy of another app",
-        remedy: "see that no two apps select the same pods, then restart it",
+        remedy: "check that no two apps select the same pods, then restart it",
       };
     case "SnapshotRefused":
       return {
-        why: `its proxy refuses what it is told: ${details.problems}`,
+        why: `its proxy rejects its snapshot: ${details.problems}`,
         remedy: "restart it, so that it runs the manager's version of the proxy",
       };
     case "Settling":
       return {
-        why: "the routes have to stay as they are for a while first",
-        remedy: "see what changes labels of namespaces again and again",
+        why: "the routes must stay unchanged for a while first",
+        remedy: "find the program that changes labels of namespaces so often",
       };
     case "Evicting":
       return {
-        why: "it is asked to end and has not ended",
-        remedy: `see what keeps it: finalizers, a long grace period or a lost node (kubectl get pod ${pod} -o yaml)`,
+        why: "it was evicted and has not ended",
+        remedy: `check what delays its end: finalizers, a long grace period or a lost node (kubectl get pod ${pod} -o yaml)`,
       };
     case "PodDisruptionBudget":
       return {
         why: "a PodDisruptionBudget forbids its eviction",
-        remedy: "run one replica more, or allow one disruption, or delete the pod yourself",
+        remedy: "run one more replica, or allow one disruption, or delete the pod yourself",
       };
     case "NotReady":
       return {
         why: "the subset has fewer ready pods than before",
-        remedy: "see why they do not get ready: the next pod is restarted only then",
+        remedy: "check why they are not ready: the next pod is restarted only then",
       };
     case "LeaderUnknown":
-      return { why: "no pod of the subset is known to lead", remedy: "see why its operator elects no leader" };
+      return { why: "no pod of the subset is known to lead", remedy: "check why its operator elects no leader" };
     case "EvictionForbidden":
       return {
         why: "the manager may not evict it",
         remedy: "give the manager's role the verb create on pods/eviction, or delete the pod yourself",
       };
     case "EvictionFailed":
-      return { why: "its eviction failed", remedy: "see the manager's log, or delete the pod yourself" };
+      return { why: "its eviction failed", remedy: "read the manager's log, or delete the pod yourself" };
     default:
       return reason satisfies never;
   }

@@ -145,7 +145,7 @@ describe("the webhook server", () => {
   it.each<[string, RequestOptions, string, number, string]>([
     ["an unknown path", { path: "/injects/a/b" }, reviewOf(), 404, 'no webhook at "/injects/a/b"'],
     ["a path out of its folder", { path: "/inject/../validate" }, reviewOf(), 404, "no webhook at"],
-    ["another method", { method: "PUT" }, reviewOf(), 405, "asked by POST, not PUT"],
+    ["another method", { method: "PUT" }, reviewOf(), 405, "accept only POST, not PUT"],
     ["another content type", { headers: { "content-type": "text/plain" } }, reviewOf(), 415, "application/json"],
     ["compressed bytes", { headers: { "content-encoding": "gzip" } }, reviewOf(), 415, "content-encoding"],
     ["what is no JSON", {}, "{", 400, "not JSON"],

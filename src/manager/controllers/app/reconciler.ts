@@ -164,7 +164,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     const known = { pods: planned.pods, factsOf: registry.facts, plan };
     if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && hasFinalizer(app.object)) {
       await setFinalizer(client, resource, app.object as O, false, signal);
-      log.info({ app: formatRequest(app.ref), version }, "every pod has the whole view: the app may go");
+      log.info({ app: formatRequest(app.ref), version }, "every pod owns everything: the finalizer can be removed");
       return {};
     }
     const lockName = app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? ""; // a dissolution has the default subset

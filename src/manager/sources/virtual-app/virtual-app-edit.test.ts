@@ -65,7 +65,7 @@ describe("judgeEdit at an update of an invalid object", () => {
     const { problems, warnings } = judge(BAD, mended);
     expect(problems).toEqual([]);
     expect(warnings).toHaveLength(2);
-    expect(warnings[0]).toMatch(/^not mended yet: spec\.subsets\[1\]/);
+    expect(warnings[0]).toMatch(/^not corrected yet: spec\.subsets\[1\]/);
   });
 
   it("refuses new problems, and names only these", () => {

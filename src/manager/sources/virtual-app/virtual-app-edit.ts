@@ -20,7 +20,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const known = old === undefined || old.ok ? [] : old.problems;
   const problems = [...forbiddenChanges(before, after), ...addedProblems(known, checked.ok ? [] : checked.problems)];
   if (problems.length > 0) return { problems, warnings: [] };
-  if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not mended yet: ${formatProblem(each)}`) };
+  if (!checked.ok) return { problems, warnings: checked.problems.map((each) => `not corrected yet: ${formatProblem(each)}`) };
   const app = checked.value;
   if (app.metadata.deletionTimestamp !== undefined) return { problems: [], warnings: [] };
   const previous = old?.ok ? old.value : undefined;

@@ -89,12 +89,19 @@ export interface Reports {
   /** The API server's last answer to the operator's requests for its renamed lock; null before the first answer. */
   readonly lock: LockAccessMessage | null;
   readonly backlog: BacklogMessage;
+  /** What looks like a lock of the operator that the app does not name; null if nothing does. */
+  readonly unnamedLock: UnnamedLockMessage | null;
 }
 
 /** The reports of a proxy that has reported nothing. */
-export const NO_REPORTS: Reports = { leader: false, lock: null, backlog: { heldNamespaces: 0, drainingWrites: 0 } };
+export const NO_REPORTS: Reports = {
+  leader: false,
+  lock: null,
+  backlog: { heldNamespaces: 0, drainingWrites: 0 },
+  unnamedLock: null,
+};
 
-/** Exactly one kind. Before the first answer about the lock, `lock` has no resource. */
+/** Exactly one kind. Null is sent as a message without a resource. */
 export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
@@ -104,6 +111,11 @@ export interface LockAccessMessage {
   readonly resource: string;
   readonly deniedVerbs: readonly string[];
   readonly reason: string;
+}
+
+export interface UnnamedLockMessage {
+  readonly lockName: string;
+  readonly resource: string;
 }
 
 export interface BacklogMessage {

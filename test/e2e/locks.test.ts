@@ -102,6 +102,26 @@ describeWithKube("leader-election locks", () => {
       await eventually(async () => expect(await condition("Ready")).toMatchObject({ status: "True" }));
     });
 
+    it("a lock that the VirtualApp does not name is refused with the field to set, in the answer, in conditions and an event", async () => {
+      const answer = await operator.get(pathOf(leases, "other-lock"));
+      expect(JSON.parse(answer.body.toString())).toMatchObject({
+        code: 403,
+        message: expect.stringContaining('namespace "foo-system" belongs to the default subset'),
+        details: { causes: [{ reason: "LockNotNamed", message: expect.stringContaining("leaderElectionName") }] },
+      });
+      const protobuf = await operator.get(pathOf(leases, "other-lock"), { accept: PROTOBUF });
+      expect(protobuf.body.includes("LockNotNamed")).toBe(true);
+      await eventually(async () => {
+        const expected = { status: "False", reason: "LockNotNamed", message: expect.stringContaining('"other-lock"') };
+        expect(await condition("LockPermitted")).toMatchObject(expected);
+        expect(await condition("Ready")).toMatchObject(expected);
+      });
+      await eventually(async () => {
+        const events = await mesh.client.list(EVENTS, { namespace: NAMESPACE });
+        expect(events.items.filter(({ reason }) => reason === "LockNotNamed")).toHaveLength(1);
+      });
+    });
+
     it("a refused lock appears in conditions, an event and the proxy's log, and the 403 has both names of the lock", async () => {
       await eventually(async () => expect((await tryToLead()).status).toBe(403));
       const { body } = await tryToLead();

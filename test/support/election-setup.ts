@@ -7,7 +7,7 @@ import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/layers/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/layers/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import type { GateKeeper, LockAccess } from "../../src/proxy/session/session.ts";
+import type { GateKeeper, LeaderSink, LockAccess, UnnamedLock } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
@@ -41,12 +41,20 @@ export function echo(call: Call): Reply {
 /** Stores nothing for the next process. */
 export const NO_KEEPER: GateKeeper = { lockBefore: undefined, keepGate: () => undefined, keepLease: () => undefined };
 
+/** Reports nothing. */
+export const NO_SINK: LeaderSink = {
+  setLeader: () => undefined,
+  setLockAccess: () => undefined,
+  setUnnamedLock: () => undefined,
+};
+
 export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
   const enforcer = createEnforcer();
   enforcer.enforce(routes(1, {}, more));
   const clock = createFakeClock();
   const leader: boolean[] = [];
   const reports: (LockAccess | null)[] = [];
+  const unnamed: (UnnamedLock | null)[] = [];
   const session = {
     get current() {
       return enforcer.current;
@@ -56,6 +64,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     beginHold: enforcer.beginHold,
     setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
     setLockAccess: (access: LockAccess | null) => void reports.push(access),
+    setUnnamedLock: (lock: UnnamedLock | null) => void unnamed.push(lock),
   };
   const upstream = fakeUpstream(answer);
   const gate = createLockGate(clock, NO_KEEPER);
@@ -69,5 +78,5 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
   const sent = () => upstream.calls.at(-1);
   const sentText = () => Buffer.from(sent()?.body as Uint8Array).toString("utf8");
   const sentBody = () => JSON.parse(sentText());
-  return { enforcer, clock, leader, reports, upstream, handler, send, refusal, sent, sentText, sentBody };
+  return { enforcer, clock, leader, reports, unnamed, upstream, handler, send, refusal, sent, sentText, sentBody };
 }

@@ -88,6 +88,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     beginHold: () => () => undefined,
     setLeader: () => undefined,
     setLockAccess: () => undefined,
+    setUnnamedLock: () => undefined,
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,

@@ -199,6 +199,23 @@ describe("what is known of a proxy", () => {
     expect(told({ resource: "endpoints", deniedVerbs: [], reason: "" })).toMatchObject({ resource: "endpoints" });
   });
 
+  it("takes no report of a lock that a VirtualApp cannot name", () => {
+    const unnamedLock = { lockName: "op", resource: "configmaps" };
+    registry.connected(POD, registration(version(1)), proxy);
+    const told = (more: object) => {
+      registry.reported(POD, proxy, { unnamedLock: { ...unnamedLock, ...more } });
+      return registry.facts(POD)?.unnamedLock;
+    };
+    expect(told({})).toEqual(unnamedLock);
+    registry.connected(POD, registration(version(1)), proxy);
+    expect(registry.facts(POD)).toMatchObject({ unnamedLock });
+    for (const more of [{ resource: "secrets" }, { lockName: "op; to do: delete it" }, { lockName: "x".repeat(254) }]) {
+      expect(told(more)).toBeNull();
+      told({});
+    }
+    expect(told({ lockName: "", resource: "" })).toBeNull();
+  });
+
   it("keeps what it told of its lock's permission over a lost connection, but not over another pod of the same name", () => {
     const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
     registry.connected(POD, registration(version(1)), proxy);

@@ -1,18 +1,30 @@
 // What a proxy has reported, by kind. Pure. Invariant: a report changes its own kind alone, and only as far as it makes sense: it goes into
 // conditions, and into rules that people are told to add to a Role. Called by the proxy registry.
 import { isDeepStrictEqual } from "node:util";
+import { dnsSubdomainSchema } from "../../api/names.ts";
 import { plainText } from "../../base/plain-text.ts";
-import { type LockAccessMessage, NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
+import {
+  type LockAccessMessage,
+  NO_REPORTS,
+  type ReportMessage,
+  type Reports,
+  type UnnamedLockMessage,
+} from "../../wire/messages.ts";
 
-/** What is left after a reconnection. A permission outlives a connection: only a new report changes it. */
-export function reportsAfter({ lock }: Reports): Reports {
-  return { ...NO_REPORTS, lock };
+/** What is left after a reconnection. What concerns locks outlives a connection: only a new report changes it. */
+export function reportsAfter({ lock, unnamedLock }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock };
 }
 
 /** The reports with this one; undefined if nothing has changed, or if the kind is not known. */
 export function withReport(reports: Reports, message: ReportMessage): Reports | undefined {
   const { report: _, ...kind } = message;
-  const next = { ...reports, ...kind, ...("lock" in message && { lock: acceptedLockAccess(message.lock) }) };
+  const next = {
+    ...reports,
+    ...kind,
+    ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
+    ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
+  };
   return isDeepStrictEqual(next, reports) ? undefined : next;
 }
 
@@ -27,4 +39,9 @@ function acceptedLockAccess(access: LockAccessMessage): LockAccessMessage | null
   const verbs = new Set(access.deniedVerbs);
   if (!verbs.isSubsetOf(VERBS)) return null;
   return { ...access, deniedVerbs: [...verbs], reason: plainText(access.reason, MAX_REASON_CHARS) };
+}
+
+// A VirtualApp can name only such a lock.
+function acceptedUnnamedLock(lock: UnnamedLockMessage): UnnamedLockMessage | null {
+  return RESOURCES.has(lock.resource) && dnsSubdomainSchema.safeParse(lock.lockName).success ? lock : null;
 }

@@ -18,6 +18,7 @@ const SAID: Readonly<Record<string, AppStatus>> = {
   OwnershipConflict: status("Ready", "False", "OwnershipConflict"),
   ProxyLost: status("Ready", "False", "ProxyLost"),
   LockDenied: status("LockPermitted", "False", "LockDenied", "may not get"),
+  LockNotNamed: status("LockPermitted", "False", "LockNotNamed", "looks like a lock"),
   InjectionMissed: status("TrafficIntercepted", "False", "PodsWithoutProxy"),
   MoveStuck: status("Ready", "False", "NotConnected"),
 };
@@ -48,7 +49,7 @@ describe("every Warning", () => {
     expect(told.map(({ reason }) => reason)).toEqual(["SnapshotRefused"]);
   });
 
-  it.each(["SnapshotRefused", "OwnershipConflict", "LockDenied"])(
+  it.each(["SnapshotRefused", "OwnershipConflict", "LockDenied", "LockNotNamed"])(
     "MoveStuck is sent once, when the message of Ready with the reason %s names an old wait and its remedy",
     (reason) => {
       const before = status("Ready", "False", reason, "m");

@@ -42,7 +42,8 @@ export const WARNINGS: readonly WarningRule[] = [
   { reason: "SnapshotRefused", condition: "Ready", says: isFalseBy("SnapshotRefused") },
   { reason: "OwnershipConflict", condition: "Ready", says: isFalseBy("OwnershipConflict") },
   { reason: "ProxyLost", condition: "Ready", says: isFalseBy("ProxyLost") },
-  { reason: "LockDenied", condition: "LockPermitted", says: isFalse, retold: true },
+  { reason: "LockDenied", condition: "LockPermitted", says: isFalseBy("LockDenied"), retold: true },
+  { reason: "LockNotNamed", condition: "LockPermitted", says: isFalseBy("LockNotNamed"), retold: true },
   { reason: "InjectionMissed", condition: "TrafficIntercepted", says: isFalse },
   { reason: "MoveStuck", condition: "Ready", says: isStuck },
 ];

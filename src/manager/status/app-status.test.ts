@@ -268,6 +268,13 @@ describe("appStatus", () => {
     expect(ofType(unknown, "LockPermitted")).toMatchObject({ status: "Unknown" });
     expect(ofType(unknown, "Ready")).toMatchObject({ status: "True" });
   });
+  it("is not ready while a pod is refused what looks like its lock", () => {
+    const unnamedLock = { lockName: "op", resource: "configmaps" };
+    const refused = status({}, { "shop/c": proxy("d-canary", { unnamedLock }) });
+    const expected = { status: "False", reason: "LockNotNamed", message: expect.stringContaining('"op" looks like') };
+    expect(ofType(refused, "LockPermitted")).toMatchObject(expected);
+    expect(ofType(refused, "Ready")).toMatchObject(expected);
+  });
   it("names the pods that run without a proxy", () => {
     expect(
       ofType(status({ pods: [pod("a", ""), pod("bare", "", { proxy: "none" }), pod("c", "canary")] }), "TrafficIntercepted"),

@@ -47,6 +47,54 @@ describe("LockPermitted is False", () => {
   });
 });
 
+describe("LockPermitted is False for a lock that the app does not name", () => {
+  const unnamedLock = { lockName: "op", resource: "leases.coordination.k8s.io" };
+  const refused = proxyFacts({ unnamedLock });
+
+  it("in an app that names another, which nobody uses", () => {
+    expect(verdict([pod("a", ""), pod("c", "v2")], { "shop/a": proxy(null), "shop/c": refused })).toEqual({
+      status: "False",
+      reason: "LockNotNamed",
+      message:
+        'pod c of subset "v2" is refused leases.coordination.k8s.io "op" in namespace "shop": "op" looks like a leader-election ' +
+        'lock, and the VirtualApp names "lock": if it is the operator\'s lock, delete the VirtualApp, wait until it is deleted, ' +
+        'and create it again with spec.configuration.controller.leaderElectionName "op"',
+    });
+  });
+
+  it("in an app that names none, also for a pod of the default subset", () => {
+    const { reason, message } = verdict([pod("a", "")], { "shop/a": refused }, "");
+    expect(reason).toBe("LockNotNamed");
+    expect(message).toMatch(/^pod a of the default subset is .* set spec.configuration.controller.leaderElectionName to "op"$/);
+  });
+
+  it("until the app names it, or while the subset leads by the lock that the app names", () => {
+    const pods = [pod("c", "v2"), pod("d", "v2"), pod("a", ""), pod("b", "")];
+    const leads = proxy(null, true);
+    expect(verdict(pods, { "shop/c": refused, "shop/d": leads, "shop/a": leads, "shop/b": refused }).reason).toBe("Permitted");
+    expect(verdict(pods, { "shop/c": refused, "shop/d": proxy(access("lock---v2")) }).reason).toBe("Permitted");
+    expect(verdict(pods, { "shop/c": refused }, "op").reason).toBe("NotReviewed");
+    expect(verdict([pod("c", "v2", { ended: true })], { "shop/c": refused }).reason).toBe("NotRenamed");
+  });
+
+  it("after a denied lock, which is certain", () => {
+    const denied = proxy(access("lock---v2", ["get"]));
+    expect(verdict([pod("c", "v2"), pod("a", "")], { "shop/c": denied, "shop/a": refused }).reason).toBe("LockDenied");
+  });
+
+  it("while a manager that has just begun has not heard of all proxies, if the manager before said so", () => {
+    const before = { status: "False", reason: "LockNotNamed", message: "m" } as const;
+    for (const [lockName, now] of [
+      ["", "NoLock"],
+      ["lock", "NotRenamed"],
+    ] as const) {
+      const facts = { pods: [pod("a", "")], lockName, before };
+      expect(lockVerdict({ ...facts, factsOf: () => undefined })).toEqual(before);
+      expect(lockVerdict({ ...facts, factsOf: () => proxy(null) }).reason).toBe(now);
+    }
+  });
+});
+
 describe("LockPermitted is Unknown", () => {
   it("while no pod has used a subset's lock, which may have another name than the VirtualApp says", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null) })).toMatchObject({

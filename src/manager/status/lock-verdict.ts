@@ -1,13 +1,13 @@
 // The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according to the API server's
-// answers to their proxies. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own lock.
+// answers to their proxies, and no pod is refused what looks like another lock. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own lock.
 // Without this condition users would notice that only by a canary that never leads.
-import { lockNameFor } from "../../route/lock.ts";
+import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
-import type { Verdict } from "./facts.ts";
+import { meshedPods, subsetText, type Verdict } from "./facts.ts";
 
 export interface LockFacts {
   readonly pods: readonly AppPod[];
@@ -33,17 +33,20 @@ interface SubsetLock {
 }
 
 export function lockVerdict(facts: LockFacts): LockVerdict {
-  const { lockName } = facts;
-  if (lockName === "") return { status: "True", reason: "NoLock", message: "the app names no leader-election lock" };
-  const locks = subsetLocks(facts);
+  const { lockName, before } = facts;
+  const locks = lockName === "" ? [] : subsetLocks(facts);
   const denied = locks.filter((row) => row.denied !== undefined);
   const [first] = denied;
   if (first?.denied !== undefined) {
     const more = denied.length === 1 ? "" : `; ${denied.length - 1} more subsets are denied theirs`;
     return { status: "False", reason: "LockDenied", message: deniedText(first, first.denied) + more };
   }
+  const unnamed = unnamedText(facts, locks);
+  if (unnamed !== undefined) return { status: "False", reason: "LockNotNamed", message: unnamed };
+  if (before?.reason === "LockNotNamed" && isAnyUnheard(facts)) return before;
+  if (lockName === "") return { status: "True", reason: "NoLock", message: "the app names no leader-election lock" };
   const unknown = locks.find(({ permitted }) => !permitted);
-  if (unknown !== undefined && !unknown.heard && facts.before !== undefined) return facts.before;
+  if (unknown !== undefined && !unknown.heard && before !== undefined) return before;
   if (unknown !== undefined) {
     const message = `no pod of subset "${unknown.subset}" has used its lock "${unknown.lock}" yet: check that the operator's lock is really named "${lockName}"`;
     return { status: "Unknown", reason: "NotReviewed", message };
@@ -77,6 +80,23 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
     });
   }
   return [...bySubset.values()];
+}
+
+// A subset that uses the lock that the app names has another lock besides, or none: its leader works.
+function unnamedText({ pods, factsOf, lockName }: LockFacts, locks: readonly SubsetLock[]): string | undefined {
+  const working = new Set(locks.flatMap(({ subset, permitted }) => (permitted ? [subset] : [])));
+  for (const pod of pods) if (factsOf(podKey(pod))?.leader) working.add(pod.subset);
+  for (const pod of meshedPods({ pods })) {
+    const found = factsOf(podKey(pod))?.unnamedLock ?? null;
+    if (found === null || found.lockName === lockName || working.has(pod.subset)) continue;
+    const what = `${found.resource} ${JSON.stringify(found.lockName)} in namespace "${pod.namespace}"`;
+    return `pod ${pod.name} of ${subsetText(pod.subset)} is refused ${what}: ${unnamedLockText(found.lockName, lockName)}`;
+  }
+  return undefined;
+}
+
+function isAnyUnheard({ pods, factsOf }: LockFacts): boolean {
+  return meshedPods({ pods }).some((pod) => factsOf(podKey(pod)) === undefined);
 }
 
 function deniedText({ subset, lock, namespace }: SubsetLock, { resource, deniedVerbs, reason }: LockAccessMessage): string {

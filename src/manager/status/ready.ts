@@ -85,8 +85,9 @@ function conflict({ pods }: StatusFacts, { namespaces: { conflicting = 0 } }: Co
   return { status, reason, message };
 }
 
-function denied({ status, message }: Rest["lock"]): Ready | undefined {
-  return status === "False" ? { status, reason: "LockDenied", message } : undefined;
+function denied({ status, reason, message }: Rest["lock"]): Ready | undefined {
+  if (status !== "False") return undefined;
+  return { status, reason: reason === "LockNotNamed" ? reason : "LockDenied", message };
 }
 
 function withoutPods({ plan, pods }: StatusFacts, { owned }: Counts): Ready | undefined {

@@ -39,6 +39,7 @@ export const CONDITION_REASONS = {
     "SnapshotRefused",
     "OwnershipConflict",
     "LockDenied",
+    "LockNotNamed",
     "PodsWithoutProxy",
     ...WAIT_REASONS,
     "SubsetWithoutPods",
@@ -57,7 +58,7 @@ export const CONDITION_REASONS = {
     "Dissolving",
     "Invalid",
   ],
-  LockPermitted: ["NoLock", "LockDenied", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
+  LockPermitted: ["NoLock", "LockDenied", "LockNotNamed", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
   InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
 } as const satisfies Record<ConditionType, readonly string[]>;

@@ -73,6 +73,7 @@ describe("a wait", () => {
     ["SnapshotRefused", { problems: { route: ["too old"] } }, { connected: false }],
     ["OwnershipConflict", {}, { connected: false }],
     ["LockDenied", { lock: DENIED }, { connected: false }],
+    ["LockNotNamed", { unnamedLock: { lockName: "op", resource: "configmaps" } }, { connected: false }],
   ])("of more than five minutes is in the message of Ready with its remedy when the reason is %s", (reason, other, stuck) => {
     const world = moving(stuck);
     world.reports.set("c0", other);

@@ -17,6 +17,7 @@ function layerNames(): string[] {
   const session = Object.assign(createEnforcer(), {
     setLeader: () => undefined,
     setLockAccess: () => undefined,
+    setUnnamedLock: () => undefined,
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,

@@ -116,6 +116,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       reporter.tell("leader", value);
     },
     setLockAccess: (access) => reporter.tell("lock", access),
+    setUnnamedLock: (lock) => reporter.tell("unnamedLock", lock),
     get lockBefore() {
       return lock.before;
     },

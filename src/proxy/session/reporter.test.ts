@@ -72,11 +72,13 @@ it("tells who leads and what the lock may do at once, however much was said just
 it("has a report of every kind for the next stream: the initial values at first, which replace those of the process before", () => {
   const { reporter, tellHeld } = setup();
   const lock = { lockName: "", resource: "", deniedVerbs: [], reason: "" };
-  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog: { heldNamespaces: 0, drainingWrites: 0 } }]);
+  const unnamedLock = { lockName: "", resource: "" };
+  const backlog = { heldNamespaces: 0, drainingWrites: 0 };
+  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }]);
   reporter.tell("leader", true);
   tellHeld(2);
   tellHeld(3); // waits
-  expect(reporter.all).toEqual([{ leader: true }, { lock }, { backlog: { heldNamespaces: 2, drainingWrites: 0 } }]);
+  expect(reporter.all).toEqual([{ leader: true }, { lock }, { backlog: { ...backlog, heldNamespaces: 2 } }, { unnamedLock }]);
 });
 
 it("leaves no timer behind", () => {

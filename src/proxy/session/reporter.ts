@@ -3,7 +3,7 @@
 // most once in REPORT_EVERY_MS, but its step from or to zero at once, unless the last such step was. Called by the session.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
-import { type LockAccessMessage, NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
+import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
 
 export interface Reporter {
   tell<K extends keyof Reports>(kind: K, value: Reports[K]): void;
@@ -13,7 +13,11 @@ export interface Reporter {
 }
 
 const REPORT_EVERY_MS = 200;
-const NOT_KNOWN: LockAccessMessage = { lockName: "", resource: "", deniedVerbs: [], reason: "" };
+/** How null is sent. */
+const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
+  lock: { lockName: "", resource: "", deniedVerbs: [], reason: "" },
+  unnamedLock: { lockName: "", resource: "" },
+};
 
 interface Kind<T> {
   readonly initial: T;
@@ -28,7 +32,7 @@ const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Repor
 };
 
 function kindOf<K extends keyof Reports>(kind: K): Kind<Reports[K]> {
-  const toWire = (value: Reports[K]) => ({ [kind]: value ?? NOT_KNOWN }) as unknown as ReportMessage;
+  const toWire = (value: Reports[K]) => ({ [kind]: value ?? NOTHING[kind] }) as unknown as ReportMessage;
   return { initial: NO_REPORTS[kind], toWire, isStep: STEPS[kind] };
 }
 

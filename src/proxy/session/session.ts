@@ -5,7 +5,7 @@ import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
-import type { LockAccessMessage } from "../../wire/messages.ts";
+import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -55,6 +55,9 @@ export interface Backlog {
 /** Whether the operator may use its lock under the name upstream, as the API server's answers show. */
 export type LockAccess = LockAccessMessage;
 
+/** What looks like a lock of the operator that the app does not name, as a refused request shows. */
+export type UnnamedLock = UnnamedLockMessage;
+
 /** The writes of a pod whose lock has another name upstream than before are held up. */
 export interface ClosedGate {
   /** The lock's name upstream. */
@@ -94,4 +97,6 @@ export interface LeaderSink {
   setLeader(leader: boolean): void;
   /** Whether the operator may use that lock; null while that is not known. */
   setLockAccess(access: LockAccess | null): void;
+  /** What looks like a lock that the app does not name; null if nothing does. */
+  setUnnamedLock(lock: UnnamedLock | null): void;
 }

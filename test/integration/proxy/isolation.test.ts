@@ -33,6 +33,7 @@ async function setup(script: Script) {
     beginHold: session.beginHold,
     setLeader: (value: boolean) => void leader.push(value),
     setLockAccess: () => undefined,
+    setUnnamedLock: () => undefined,
   };
   const api = await startFakeApi(script);
   stops.push(() => api.close());

@@ -72,8 +72,8 @@ const registrations = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("registration" in message && message.registration ? [message.registration] : []));
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
-/** Leadership, lock access, backlog. */
-const KINDS_OF_REPORT = 3;
+/** Leadership, lock access, backlog, unnamed lock. */
+const KINDS_OF_REPORT = 4;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -270,10 +270,25 @@ describe("a proxy's session", () => {
     expect(reports(manager).slice(-2)).toMatchObject([{ lock }, { leader: true }]);
     manager.streams.at(-1)?.end();
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 2);
-    expect(reports(manager).slice(-KINDS_OF_REPORT)).toMatchObject([{ leader: true }, { lock }, { backlog: {} }]);
+    expect(reports(manager).slice(-KINDS_OF_REPORT)).toMatchObject([
+      { leader: true },
+      { lock },
+      { backlog: {} },
+      { unnamedLock: { resource: "" } },
+    ]);
     session.setLockAccess(null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);
     expect(reports(manager).at(-1)).toMatchObject({ lock: { resource: "" } });
+  });
+
+  it("reports a lock that the app does not name", async () => {
+    const manager = await runManager();
+    const { session } = await proxy(manager.endpoint);
+    await eventually(() => reports(manager).length === KINDS_OF_REPORT);
+    const unnamedLock = { lockName: "op", resource: "configmaps" };
+    session.setUnnamedLock(unnamedLock);
+    await eventually(() => reports(manager).length === KINDS_OF_REPORT + 1);
+    expect(reports(manager).at(-1)).toMatchObject({ unnamedLock });
   });
 
   it("enforces the stored snapshot after a restart without a manager, but not that of another pod", async () => {

@@ -4,6 +4,7 @@
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
+import { roleResource } from "../../../route/lock.ts";
 import type { LeaderSink, LockAccess } from "../../session/session.ts";
 
 export interface AccessTracker {
@@ -59,7 +60,7 @@ export function createAccessTracker({ lockName, sink, log }: AccessTrackerOption
     answered(info, status, message) {
       // A deletecollection names no object. No elector needs it.
       if (isOver || info.verb === "deletecollection") return;
-      const resource = resourceOf(info);
+      const resource = roleResource(info);
       known.set(resource, step(known.get(resource) ?? UNKNOWN, { verb: info.verb, status, message }));
       report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },
@@ -129,9 +130,4 @@ function logChange(log: Logger, before: LockAccess | null, now: LockAccess | nul
   } else if (before !== null && isDenied(before)) {
     log.info({ lock: lockName, resource }, "the operator may use its lock");
   }
-}
-
-/** As in a Role: "leases.coordination.k8s.io", "configmaps". */
-function resourceOf({ group, resource }: ResourceInfo): string {
-  return group === "" ? resource : `${resource}.${group}`;
 }

@@ -16,6 +16,7 @@ import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
 import type { LockGate } from "./lock-gate.ts";
 import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-names.ts";
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
+import { createUnnamedLocks } from "./unnamed-lock.ts";
 
 export interface ElectionDeps {
   readonly session: Session & LeaderSink;
@@ -41,6 +42,7 @@ export function election({ session, gate, clock, log }: ElectionDeps): Layer {
     },
     sawLease: gate.sawLease,
   };
+  const unnamedLocks = createUnnamedLocks({ sink: session, clock, log });
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
@@ -63,7 +65,12 @@ export function election({ session, gate, clock, log }: ElectionDeps): Layer {
     const touch = touchOf(snapshot, info);
     if (touch.kind === "none") {
       const isFree = info.verb === "watch" && mayShowLocks(snapshot, info) && isOnlySubset(snapshot);
-      return isFree ? until((now) => !isOnlySubset(now), await next(call), session) : next(call);
+      if (isFree) return until((now) => !isOnlySubset(now), await next(call), session);
+      try {
+        return await next(call);
+      } catch (error) {
+        throw unnamedLocks.explain(error, call, snapshot);
+      }
     }
     const { name, leader, access } = lockOf(snapshot);
     const rename = name === snapshot.lockName ? undefined : { from: snapshot.lockName, to: name };

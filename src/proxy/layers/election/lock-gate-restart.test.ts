@@ -1,7 +1,7 @@
 // The lock gate over a restart of the proxy, and for writes that wait in other layers.
 
 import { describe, expect, it } from "vitest";
-import { NO_KEEPER } from "../../../../test/support/election-setup.ts";
+import { NO_KEEPER, NO_SINK } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
@@ -31,7 +31,7 @@ function startProcess(lockBefore?: StoredLock) {
     keepLease: (leaseMs: number | undefined) => void leases.push(leaseMs),
   };
   const gate = createLockGate(clock, keeper);
-  const session = Object.assign(enforcer, { setLeader: () => undefined, setLockAccess: () => undefined });
+  const session = Object.assign(enforcer, NO_SINK);
   const upstream = fakeUpstream(async ({ body, info }) =>
     info.verb === "get" && info.kind === "resource" && info.resource === "namespaces"
       ? jsonReply({ kind: "Namespace" })
@@ -192,7 +192,7 @@ describe("a write that reads its object first", () => {
   ] as const)("%s %s is refused if the gate closes while the object is read", async (method, target, options, slow) => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
-    const session = Object.assign(enforcer, { setLeader: () => undefined, setLockAccess: () => undefined });
+    const session = Object.assign(enforcer, NO_SINK);
     const gate = createLockGate(clock, NO_KEEPER);
     const looked = Promise.withResolvers<void>();
     const upstream = fakeUpstream(async (call) => {

@@ -1,0 +1,71 @@
+// Recognizes a refused request of an elector whose lock the app does not name. Such an elector tries again for ever, and the refusal is
+// about namespaces. Invariant: the request stays refused; only its answer says more, and the manager is told. The election layer calls it.
+import type { Clock, Timer } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { isStatus, StatusError } from "../../../kube/status.ts";
+import { isLockResource, roleResource, unnamedLockText } from "../../../route/lock.ts";
+import type { Snapshot } from "../../../route/snapshot.ts";
+import type { ResourceCall } from "../../call/call.ts";
+import type { LeaderSink, UnnamedLock } from "../../session/session.ts";
+
+export interface UnnamedLocks {
+  /** Takes the error of a call. Returns the error for the client: another one if the call looks like an elector's. */
+  explain(error: unknown, call: ResourceCall, snapshot: Snapshot): unknown;
+}
+
+export interface UnnamedLocksOptions {
+  readonly sink: Pick<LeaderSink, "setUnnamedLock">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** An elector tries again within seconds. An operator that exits instead is started again after 5 min at most. */
+const FORGOTTEN_AFTER_MS = 360_000;
+/** An elector reads its lock before it creates it. */
+const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
+/** The end of the User-Agent of controller-runtime's electors, and of Kubernetes' own. */
+const ELECTOR_AGENT = "/leader-election";
+
+export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): UnnamedLocks {
+  let reported: UnnamedLock | undefined;
+  let timer: Timer | undefined;
+
+  const forget = () => {
+    reported = undefined;
+    sink.setUnnamedLock(null);
+  };
+  // One lock at a time, so that two electors do not change the report by turns.
+  const report = (lock: UnnamedLock) => {
+    if (reported === undefined) {
+      log.warn(
+        { lock: lock.lockName, resource: lock.resource },
+        "the operator is refused what looks like its leader-election lock",
+      );
+      reported = lock;
+      sink.setUnnamedLock(lock);
+    } else if (reported.lockName !== lock.lockName || reported.resource !== lock.resource) return;
+    timer?.cancel();
+    timer = clock.after(FORGOTTEN_AFTER_MS, forget);
+  };
+  return {
+    explain(error, call, snapshot) {
+      const { info, record } = call;
+      const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
+      if (!isRefused || !looksLikeLock(call, snapshot)) return error;
+      report({ lockName: info.name, resource: roleResource(info) });
+      const { message, details } = error.status;
+      const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName) };
+      return new StatusError("Forbidden", `${message}; ${cause.message}`, {
+        ...details,
+        causes: [...(details?.causes ?? []), cause],
+      });
+    },
+  };
+}
+
+// Leases serve electors and little else. Nothing but the caller's name tells a lock from another ConfigMap or Endpoints.
+function looksLikeLock({ info, headers }: ResourceCall, { podNamespace }: Snapshot): boolean {
+  if (info.namespace !== podNamespace || !ELECTOR_VERBS.has(info.verb) || info.subresource !== "") return false;
+  if (!isLockResource(info.group, info.resource)) return false;
+  return info.resource === "leases" || (headers["user-agent"] ?? "").endsWith(ELECTOR_AGENT);
+}

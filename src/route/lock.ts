@@ -19,11 +19,6 @@ export function unnamedLockText(found: string, lockName: string): string {
   return `${quoted} looks like a leader-election lock, and the VirtualApp names ${named}: if it is the operator's lock, ${remedy}`;
 }
 
-/** As in a Role: "leases.coordination.k8s.io", "configmaps". */
-export function roleResource({ group, resource }: { readonly group: string; readonly resource: string }): string {
-  return group === "" ? resource : `${resource}.${group}`;
-}
-
 /** The lock's name upstream for a subset. */
 export function lockNameFor(lockName: string, subset: string): string {
   return subset === DEFAULT_SUBSET ? lockName : `${lockName}${LOCK_SEPARATOR}${subset}`;

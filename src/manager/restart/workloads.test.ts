@@ -63,3 +63,46 @@ it("throws when its caller aborts", async () => {
   const request = () => Promise.reject(new MeshError("LEADERSHIP_LOST", "leading: the lease is lost"));
   await expect(haveAllWanted({ request }, [pod("a")], [], AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
 });
+it.each([
+  { kind: "../../../../version?x=" },
+  { kind: "ReplicaSet/x" },
+  { kind: "%2e%2e" },
+  { kind: "Replica#Set" },
+  { kind: "" },
+  { apiVersion: "../apis" },
+  { apiVersion: "apps/.." },
+  { apiVersion: "apps/v1/namespaces" },
+  { apiVersion: "v1?x=" },
+  { apiVersion: "" },
+  { name: ".." },
+  { name: "a/b" },
+])("an owner reference, which whoever creates a pod writes, leads the manager to no other path: %o", async (more) => {
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "a", uid: "u", controller: true, ...more };
+  const crafted = { metadata: { namespace: "ops", ownerReferences: [owner] } };
+  const paths: string[] = [];
+  const request = async ({ path }: { readonly path: string }) => {
+    paths.push(path);
+    return { spec: { replicas: 1 } };
+  };
+  expect(await haveAllWanted({ request }, [crafted], [crafted], new AbortController().signal)).toBe("unknown");
+  expect(paths).toEqual([]);
+});
+it("reads the scale of a custom resource and of the core group's kinds", async () => {
+  const paths: string[] = [];
+  const request = async ({ path }: { readonly path: string }) => {
+    paths.push(path);
+    return { spec: { replicas: 1 } };
+  };
+  const owners = [
+    { apiVersion: "apps.kruise.io/v1alpha1", kind: "CloneSet", name: "a.b" },
+    { apiVersion: "v1", kind: "ReplicationController", name: "a" },
+  ];
+  for (const owner of owners) {
+    const made = { metadata: { namespace: "ops", ownerReferences: [{ ...owner, uid: "u", controller: true }] } };
+    expect(await haveAllWanted({ request }, [made], [made], new AbortController().signal)).toBe("yes");
+  }
+  expect(paths).toEqual([
+    "/apis/apps.kruise.io/v1alpha1/namespaces/ops/clonesets/a.b/scale",
+    "/api/v1/namespaces/ops/replicationcontrollers/a/scale",
+  ]);
+});

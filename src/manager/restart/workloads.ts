@@ -2,6 +2,8 @@
 // restarter.ts calls it only when fewer pods are ready than before a restart and no new pod is starting. A workload that was scaled down or
 // deleted meanwhile never has as many pods again.
 
+import { dnsLabelSchema, dnsSubdomainSchema } from "../../api/names.ts";
+import { objectPath } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -50,12 +52,18 @@ function controllerOf({ metadata }: KubeObject): Owner | undefined {
   return owner && { namespace: metadata.namespace ?? "", ...owner };
 }
 
-// The plural is guessed from the kind. If the guess is wrong, the API server answers 404.
-function scalePath({ namespace, apiVersion, kind, name }: Owner): string {
-  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. Whoever creates a pod writes its owner reference, and
+// the API server does not check that it could name an object: undefined if it could not, so that it leads to no other path.
+function scalePath({ namespace, apiVersion, kind, name }: Owner): string | undefined {
+  const [version = "", group, ...more] = apiVersion.split("/").reverse();
   const plural = `${kind.toLowerCase()}s`;
-  return `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}/scale`;
+  const isObject = isLabel(version) && isLabel(kind.toLowerCase()) && isSubdomain(name) && more.length === 0;
+  if (!isObject || (group !== undefined && !isSubdomain(group))) return undefined;
+  return objectPath({ group: group ?? "", version, resource: plural, kind, namespaced: true }, { namespace, name }, "scale");
 }
+
+const isLabel = (text: string) => dnsLabelSchema.safeParse(text).success;
+const isSubdomain = (text: string) => dnsSubdomainSchema.safeParse(text).success;
 
 async function readReplicas(
   client: Pick<KubeClient, "request">,

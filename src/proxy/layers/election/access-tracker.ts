@@ -3,8 +3,8 @@
 // request waits for this or is refused by it. The election layer makes one for each name that the lock has upstream.
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
+import { resourceName } from "../../../kube/client/resource.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
-import { roleResource } from "../../../route/lock.ts";
 import type { LeaderSink, LockAccess } from "../../session/session.ts";
 
 export interface AccessTracker {
@@ -60,7 +60,7 @@ export function createAccessTracker({ lockName, sink, log }: AccessTrackerOption
     answered(info, status, message) {
       // A deletecollection names no object. No elector needs it.
       if (isOver || info.verb === "deletecollection") return;
-      const resource = roleResource(info);
+      const resource = resourceName(info);
       known.set(resource, step(known.get(resource) ?? UNKNOWN, { verb: info.verb, status, message }));
       report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },

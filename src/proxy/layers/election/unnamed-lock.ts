@@ -2,8 +2,9 @@
 // about namespaces. Invariant: the request stays refused; only its answer says more, and the manager is told. The election layer calls it.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
+import { resourceName } from "../../../kube/client/resource.ts";
 import { isStatus, StatusError } from "../../../kube/status.ts";
-import { isLockResource, roleResource, unnamedLockText } from "../../../route/lock.ts";
+import { isLockResource, unnamedLockText } from "../../../route/lock.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { LeaderSink, UnnamedLock } from "../../session/session.ts";
@@ -52,7 +53,7 @@ export function createUnnamedLocks({ sink, clock, log }: UnnamedLocksOptions): U
       const { info, record } = call;
       const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
       if (!isRefused || !looksLikeLock(call, snapshot)) return error;
-      report({ lockName: info.name, resource: roleResource(info) });
+      report({ lockName: info.name, resource: resourceName(info) });
       const { message, details } = error.status;
       const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName) };
       return new StatusError("Forbidden", `${message}; ${cause.message}`, {

@@ -1,6 +1,7 @@
-// `node bench/proxies.ts`: measures the load that one manager can carry. Simulated proxies connect with real gRPC streams. The bench
-// measures the time until all proxies have a new or relabelled namespace, until all proxies have reconnected after a restart of the
-// manager, and until all have reconnected after kill -9 of the leader of two replicas. Prints a table, or JSON with --json.
+// `node bench/proxies.ts`: measures the load that one manager can carry. Simulated proxies connect with real gRPC streams. The
+// bench measures the time until all proxies have a new or relabelled namespace. It also measures the time until all have
+// reconnected after a restart of the manager, or after kill -9 of the leader of two replicas. Prints a table, or JSON with
+// --json.
 //
 // Options:
 // - --proxies N: default 1000

@@ -21,7 +21,7 @@ export interface Listener {
 /** Any server. An HTTP server can close its idle connections. */
 type AnyServer = Server & { closeIdleConnections?(): void };
 
-/** @param connectionEvent `secureConnection` for TLS, else `connection` */
+/** @param connectionEvent `secureConnection` for TLS, otherwise `connection` */
 export function createListener(server: AnyServer, connectionEvent: "connection" | "secureConnection"): Listener {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {

@@ -59,7 +59,7 @@ export function createInformers(options: InformersOptions): Informers {
     held.shares++;
     let released = false;
     return {
-      store: held.reflector.store as unknown as Store<T>, // the key holds the resource, and so the type
+      store: held.reflector.store as unknown as Store<T>, // the key contains the resource, which determines the type
       async release() {
         if (released) return;
         released = true;

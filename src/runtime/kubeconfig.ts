@@ -24,7 +24,8 @@ export interface LoadConnectionOptions {
 }
 
 /**
- * The connection to use: the given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config.
+ * The connection to use: the first that exists of the given kubeconfig, KUBECONFIG, the pod's service account, and
+ * ~/.kube/config.
  * @throws MeshError `KUBECONFIG_INVALID` if the file cannot be read or used, `NOT_IN_CLUSTER` if none of them exists
  */
 export async function loadConnection(options: LoadConnectionOptions): Promise<KubeConnection> {

@@ -73,7 +73,7 @@ test("a process that was stopped past its deadline does not lead, even before it
   await Promise.all([one.stop(), two.stop()]);
 });
 
-test("two processes never lead at the same time, however long one of them is stopped", async () => {
+test("two processes never lead at the same time, even if one of them is stopped for long", async () => {
   for (let stoppedMs = 500; stoppedMs <= 40_000; stoppedMs += 1_700) {
     const { clock, client } = setUp();
     const process = stoppable(clock);

@@ -37,7 +37,7 @@ test("transitions count changes of the holder; a renewal keeps acquireTime", () 
   });
 });
 
-test("a lease that did not exist begins above every earlier one of the name, and leaves room for the next, whatever the clock shows", () => {
+test("a new lease begins above every earlier lease of its name, and leaves room for later leaders even if the clock is wrong", () => {
   const at = (time: string) => heldSpec(undefined, "a", 15_000, Date.parse(time)).leaseTransitions;
   expect([at("1970-01-01"), at("2026-01-02"), at("2300-01-01")]).toEqual([0, 86_400, 2 ** 30]);
 });

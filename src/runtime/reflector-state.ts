@@ -45,7 +45,7 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
       const then = { kind: "watching", resourceVersion: input.resourceVersion, failures } as const;
       return failures === 0 ? then : wait(then);
     }
-    // Watching => Listing when the version has expired (410): at once if the watch had worked, else after a wait
+    // Watching => Listing when the version has expired (410): at once if the watch had worked, otherwise after a wait
     case "watch-expired": {
       if (state.kind !== "watching") return state;
       if (input.healthy) return { kind: "listing", failures: 0 };

@@ -45,7 +45,8 @@ export interface ControllerOptions {
   readonly reconcileTimeoutMs?: number;
   /**
    * How long running reconciles may continue after a stop before their signal fires, in milliseconds; default 5,000. Keep it
-   * below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process ends, whatever still runs.
+   * below the bound of the whole drain (RunOptions.drainMs, 10,000): at that bound the process ends, even if reconciles still
+   * run.
    */
   readonly graceMs?: number;
   readonly metrics?: ControllerMetrics;

@@ -1,6 +1,6 @@
-// Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the only writer of a status,
-// applyStatus for one of several writers. Invariant: an equal status is not written; a status is written only over the version that it
-// was compared with; an object that is deleted, or was created again under the same name, is not written.
+// Writes the status of an object, in two ways (docs/decisions/0010-status-writers.md): writeStatus for the only writer of a
+// status, applyStatus for one of several writers. Invariants: an equal status is not written. A status is written only over the
+// version that it was compared with. An object that is deleted, or was created again under the same name, is not written.
 import { MeshError } from "../base/errors.ts";
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeClient, Patch } from "../kube/client/types.ts";

@@ -18,7 +18,7 @@ function setUp() {
     worked,
     /** Runs workers that note the key. */
     run: (concurrency = 1) => queue.run(concurrency, async (key) => void worked.push(key)),
-    /** Runs workers that wait at each key until they are let go. */
+    /** Runs workers that wait at each key until the test releases them. */
     runGated: (concurrency: number) =>
       queue.run(concurrency, async (key) => {
         worked.push(key);

@@ -64,7 +64,7 @@ export interface ResourceMessage {
 export interface UpdateMessage {
   readonly nonce: number;
   readonly resource: ResourceMessage | null;
-  /** Digest of the base, if the body is a delta; else "". */
+  /** Digest of the base if the body is a delta; otherwise "". */
   readonly baseDigest: string;
 }
 

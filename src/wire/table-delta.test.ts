@@ -70,7 +70,7 @@ describe("the difference between two snapshots", () => {
     expect(deltas).toBeGreaterThan(0);
   });
 
-  it("of one namespace among 10,000 has a few dozen bytes, and the result shares all else with its base", () => {
+  it("of one namespace among 10,000 has a few dozen bytes, and the result shares all other parts with its base", () => {
     const [base, next] = [of(1, many), of(2, { ...many, "ns-5": [1] })];
     const delta = diffSnapshots(base, next);
     if (delta === undefined) throw new Error("a delta was expected");

@@ -24,7 +24,7 @@ export interface Child {
   /** The ready line, parsed. */
   readonly ready: Readonly<Record<string, unknown>>;
   readonly exited: boolean;
-  /** Resolves at the end of the process, whatever the reason. */
+  /** Resolves when the process ends, for any reason. */
   readonly ended: Promise<void>;
   /** The newest lines of stdout (after the ready line) and stderr. */
   output(): string;

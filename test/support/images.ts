@@ -1,5 +1,5 @@
-// The images of the two programs in a form that a test can run: their files, built by the Dockerfiles (scripts/image-root.ts),
-// over the root of this machine, which replaces the base image.
+// The images of the two programs in a form that a test can run. The files are built from the Dockerfiles (scripts/image-root.ts).
+// The root of this machine replaces the base image.
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { buildImageRoot, type ImageName } from "../../scripts/image-root.ts";

@@ -1,5 +1,5 @@
-// Raw HTTP/1.1 over TLS: it sends exactly the given bytes (header case, repeated headers, chunks, odd targets) and parses the
-// answer without a library, so that a test can compare a direct and a proxied answer.
+// Raw HTTP/1.1 over TLS. It sends exactly the given bytes (header case, repeated headers, chunks, odd targets) and parses the
+// answer without a library. So a test can compare a direct and a proxied answer.
 import { connect, type TLSSocket } from "node:tls";
 
 export interface RawTarget {

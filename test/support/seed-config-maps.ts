@@ -1,5 +1,5 @@
 // Fills a cluster quickly with ConfigMaps, for lists of 100,000: it writes them into etcd as kube-apiserver stores them, a
-// hundred in each transaction. kube-apiserver needs a millisecond of CPU to create one, and this code needs a twentieth of that. The
+// hundred in each transaction. This takes a twentieth of the CPU time of kube-apiserver, which needs a millisecond for each. The
 // watch cache handles these writes like any others. Without access to etcd it creates them by the API.
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

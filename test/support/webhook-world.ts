@@ -1,5 +1,5 @@
-// The manager's webhooks in the test's process, on a control plane: the server, the controller of the webhook configurations, and an
-// identity that a test can change. test/support/mesh.ts runs the whole manager instead.
+// The manager's webhooks in the test's process, on a control plane. It has the server, the controller of the webhook
+// configurations, and an identity that a test can change. test/support/mesh.ts runs the whole manager instead.
 import { systemClock, systemRandom } from "../../src/base/clock.ts";
 import { createLogger } from "../../src/base/log.ts";
 import { createRegistry } from "../../src/base/metrics.ts";

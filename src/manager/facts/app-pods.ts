@@ -1,5 +1,5 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does not run, because a
-// running operator may write. A pod with a proxy that may still write stays in the facts of an app, whatever happens to its labels.
+// running operator may write. A pod with a proxy that may still write stays in the facts of an app, even if its labels change.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type { Apps, PodSelection } from "../sources/app.ts";

@@ -3,7 +3,7 @@
 //
 //   grace time                  this replica does not know which pods were removed just before: the namespace has one entry without a pod
 //   status lag                  a status that says "never started" is not believed: an earlier leader may have served the listed pods
-//   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader, however old their status is
+//   while it watches the pods   the proxies of the listed pods may know routes from an earlier leader, even if their status is old
 //
 // A removed pod counts for the grace time after its removal: the removal of an object by force (a lost node, `kubectl delete
 // --force`) says nothing about the processes, and kube-apiserver accepts the pod's token for some time more. The pod watches fill

@@ -1,7 +1,7 @@
 // Gives each set of rules its version. Pure, except that it reads the registry's facts. Invariants: a new version exists only if
-// a proxy must be sent something new, so a restart of the manager or a new pod changes no version. Versions never decrease,
-// whatever version a proxy got from an earlier manager. Unchanged rules stay the same object with the same table, so all pods
-// share it and the next plan compares it once.
+// a proxy must be sent something new, so a restart of the manager or a new pod changes no version. Versions never decrease, and
+// exceed every version that a proxy got from an earlier manager. Unchanged rules stay the same object with the same table, so all
+// pods share it and the next plan compares it once.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";

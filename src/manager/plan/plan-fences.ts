@@ -132,8 +132,8 @@ interface Comparison {
   /** The namespaces that a claim may hold under rules that differ from the desired table. */
   conflictsOf(claim: Claim): readonly string[];
   /**
-   * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset held it, and no
-   * other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
+   * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset had a
+   * claim, and no other subset was granted it since. So a pod that has not reported yet is no reason to fence it.
    */
   isGranted(subset: string, namespace: string): boolean;
 }

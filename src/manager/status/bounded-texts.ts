@@ -1,11 +1,12 @@
-// Every text of a status, cut to what the CRD's schema has room for. Pure. Invariant: whatever pods, users and the API server have said, the
-// API server does not refuse the status for the length of a text: it would be written again without end. Called by app-status.ts.
+// Cuts every text of a status to the length that the CRD's schema allows. Pure. Invariant: texts from pods, users and the API
+// server never make the status too long. Otherwise the API server would refuse it, and the manager would write it again without
+// end. Called by app-status.ts.
 import type { AppStatus } from "../../api/app-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 
 /** A quarter of what the schema allows: enough for ten problems, and a status has six conditions. */
 const MAX_MESSAGE_CHARS = 8_192;
-/** As in the schema. */
+/** The limit in the schema. */
 const MAX_RESTART_CHARS = 1_024;
 
 /** The status with bounded texts. */

@@ -44,7 +44,7 @@ export interface StatusFeed {
 
 interface LastWrite {
   readonly object: SourceObject;
-  /** resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is newer, whoever wrote it. */
+  /** resourceVersions from before this write, which the watch may still bring. Any other resourceVersion is newer. */
   readonly olderVersions: ReadonlySet<string | undefined>;
 }
 

@@ -1,5 +1,5 @@
 // One run of a container: a process of this machine in its own namespaces. All its processes end with its first process (pid
-// namespace), which ends with the agent (death signal), however the agent ends.
+// namespace), which ends with the agent (death signal), even after a crash of the agent.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";

@@ -44,7 +44,7 @@ it("is initialized once its sidecars have started, and not ready without them", 
   ]);
 });
 
-it("succeeds or fails with its containers, whatever its sidecars do", () => {
+it("succeeds or fails with its containers, independent of its sidecars", () => {
   const of = pod({ initContainers: [SIDECAR], restartPolicy: "Never" });
   expect(statusOf(of, container("side", ended(137)), container("app", ended(0))).phase).toBe("Succeeded");
   expect(statusOf(of, container("side", running), container("app", ended(1))).phase).toBe("Failed");

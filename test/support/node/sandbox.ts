@@ -1,5 +1,5 @@
-// The shell script that sets up a container and becomes its first process: its mounts over this machine's files, its /proc, /dev
-// and host name, and the user, groups and capabilities of its securityContext. Pure: it only builds text.
+// The shell script that sets up a container and becomes its first process. It sets up mounts over this machine's files, /proc,
+// /dev and the host name. It also sets the user, groups and capabilities of the securityContext. Pure: it only builds text.
 import type { Container, NodePod } from "./pod-types.ts";
 import { type TestImage, userOf } from "./test-image.ts";
 

@@ -1,5 +1,5 @@
-// A rude client: it opens a TLS connection for every request, writes byte by byte if asked to, and aborts in any state: by a
-// reset, by a normal end, or in the middle of a record. Each visit ends with its socket closed.
+// A rude client. It opens a TLS connection for every request, writes byte by byte if the test wants that, and aborts in any
+// state: by a reset, by a normal end, or in the middle of a record. Each visit ends with its socket closed.
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 

@@ -1,5 +1,5 @@
-// A model of an API server with one resource and its whole history, for the model test of watches: lists now or at an exact
-// version, watches that lag, and answers that wait for the script. It filters like kube-apiserver (simulated-server.ts).
+// A model of an API server with one resource and its whole history, for the model test of watches. It has lists now or at an
+// exact version, watches that lag, and answers that wait for the script. It filters like kube-apiserver (simulated-server.ts).
 
 import type { Call, Handler } from "../../../src/proxy/call/call.ts";
 import type { ByteSink } from "../../../src/proxy/http/byte-stream.ts";

@@ -230,13 +230,13 @@ function goneAppPods(app: PodSelection, gone: readonly GonePod[], knowsAll: bool
   });
 }
 
-// The name of the lock without a subset's suffix. A source kind may have no default subset.
+// The operator's own lock name: the lock of any subset, without its suffix. A source kind may have no default subset.
 function lastLockName(status: AppStatus | undefined): string | undefined {
   const { name = DEFAULT_SUBSET, lock } = readStatus(status)?.subsets?.find((each) => each.lock !== undefined) ?? {};
   return lock?.slice(0, lock.length - lockNameFor("", name).length);
 }
 
-// The pods of an app with a refused spec: those that carry its proxy.
+// The pods of an app with a refused spec: those with its proxy.
 function injectedPods(name: string): PodSelection {
   return { name, selector: { matchLabels: { [INJECTED_LABEL]: name } }, subsetOf: () => DEFAULT_SUBSET };
 }

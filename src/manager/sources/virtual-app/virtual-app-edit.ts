@@ -175,6 +175,6 @@ function ownerKey(owner: Owner): string {
     case "labels":
       return `labels:${owner.subsets.join(",")}`;
     default:
-      return owner.kind; // where the limit stands does not matter
+      return owner.kind; // the index of the limit does not matter
   }
 }

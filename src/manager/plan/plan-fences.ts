@@ -1,5 +1,5 @@
-// The handover, level-based. Pure function of (desired table, claims), without memory; called at every reconcile. Invariant: a namespace is
-// granted to a subset only when no live pod of another subset may still hold the namespace under different rules.
+// The handover, level-based. Pure function of (desired table, claims), without memory; called at every reconcile. Invariant: a
+// namespace is granted to a subset only when no live pod of another subset may still claim the namespace under different rules.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
@@ -129,7 +129,7 @@ function groupEqual(claims: readonly Claim[]): ClaimGroup[] {
 
 interface Comparison {
   desiredHolders(namespace: string): ReadonlySet<string>;
-  /** The namespaces that a claim may hold under rules that differ from the desired table. */
+  /** The namespaces of a claim whose rules differ from the desired table. */
   conflictsOf(claim: Claim): readonly string[];
   /**
    * True if a pod of the subset already enforces the namespace as desired. The namespace was granted when no other subset had a
@@ -168,7 +168,7 @@ function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comp
 
 type Holding = "not-held" | "as-desired" | "otherwise";
 
-// How a subset holds a namespace under a table. Compared once for each pair of classes.
+// How a subset's ownership of a namespace under a table compares with the desired table. Compared once for each pair of classes.
 function createHoldings(desired: RouteTable) {
   const desiredSignature = createSignatures(desired);
   return (table: RouteTable, subset: string): ((namespace: string) => Holding) => {

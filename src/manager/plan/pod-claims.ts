@@ -36,7 +36,7 @@ export function podClaims(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf
 /** A pod without an object, with the last facts about its proxy. "unknown": see GonePod. */
 export type GoneAppPod = { readonly pod: AppPod; readonly facts: ProxyFacts | undefined } | "unknown";
 
-/** The claims of removed pods that may still write. Without facts about its proxy, a pod may hold everything. */
+/** The claims of removed pods that may still write. Without facts about its proxy, a pod claims everything. */
 export function goneClaims(app: AppRef, gone: readonly GoneAppPod[]): Claim[] {
   return gone.flatMap((each): Claim[] => {
     if (each === "unknown") return [{ kind: "everything", podName: "", subset: undefined, isGone: true }];
@@ -68,7 +68,7 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   return claims;
 }
 
-/** The pod has ended for good, and its proxy with it. */
+/** The pod and its proxy have ended. */
 export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
   return pod.ended && facts?.connected !== true;
 }

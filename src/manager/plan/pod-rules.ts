@@ -1,5 +1,5 @@
-// The rules of a subset, and the rules of a single pod: its subset's, with what the pod retains read-only. Pure. Invariant: pods with equal rules
-// share one object, and each table is compared once for all pods that enforce it.
+// The rules of a subset, and the rules of a single pod: the rules of its subset and what the pod retains read-only. Pure.
+// Invariant: pods with equal rules share one object, and each table is compared once for all pods that enforce it.
 
 import { createHash } from "node:crypto";
 import type { Snapshot } from "../../route/snapshot.ts";
@@ -10,7 +10,7 @@ import { retainedBetween } from "./retained.ts";
 export interface PodRules {
   /**
    * The rules that a pod of the subset must enforce.
-   * @param from the snapshot that the pod enforces now; undefined if the pod is to retain nothing
+   * @param from the snapshot that the pod enforces now; undefined if the pod retains nothing
    */
   of(subset: string, from: Snapshot | undefined): UnversionedSnapshot;
 }

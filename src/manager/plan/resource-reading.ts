@@ -12,7 +12,7 @@
 // The fields of a reading. "part" means that a statement is only partly true. The callers then assume the unsafe case.
 //
 //   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
-//                  with the reason `unreported` does and none of it is shared, because that fence excludes shared resources
+//                  with the reason `unreported` does and none of the key is shared: that fence does not cover shared resources
 //            none: no fence covers any of the key
 //   isShared       all resources of the key are shared, and no rule names any of them
 //   division       if two tables have equal divisions, every object of the key has the same owners under both

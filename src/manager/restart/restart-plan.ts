@@ -1,6 +1,6 @@
-// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of (pods, the record in the status, now).
-// One pod of an app at a time, one subset after the other, leaders last. The next pod follows only when the last one is gone and as many pods are
-// ready as before.
+// Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure function of (pods, the record in
+// the status, now). One pod of an app restarts at a time, one subset after the other, leaders last. The next pod follows only
+// when the last pod is gone and as many pods are ready as before.
 //
 // A record with `expected` means that the eviction of its pod was requested, or was about to be. While that pod lives and needs a restart, no
 // other eviction is requested, even if the order has changed. A record without `expected` only gives the reason of the wait. So a new leader
@@ -20,7 +20,7 @@ import { settleMs } from "./settling.ts";
 
 export interface RestartFacts {
   readonly pods: readonly RestartPod[];
-  /** In the order of the spec. */
+  /** The subsets in the order of the spec. */
   readonly subsets: readonly string[];
   /** The last written `status.restart`. */
   readonly previous: RestartRecord | undefined;

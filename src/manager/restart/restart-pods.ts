@@ -1,4 +1,4 @@
-// The pods of an app, with the facts that their restart needs. Pure. Called by restarter.ts.
+// The pods of an app, with the facts that a restart needs. Pure. Called by restarter.ts.
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";

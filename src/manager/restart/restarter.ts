@@ -55,7 +55,7 @@ export interface Restarter {
    * @param object the source object, for its events; @param signal aborts the eviction also after the return
    */
   carryOut(object: KubeObject, step: RestartStep, signal: AbortSignal): Result;
-  /** The app is gone. */
+  /** Call when the app is gone. */
   forget(app: Request): void;
 }
 

@@ -70,7 +70,7 @@ describe("the difference between two snapshots", () => {
     expect(deltas).toBeGreaterThan(0);
   });
 
-  it("of one namespace among 10,000 has a few dozen bytes, and the result shares all other parts with its base", () => {
+  it("has a few dozen bytes for one namespace among 10,000, and the result shares all other parts with its base", () => {
     const [base, next] = [of(1, many), of(2, { ...many, "ns-5": [1] })];
     const delta = diffSnapshots(base, next);
     if (delta === undefined) throw new Error("a delta was expected");
@@ -98,9 +98,9 @@ describe("the difference between two snapshots", () => {
     ["the lock", { lockName: "" }],
     ["the callers", { callers: { userAgent: "x", defaultOnlyUserAgents: [], stripManagedFields: false } }],
     ["the rules", { table: { ...of(2, many).table, rules: [...RULES].reverse() } }],
-    ["what is public", { table: { ...of(2, many).table, sharedResources: [group("")] } }],
-    ["what is shown", { table: { ...of(2, many).table, retained: [{ namespaces: new Set(["x"]), rules: [] }] } }],
-  ])("cannot say that %s has changed", (_, change) => {
+    ["the shared resources", { table: { ...of(2, many).table, sharedResources: [group("")] } }],
+    ["the retained namespaces", { table: { ...of(2, many).table, retained: [{ namespaces: new Set(["x"]), rules: [] }] } }],
+  ])("cannot express a change of %s", (_, change) => {
     expect(diffSnapshots(of(1, many), { ...of(2, many), ...change })).toBeUndefined();
   });
 
@@ -121,7 +121,7 @@ describe("the difference between two snapshots", () => {
     expect(diffSnapshots(of(1, {}), of(2, { c: [0] }))).toBeUndefined();
   });
 
-  it("that does not fit its base is refused, with every field that does not", () => {
+  it("is refused if it does not fit its base, with every field that does not fit", () => {
     const base = of(1, { a: [0], b: [1] }, ["a"]);
     const nothing: RouteDeltaMessage = { classes: [], removed: [], fenced: [], unfenced: [] };
     expect(problemsWith(base, nothing)).toEqual([]);

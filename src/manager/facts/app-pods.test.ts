@@ -20,7 +20,7 @@ const proxyStatus = (more: Partial<ContainerStatus>): Pod["status"] => ({
 });
 const own = { app: "op", [INJECTED_LABEL]: "shop" };
 
-describe("which pods are an app's", () => {
+describe("the pods of an app", () => {
   it("are the pods that it selects, with its proxy, with another app's proxy, or without a proxy", () => {
     expect(read(pod(own))).toMatchObject({ proxy: "own" });
     expect(read(pod({ app: "op", [INJECTED_LABEL]: "store" }))).toMatchObject({ proxy: "other-app" });
@@ -61,10 +61,10 @@ describe("which pods are an app's", () => {
   });
 });
 
-describe("the operator of a pod may run", () => {
+describe("the operator of a pod", () => {
   it.each<[string, Pod["status"], boolean]>([
     ["running", { phase: "Running" }, true],
-    ["of unknown phase, as when its node is lost", { phase: "Unknown" }, true],
+    ["of the phase Unknown, as on a lost node", { phase: "Unknown" }, true],
     ["pending", { phase: "Pending" }, false],
     ["pending, with its sidecar already serving", { ...proxyStatus({ started: true }), phase: "Pending" }, true],
     ["whose proxy has never had a snapshot", proxyStatus({ started: false }), false],
@@ -76,10 +76,10 @@ describe("the operator of a pod may run", () => {
     ],
     ["whose proxy was restarted", proxyStatus({ started: false, restartCount: 1 }), true],
     ["that has ended", { phase: "Failed" }, false],
-  ])("one %s", (_, status, running) => {
+  ])("counts as running or not by the status: a pod %s", (_, status, running) => {
     expect(read(pod(own, status))?.running).toBe(running);
   });
-  it("if its container runs while another container waits: the phase is Pending until all have started", () => {
+  it("may run if its container runs while another container waits: the phase is Pending until all have started", () => {
     const running = { name: "manager", ready: true, started: true, restartCount: 0, state: { running: {} } };
     const waiting = { name: "rbac-proxy", ready: false, restartCount: 0, state: {} };
     const restarting = { ...waiting, lastState: { terminated: {} }, restartCount: 1 };
@@ -91,7 +91,7 @@ describe("the operator of a pod may run", () => {
     const status = { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending", containerStatuses: [running] };
     expect(read(pod(own, status))?.running).toBe(true);
   });
-  it("if its proxy is an ordinary container, according to the other containers and the proxy's restarts", () => {
+  it("may run if the proxy is an ordinary container, according to the other containers and the proxy's restarts", () => {
     const proxy: ContainerStatus = {
       name: "ctrlmesh-proxy",
       ready: false,
@@ -112,7 +112,7 @@ describe("the operator of a pod may run", () => {
     const unlabelled = { ...pod({ app: "op" }), spec: { containers: [{ name: "ctrlmesh-proxy" }, { name: "manager" }] } };
     expect(read(unlabelled)).toMatchObject({ proxy: "other-app" });
   });
-  it("if the pod has a node, while its status may be older than the snapshots of an earlier leader", () => {
+  it("may run if the pod has a node, while its status may be older than the snapshots of an earlier leader", () => {
     const starting = { ...pod(own, { ...proxyStatus({ started: false, state: { running: {} } }), phase: "Pending" }) };
     const placed = { ...starting, spec: { containers: [], nodeName: "n" } };
     const see = (each: Pod, isStatusLate: boolean) =>
@@ -127,7 +127,7 @@ describe("the operator of a pod may run", () => {
     expect(see(starting, true)?.running).toBe(false);
     expect(see({ ...placed, status: { phase: "Failed" } }, true)?.running).toBe(false);
   });
-  describe("if the native sidecar crashes before the operator's first start", () => {
+  describe("the operator behind a native sidecar that crashed before the operator's first start", () => {
     const crashed = { state: {}, lastState: { terminated: {} }, ready: false, restartCount: 4 };
     const sidecar: ContainerStatus = { name: "ctrlmesh-proxy", started: false, ...crashed };
     const operator: ContainerStatus = { name: "manager", ready: false, started: false, restartCount: 0, state: {} };
@@ -146,12 +146,12 @@ describe("the operator of a pod may run", () => {
       };
       return appPods(selection, [each], all)[0];
     };
-    it("only after its proxy got routes", () => {
+    it("does not run if the proxy got no routes", () => {
       expect(see({})).toMatchObject({ running: false });
       const again = { ...sidecar, state: { running: {} } };
       expect(see({ inits: [{ name: "before", ...crashed }, again] })).toMatchObject({ running: false });
     });
-    it("if an earlier manager may have sent routes, which a restarted proxy still knows", () => {
+    it("may run if an earlier manager may have sent routes, which a restarted proxy still knows", () => {
       expect(see({}, { mayHaveEarlierRoutes: () => true })).toMatchObject({ running: true, unstarted: true });
     });
     it.each<[string, Parameters<typeof see>[0]]>([
@@ -160,14 +160,14 @@ describe("the operator of a pod may run", () => {
       ["the operator was restarted", { apps: [operator, { ...operator, name: "other", restartCount: 1 }] }],
       ["an init container after the proxy has run", { inits: [sidecar, { name: "migrate", ...crashed }] }],
       ["the proxy has started now", { inits: [{ ...sidecar, started: true }] }],
-      ["nothing is said of the operator", { apps: [] }],
-      ["the proxy is a plain container, beside which the others start", { inits: [], apps: [sidecar, operator] }],
-    ])("may be at work where %s", (_, statuses) => {
+      ["the status does not contain the operator", { apps: [] }],
+      ["the proxy is an ordinary container, which does not delay the others", { inits: [], apps: [sidecar, operator] }],
+    ])("may run if %s", (_, statuses) => {
       expect(see(statuses)).toMatchObject({ running: true });
       expect(see(statuses)?.unstarted).toBeUndefined();
     });
   });
-  it("if it has no proxy, as soon as it has a node", () => {
+  it("may run if the pod has no proxy, as soon as the pod has a node", () => {
     const waiting = pod({ app: "op" }, { phase: "Pending" });
     expect(read(waiting)).toMatchObject({ proxy: "none", running: false });
     expect(read({ ...waiting, spec: { containers: [], nodeName: "n" } })).toMatchObject({ proxy: "none", running: true });

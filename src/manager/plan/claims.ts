@@ -20,8 +20,8 @@ type ClaimOfPod =
       readonly enforced: boolean;
     }
   /**
-   * The pod may claim everything. Either it runs without a proxy and acts as the default subset (`subset` is ""), or its proxy
-   * has not reported to this leader and its subset is not known (undefined). `podName` is "" for pods that were removed before
+   * The pod may claim everything. Either it runs without a proxy and acts as the default subset (`subset` is ""). Or its proxy
+   * has not reported to this leader, and its subset is not known (undefined). `podName` is "" for pods that were removed before
    * this manager knew the pods.
    */
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };

@@ -61,8 +61,8 @@ export function nextIssue(
 /**
  * Bounds of the versions that a manager can have given. One change a second reaches ALWAYS_POSSIBLE in a century. MAX_LOST
  * exceeds the number of versions after the last written status. A higher version comes from an attacker or a damaged file, and
- * the manager ignores it: later versions would exceed the safe integers, and the status would keep the high version for later
- * leaders. The proxy with that version refuses every snapshot as stale until its pod is replaced.
+ * the manager ignores it. Otherwise later versions would exceed the safe integers, and the status would keep the high version for
+ * later leaders. The proxy with that version refuses every snapshot as stale until its pod is replaced.
  */
 const ALWAYS_POSSIBLE = 2 ** 32;
 const MAX_LOST = 2 ** 20;

@@ -17,8 +17,8 @@ export interface PodRules {
 
 /**
  * @param base the rules of a subset, with its fences; @param withTable the same with another table
- * @param isYoung true for a namespace that was just created. Most often it is lost because it gets a label while it is still empty. It is
- *   not retained: each such namespace would restart all pods of a subset
+ * @param isYoung true for a namespace that was just created. Such a namespace is usually lost because it gets a label while it is
+ *   still empty. It is not retained, because that would restart all pods of a subset
  */
 export function createPodRules(
   base: (subset: string) => UnversionedSnapshot,

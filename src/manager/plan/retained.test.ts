@@ -15,37 +15,37 @@ const text = (shown: readonly RetainedClass[]) =>
 const ALL = [{ resources: [], visible: true }];
 const shownTable = (from: RouteTable, to: RouteTable, as = "") => ({ ...to, retained: show(from, to, as) });
 
-describe("a pod retains", () => {
-  it("the namespaces that its subset loses, and nothing else", () => {
+describe("retainedBetween", () => {
+  it("retains the namespaces that the subset loses, and nothing else", () => {
     expect(text(show(before, after))).toEqual({ mover: ALL });
     expect(show(before, after, "canary")).toEqual([]);
     expect(show(before, before)).toEqual([]);
   });
-  it("what it already retains, in an equal form, so that pods before and after the update get equal rules", () => {
+  it("retains what is already retained, in an equal form, so that pods before and after the update get equal rules", () => {
     expect(show(shownTable(before, after), after)).toEqual(show(before, after));
     const later = table([subset("canary")], { prod: [0], pilot: [0], mover: [0] });
     expect(text(show(shownTable(before, after), later))).toEqual({ prod: ALL, mover: ALL });
   });
-  it("nothing once it owns the namespaces again, as after an undo", () => {
+  it("retains nothing once the subset owns the namespaces again, as after an undo", () => {
     expect(show(shownTable(before, after), before)).toEqual([]);
   });
-  it("namespaces that its subset gains back, while they are fenced", () => {
+  it("retains namespaces that the subset gains back, while they are fenced", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(text(show(shownTable(before, after), fenced))).toEqual({ mover: ALL });
   });
-  it("no namespace that was fenced for it, because it never saw its objects", () => {
+  it("retains no namespace that was fenced, because the pod never saw its objects", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(show(fenced, after)).toEqual([]);
   });
-  it("no deleted namespace", () => {
+  it("retains no deleted namespace", () => {
     expect(show(before, table([subset("canary")], { prod: [], pilot: [0] }))).toEqual([]);
   });
-  it("namespaces that a limit excludes", () => {
+  it("retains namespaces that a limit excludes", () => {
     expect(text(show(table([limit()], { prod: [0], mover: [0] }), table([limit()], { prod: [0], mover: [] })))).toEqual({
       mover: ALL,
     });
   });
-  it("the resources that it owned in a namespace, except those that it still owns or never owned", () => {
+  it("retains the resources that the subset owned in a namespace, except those that it still owns or never owned", () => {
     const some = table([subset("canary", maps)], { prod: [], mover: [] });
     const more = table([subset("canary", maps)], { prod: [], mover: [0] });
     expect(text(show(some, more))).toEqual({ mover: [{ resources: [maps], visible: true }] });
@@ -61,22 +61,22 @@ describe("a pod retains", () => {
     const stepwise = shownTable(some, more);
     expect(text(show(stepwise, all))).toEqual({ mover: ALL });
   });
-  it("namespaces that no rule contained before", () => {
+  it("retains namespaces that no rule contained before", () => {
     const open = table([], { prod: [] });
     expect(text(show(open, table([subset("canary")], { prod: [], fresh: [0] })))).toEqual({ fresh: ALL });
     const held = table([subset("canary")], { prod: [] });
     expect(show(held, table([subset("canary")], { prod: [], fresh: [0] }))).toEqual([]);
   });
-  it("everything of its old subset, also cluster-scoped objects, when its labels move it to another subset", () => {
+  it("retains everything of the pod's old subset, also cluster-scoped objects, when labels move the pod to another subset", () => {
     expect(text(show(before, before, "", "canary"))).toEqual({ "": ALL, prod: ALL, mover: ALL });
     expect(text(show(before, before, "canary", ""))).toEqual({ pilot: ALL });
   });
-  it("everything if its new subset owns nothing yet because a pod has not reported", () => {
+  it("retains everything if the new subset owns nothing yet because a pod has not reported", () => {
     const fenced = { ...before, rules: [...before.rules, unreportedFence()] };
     expect(text(show(before, fenced, "canary"))).toEqual({ pilot: ALL });
     expect(show(fenced, after, "")).toEqual([]);
   });
-  it("no resource that moves as a whole (partitioned by label or shared), which clients list again in place", () => {
+  it("retains no resource that moves as a whole (partitioned by label or shared), which clients list again in place", () => {
     const divided = table([objects("canary", "t=x", maps), subset("canary", pods)], { mover: [1] });
     const apart = table([subset("canary")], { mover: [0] });
     expect(text(show(divided, apart))).toEqual({
@@ -100,7 +100,7 @@ describe("a pod retains", () => {
       ],
     });
   });
-  it("classes of namespaces, few for any number of namespaces", () => {
+  it("groups namespaces into classes, few for any number of namespaces", () => {
     const names = Array.from({ length: 500 }, (_, index) => `n${index}`);
     const members = (list: readonly number[]) => Object.fromEntries(names.map((name) => [name, list]));
     const shown = show(table([subset("canary")], members([])), table([subset("canary")], members([0])));

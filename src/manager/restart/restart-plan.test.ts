@@ -47,11 +47,11 @@ const record = (pod: string, more: Partial<RestartRecord> = {}): RestartRecord =
 const line = (step: RestartStep) =>
   step.kind === "none" ? "none" : `${step.kind} ${step.record.pod} ${step.record.reason} ${step.record.left}`;
 
-describe("planRestart chooses", () => {
-  it("no pod if none retains anything: pods that gain namespaces never restart", () => {
+describe("the next pod of planRestart", () => {
+  it("is none if no pod retains anything: pods that gain namespaces never restart", () => {
     expect(plan([other("a"), other("b", { leader: true })])).toEqual({ kind: "none" });
   });
-  it("a pod that does not lead, and records the number of ready pods", () => {
+  it("is a pod that does not lead, with the number of ready pods in the record", () => {
     expect(plan([leader("a"), loser("b"), loser("c")])).toEqual({
       kind: "evict",
       record: {
@@ -66,10 +66,10 @@ describe("planRestart chooses", () => {
       },
     });
   });
-  it("the leader last", () => {
+  it("is the leader last", () => {
     expect(line(plan([leader("a"), other("b"), other("c")]))).toBe("evict a Evicting 1");
   });
-  it("one subset after the other, in the order of the spec, but first a subset whose roll has begun", () => {
+  it("is chosen from one subset after the other, in the order of the spec, but first from a subset whose roll has begun", () => {
     const pods = [
       loser("c", { subset: "canary" }),
       leader("d", { subset: "canary" }),
@@ -83,44 +83,44 @@ describe("planRestart chooses", () => {
     const previous = record("gone", { subset: "canary", expected: 2 });
     expect(line(plan(pods.slice(0, 4), { previous }))).toBe("evict c Evicting 4");
   });
-  it("no pod without a controller, with another app's proxy, or that has ended or is ending", () => {
+  it("is never a pod without a controller, with another app's proxy, or that has ended or is ending", () => {
     const pods = [loser("a", { controlled: false }), loser("b", { proxy: "other-app" }), loser("c", { ended: true })];
     expect(line(plan(pods))).toBe("none");
     expect(line(plan([loser("d", { terminating: true })]))).toBe("none");
   });
-  it("an unready pod before ready pods", () => {
+  it("is an unready pod before ready pods", () => {
     expect(line(plan([leader("a"), loser("b"), loser("c", { ready: false })]))).toBe("evict c Evicting 3");
   });
-  it("no pod of an app that is being deleted", () => {
+  it("is none for an app that is being deleted", () => {
     expect(plan([loser("a")], { isDissolving: true, previous: record("a") })).toEqual({ kind: "none" });
   });
 });
 
-describe("planRestart waits", () => {
+describe("planRestart", () => {
   const three = [leader("a"), loser("b"), loser("c")];
 
-  it("while the app is paused", () => {
+  it("waits while the app is paused", () => {
     expect(line(plan(three, { isPaused: true }))).toBe("wait b Paused 3");
   });
-  it("while a pod of the app, in any subset, is not ready for another reason", () => {
+  it("waits while a pod of the app, in any subset, is not ready for another reason", () => {
     const step = plan([...three, other("d", { subset: "canary", ready: false })]);
     expect(line(step)).toBe("wait b NotReady 3");
     expect(step).toMatchObject({ record: { message: "pod b waits for its restart: pod d is not ready" } });
     expect(line(plan([...three, other("d", { ready: false, ended: true })]))).toBe("evict b Evicting 3");
   });
-  it("while somebody else replaces a pod of the app", () => {
+  it("waits while somebody else replaces a pod of the app", () => {
     expect(line(plan([...three, other("d", { terminating: true })]))).toBe("wait b NotReady 3");
   });
-  it("with a ready pod while the leader is not ready, but not with an unready pod", () => {
+  it("delays a ready pod while the leader is not ready, but not an unready pod", () => {
     const unready = leader("a", { ready: false });
     expect(line(plan([unready, loser("b"), loser("c")]))).toBe("wait b NotReady 3");
     expect(line(plan([unready, loser("b", { ready: false })]))).toBe("evict b Evicting 2");
     expect(line(plan([unready, other("b")]))).toBe("evict a Evicting 1");
   });
-  it("while a proxy of the subset is not connected: its pod may lead", () => {
+  it("waits while a proxy of the subset is not connected: its pod may lead", () => {
     expect(line(plan([loser("a", { connected: false, retains: false }), loser("b"), loser("c")]))).toBe("wait b NotReported 2");
   });
-  it("half a minute for a known leader, if the order depends on it", () => {
+  it("waits half a minute for a known leader, if the order depends on it", () => {
     const leaderless = [loser("a"), loser("b")];
     const step = plan(leaderless);
     expect(step).toMatchObject({ kind: "wait", record: { reason: "LeaderUnknown" }, recheckMs: 30_000 });
@@ -130,7 +130,7 @@ describe("planRestart waits", () => {
     expect(line(plan(leaderless, { hasLock: false }))).toBe("evict a Evicting 2");
     expect(line(plan([loser("a"), other("b")]))).toBe("evict a Evicting 1");
   });
-  it("after a refusal for the time that the API server gives, with the refusal's reason, then requests again", () => {
+  it("waits after a refusal for the time that the API server gives, with the refusal's reason, then requests again", () => {
     const refusalOf = () => ({ reason: "PodDisruptionBudget" as const, message: "no", retryAtMs: Date.parse(NOW) + 4_000 });
     const refused = plan(three, { previous: record("b"), refusalOf, nowMs: Date.parse(NOW) + 1_000 });
     expect(refused).toMatchObject({
@@ -143,7 +143,7 @@ describe("planRestart waits", () => {
     expect(line(again)).toBe("evict b PodDisruptionBudget 3");
     expect(again).toMatchObject({ record: { since: NOW } });
   });
-  it("for the budget that refuses, with the start of the wait, also if no leader is known", () => {
+  it("waits for the budget that refuses, with the start of the wait, also if no leader is known", () => {
     const leaderless = [loser("a"), loser("b")];
     let nowMs = Date.parse(NOW);
     let refusal: Refusal | undefined;
@@ -161,7 +161,7 @@ describe("planRestart waits", () => {
     }
     expect([...seen]).toEqual([`LeaderUnknown ${NOW}`, `Evicting ${NOW}`, `PodDisruptionBudget ${NOW}`]);
   });
-  it("until the need has lasted long enough, for any next pod, and not while the app is paused", () => {
+  it("waits until the need has lasted long enough, for any next pod, and not while the app is paused", () => {
     const first = plan(three, { settleMs: 20_000 });
     expect(first).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", since: NOW }, recheckMs: 20_000 });
     const previous = first.kind === "none" ? undefined : first.record;
@@ -171,7 +171,7 @@ describe("planRestart waits", () => {
     expect(line(plan(three, { settleMs: 20_000, previous, nowMs: Date.parse(NOW) + 20_000 }))).toBe("evict b Evicting 3");
     expect(line(plan(three, { settleMs: 20_000, previous, isPaused: true }))).toBe("wait b Paused 3");
   });
-  it("again for the need to last, if the edit was undone and other pods need a restart now", () => {
+  it("waits again for the need to last, if the edit was undone and other pods need a restart now", () => {
     const others = [other("b"), loser("c", { subset: "canary" })];
     expect(line(plan(others, { settleMs: 20_000, previous: record("b") }))).toBe("wait c Settling 1");
     const hindered: RestartRecord = { subset: "", pod: "b", uid: "uid-b", since: NOW, left: 1, reason: "NotReady" };
@@ -180,14 +180,14 @@ describe("planRestart waits", () => {
     const step = plan(others, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) });
     expect(step).toMatchObject({ record: { since: LATER }, recheckMs: 20_000 });
   });
-  it("again for the need to last after a pause, also if an eviction was requested before", () => {
+  it("waits again for the need to last after a pause, also if an eviction was requested before", () => {
     const previous = record("b", { reason: "Paused" });
     const step = plan(three, { settleMs: 20_000, previous });
     expect(step).toMatchObject({ kind: "wait", record: { pod: "b", reason: "Settling", expected: 3 }, recheckMs: 20_000 });
     const settling = record("b", { reason: "Settling" });
     expect(line(plan(three, { settleMs: 20_000, previous: settling, nowMs: Date.parse(LATER) }))).toBe("evict b Evicting 3");
   });
-  it("for the need to last once in a roll, not before each pod", () => {
+  it("waits for the need to last once in a roll, not before each pod", () => {
     const previous = record("gone", { expected: 2 });
     expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 1 }))).toBe("evict b Evicting 3");
     expect(line(plan(three, { settleMs: 20_000, previous, recentRestarts: () => 3 }))).toBe("wait b Settling 3");

@@ -36,7 +36,7 @@ describe("every Warning", () => {
     },
   );
 
-  it("with a new message is repeated if the message names what to correct, and never because of an age", () => {
+  it("is repeated with a new message if the message names what to correct, and never because of an age", () => {
     for (const { reason, retold } of WARNINGS) {
       const said = SAID[reason];
       const other = { ...said, conditions: said?.conditions?.map((row) => ({ ...row, message: "other" })) };
@@ -44,7 +44,7 @@ describe("every Warning", () => {
     }
   });
 
-  it("for a move that a refused snapshot delays is only SnapshotRefused, which is sent at once", () => {
+  it("is only SnapshotRefused for a move that a refused snapshot delays", () => {
     const told = appEvents(undefined, status("Ready", "False", "SnapshotRefused"));
     expect(told.map(({ reason }) => reason)).toEqual(["SnapshotRefused"]);
   });
@@ -64,7 +64,7 @@ describe("every Warning", () => {
   );
 });
 
-describe("results", () => {
+describe("Normal events", () => {
   it("report moved namespaces, and the longest time without a writer", () => {
     expect(appEvents(undefined, moved({ noWriterSeconds: 0.0384 }))).toEqual([
       {

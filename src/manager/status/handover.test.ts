@@ -95,7 +95,7 @@ describe("a handover in the status", () => {
     expect(made.reconcile()).toEqual(done);
   });
 
-  it("that is undone while it runs has the result Undone", () => {
+  it("has the result Undone if it is undone while it runs", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     made.reconcile();
@@ -105,7 +105,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ from: "", to: "canary", result: "Undone" });
   });
 
-  it("that is undone is not Converged while its snapshot is on its way", () => {
+  it("is not Converged after an undo while its snapshot is on its way", () => {
     const made = world();
     edit(made, ["pilot", "extra"]);
     made.reconcile();
@@ -129,7 +129,7 @@ describe("a handover in the status", () => {
     expect(made.settle().lastHandover).toMatchObject({ namespaces: 1, noWriterSeconds: 20, result: "Moved" });
   });
 
-  it("that began while no manager ran is shown by the next manager", () => {
+  it("is shown by the next manager if it began while no manager ran", () => {
     const made = world();
     made.forget();
     edit(made, ["pilot", "extra"]);
@@ -195,7 +195,7 @@ describe("a handover in the status", () => {
     expect(made.status?.handover).toMatchObject({ done: 8, total: 20 });
   });
 
-  it("in both directions names both subsets, and so does the last handover", () => {
+  it("names both subsets if it goes in both directions, and so does the last handover", () => {
     const made = world();
     edit(made, ["extra"]);
     expect(made.reconcile().handover).toMatchObject({ phase: "Draining", between: ["", "canary"] });

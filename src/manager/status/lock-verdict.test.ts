@@ -16,8 +16,8 @@ const proxy = (lock: LockAccessMessage | null, leader = false) => proxyFacts({ l
 const verdict = (pods: AppPod[], proxies: Record<string, ProxyFacts> = {}, lockName = "lock") =>
   lockVerdict({ pods, lockName, factsOf: (key) => proxies[key] });
 
-describe("LockPermitted is False", () => {
-  it("if a subset's pods are denied, with the rules that their Role lacks", () => {
+describe("the condition LockPermitted, if denied", () => {
+  it("is False if a subset's pods are denied, with the rules that their Role lacks", () => {
     expect(
       verdict([pod("a", ""), pod("c", "v2")], { "shop/c": proxy(access("lock---v2", ["get", "create", "update"])) }),
     ).toEqual({
@@ -31,7 +31,7 @@ describe("LockPermitted is False", () => {
     });
   });
 
-  it("with an empty group for the core group, the API server's reason, and the number of further subsets", () => {
+  it("contains an empty group for the core group, the API server's reason, and the number of further subsets", () => {
     const { message } = verdict([pod("c", "v2"), pod("d", "v3")], {
       "shop/c": proxy(access("lock---v2", ["update"], { resource: "configmaps", reason: "no rule" })),
       "shop/d": proxy(access("lock---v3", ["get"])),
@@ -41,17 +41,17 @@ describe("LockPermitted is False", () => {
     expect(message).toMatch(/; 1 more subsets are denied theirs$/);
   });
 
-  it("even if another pod of the subset leads: its next renewal may fail", () => {
+  it("is False even if another pod of the subset leads: its next renewal may fail", () => {
     const proxies = { "shop/c": proxy(access("lock---v2", ["update"])), "shop/d": proxy(access("lock---v2"), true) };
     expect(verdict([pod("c", "v2"), pod("d", "v2")], proxies).status).toBe("False");
   });
 });
 
-describe("LockPermitted is False for a lock that the app does not name", () => {
+describe("the condition LockPermitted, for a lock that the app does not name", () => {
   const unnamedLock = { lockName: "op", resource: "leases.coordination.k8s.io" };
   const refused = proxyFacts({ unnamedLock });
 
-  it("in an app that names another, which nobody uses", () => {
+  it("is False if the app names another lock, which no pod uses", () => {
     expect(verdict([pod("a", ""), pod("c", "v2")], { "shop/a": proxy(null), "shop/c": refused })).toEqual({
       status: "False",
       reason: "LockNotNamed",
@@ -62,13 +62,13 @@ describe("LockPermitted is False for a lock that the app does not name", () => {
     });
   });
 
-  it("in an app that names none, also for a pod of the default subset", () => {
+  it("is False if the app names no lock, also for a pod of the default subset", () => {
     const { reason, message } = verdict([pod("a", "")], { "shop/a": refused }, "");
     expect(reason).toBe("LockNotNamed");
     expect(message).toMatch(/^pod a of the default subset is .* set spec.configuration.controller.leaderElectionName to "op"$/);
   });
 
-  it("until the app names it, or while the subset leads by the lock that the app names", () => {
+  it("is no longer False if the app names the lock, or while the subset leads by the lock that the app names", () => {
     const pods = [pod("c", "v2"), pod("d", "v2"), pod("a", ""), pod("b", "")];
     const leads = proxy(null, true);
     expect(verdict(pods, { "shop/c": refused, "shop/d": leads, "shop/a": leads, "shop/b": refused }).reason).toBe("Permitted");
@@ -77,12 +77,12 @@ describe("LockPermitted is False for a lock that the app does not name", () => {
     expect(verdict([pod("c", "v2", { ended: true })], { "shop/c": refused }).reason).toBe("NotRenamed");
   });
 
-  it("after a denied lock, which is certain", () => {
+  it("has the reason LockDenied first, because a denied lock is certain", () => {
     const denied = proxy(access("lock---v2", ["get"]));
     expect(verdict([pod("c", "v2"), pod("a", "")], { "shop/c": denied, "shop/a": refused }).reason).toBe("LockDenied");
   });
 
-  it("while a manager that has just begun has not heard of all proxies, if the manager before said so", () => {
+  it("stays False under a new manager until all proxies have registered", () => {
     const before = { status: "False", reason: "LockNotNamed", message: "m" } as const;
     for (const [lockName, now] of [
       ["", "NoLock"],
@@ -95,8 +95,8 @@ describe("LockPermitted is False for a lock that the app does not name", () => {
   });
 });
 
-describe("LockPermitted is Unknown", () => {
-  it("while no pod has used a subset's lock, which may have another name than the VirtualApp says", () => {
+describe("the condition LockPermitted, without a report", () => {
+  it("is Unknown while no pod has used a subset's lock, which may have another name than the VirtualApp says", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null) })).toMatchObject({
       status: "Unknown",
       reason: "NotReviewed",
@@ -105,7 +105,7 @@ describe("LockPermitted is Unknown", () => {
     expect(verdict([pod("c", "v2")]).status).toBe("Unknown");
   });
 
-  it("while the only report is about the lock of the pod's previous subset", () => {
+  it("is Unknown while the only report is about the lock of the pod's previous subset", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v1", ["get"])) }).status).toBe("Unknown");
   });
 });
@@ -117,8 +117,8 @@ it("the previous verdict stays until the subset's proxies have registered with a
   expect(lockVerdict({ ...facts, factsOf: () => proxy(null) }).status).toBe("Unknown");
 });
 
-describe("LockPermitted is True", () => {
-  it("if the API server allows the lock, or a pod already leads", () => {
+describe("the condition LockPermitted, if allowed", () => {
+  it("is True if the API server allows the lock, or a pod already leads", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(access("lock---v2")) })).toEqual({
       status: "True",
       reason: "Permitted",
@@ -127,13 +127,13 @@ describe("LockPermitted is True", () => {
     expect(verdict([pod("c", "v2")], { "shop/c": proxy(null, true) }).status).toBe("True");
   });
 
-  it("if no lock is renamed: no lock, no pods in a subset, or only pods that have ended or have no proxy of this app", () => {
+  it("is True if no lock is renamed: no lock, no pods in a subset, or only pods that have ended or have no proxy of this app", () => {
     expect(verdict([pod("c", "v2")], {}, "").reason).toBe("NoLock");
     const others = [pod("a", ""), pod("b", "v2", { ended: true }), pod("d", "v2", { proxy: "none" })];
     expect(verdict(others)).toMatchObject({ status: "True", reason: "NotRenamed" });
   });
 
-  it("with a bounded message, for any number of subsets", () => {
+  it("has a bounded message, for any number of subsets", () => {
     const pods = Array.from({ length: 64 }, (_, index) => pod(`p${index}`, `s${index}`));
     const { message } = verdict(pods, Object.fromEntries(pods.map(({ name }) => [`shop/${name}`, proxy(null, true)])));
     expect(message).toMatch(/ and 56 more$/);

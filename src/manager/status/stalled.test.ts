@@ -47,7 +47,7 @@ describe("a wait", () => {
     expect(messages).toHaveLength(9);
   });
 
-  it("of more than five minutes makes Ready False, and the message names the remedy", () => {
+  it("makes Ready False after five minutes, and the message names the remedy", () => {
     const world = moving({ connected: false });
     world.nowMs += 299_000;
     expect(conditionOf(world.reconcile(), "Ready")?.reason).not.toBe("NotConnected");
@@ -74,7 +74,7 @@ describe("a wait", () => {
     ["OwnershipConflict", {}, { connected: false }],
     ["LockDenied", { lock: DENIED }, { connected: false }],
     ["LockNotNamed", { unnamedLock: { lockName: "op", resource: "configmaps" } }, { connected: false }],
-  ])("of more than five minutes is in the message of Ready with its remedy when the reason is %s", (reason, other, stuck) => {
+  ])("is in the message of Ready with its remedy after five minutes, if the reason is %s", (reason, other, stuck) => {
     const world = moving(stuck);
     world.reports.set("c0", other);
     if (reason === "OwnershipConflict") world.pods.set("x", appPod("x", "", { proxy: "other-app", running: false }));
@@ -90,7 +90,7 @@ describe("a wait", () => {
     });
   });
 
-  it("for a restart that a PodDisruptionBudget forbids makes Ready False as well", () => {
+  it("also makes Ready False if a PodDisruptionBudget forbids a restart", () => {
     const world = made();
     const restart = { subset: "", pod: "a0", uid: "uid-a0", left: 1, reason: "PodDisruptionBudget", message: "no disruption" };
     world.restart = { ...restart, since: "2026-01-01T00:00:00Z" };
@@ -148,7 +148,7 @@ describe("a disconnected proxy", () => {
     expect(world.status?.proxies).not.toHaveProperty("awaySince");
   });
 
-  it("of a terminating pod does not count", () => {
+  it("does not count if its pod is terminating", () => {
     const world = made(appPod("a1"));
     world.pods.set("a1", appPod("a1", "", { terminating: true }));
     world.reports.set("a1", { connected: false });

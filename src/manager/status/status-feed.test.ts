@@ -77,7 +77,7 @@ describe("a status", () => {
     expect(written()?.namespaces?.held).toBe(0);
   });
 
-  it("for an older spec is not written over a newer spec", async () => {
+  it("is not written over an object with a newer spec", async () => {
     const { feed, told, object, written, put } = setup();
     put({ generation: 2 }, { observedGeneration: 2 });
     const make = () => ({ observedGeneration: 1, lastHandover: last });
@@ -95,7 +95,7 @@ describe("a status", () => {
     expect(written()).toEqual({ restart, routeVersion: 4 });
   });
 
-  it("that another writer has overwritten for the same spec is corrected at the next reconcile", async () => {
+  it("is corrected at the next reconcile if another writer has overwritten it for the same spec", async () => {
     const { client, feed, object, written, put } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     await feed.write(object, make, signal);
@@ -105,7 +105,7 @@ describe("a status", () => {
     expect(written()).toEqual({ observedGeneration: 1, lastHandover: writtenLast });
   });
 
-  it("that another writer has overwritten before the watch brought either write is corrected too", async () => {
+  it("is also corrected if another writer has overwritten it before the watch brought either write", async () => {
     const { feed, object, written, put } = setup();
     const make = () => ({ observedGeneration: 1, lastHandover: last });
     await feed.write(object, make, signal);
@@ -133,7 +133,7 @@ describe("a status", () => {
     expect(brought.map((each) => feed.previous(each))).toEqual(brought.map(() => ({ routeVersion: 3 })));
   });
 
-  it("of an app that is gone, or was created again under its name, is not written", async () => {
+  it("is not written if the app is gone, or was created again under its name", async () => {
     const { client, feed, object, written } = setup();
     client.remove(VIRTUAL_APPS, REF);
     expect(await feed.write(object, () => ({ routeVersion: 4 }), signal)).toEqual({ isWritten: false });

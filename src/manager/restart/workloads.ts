@@ -52,8 +52,9 @@ function controllerOf({ metadata }: KubeObject): Owner | undefined {
   return owner && { namespace: metadata.namespace ?? "", ...owner };
 }
 
-// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. Whoever creates a pod writes its owner reference, and
-// the API server does not check that it could name an object: undefined if it could not, so that it leads to no other path.
+// The plural is guessed from the kind. If the guess is wrong, the API server answers 404. The creator of a pod writes the owner
+// reference, and the API server does not check its names. The result is undefined for an invalid name, so that a crafted name
+// cannot lead to another path.
 function scalePath({ namespace, apiVersion, kind, name }: Owner): string | undefined {
   const [version = "", group, ...more] = apiVersion.split("/").reverse();
   const plural = `${kind.toLowerCase()}s`;

@@ -1,6 +1,7 @@
 // The condition LockPermitted: the pods of every subset may use the lock under its name upstream, according to the API server's
-// answers to their proxies, and no pod is refused what looks like another lock. Pure. Called by app-status.ts. A Role with `resourceNames` names only the operator's own lock.
-// Without this condition users would notice that only by a canary that never leads.
+// answers to their proxies. Also no proxy refuses an object that looks like another lock of the operator. Pure. Called by
+// app-status.ts. A Role with `resourceNames` names only the operator's own lock. Without this condition users would notice that
+// only by a canary that never leads.
 import { lockNameFor, unnamedLockText } from "../../route/lock.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
@@ -82,7 +83,7 @@ function subsetLocks({ pods, factsOf, lockName }: LockFacts): SubsetLock[] {
   return [...bySubset.values()];
 }
 
-// A subset that uses the lock that the app names has another lock besides, or none: its leader works.
+// Ignores a subset that uses the lock that the app names: its leader works.
 function unnamedText({ pods, factsOf, lockName }: LockFacts, locks: readonly SubsetLock[]): string | undefined {
   const working = new Set(locks.flatMap(({ subset, permitted }) => (permitted ? [subset] : [])));
   for (const pod of pods) if (factsOf(podKey(pod))?.leader) working.add(pod.subset);

@@ -113,9 +113,12 @@ function messageOf(body: Uint8Array): RouteMessage {
   }
 }
 
+/** What a route without its table takes in memory at most: its largest part is the list of user agents. */
+const MAX_CLAIM_SIZE = 256 * 1024;
+
 function decodedOrUndefined(body: Uint8Array): RouteMessage | undefined {
   try {
-    return ROUTE_MESSAGE.decode(body);
+    return ROUTE_MESSAGE.decode(body, { left: MAX_CLAIM_SIZE });
   } catch {
     return undefined;
   }

@@ -3,6 +3,7 @@
 // registrations.
 import { createHash } from "node:crypto";
 import type { ResourceMatch, RouteTable } from "../route/table.ts";
+import type { MemoryBudget } from "./bounded-decoder.ts";
 import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
 import type { NamespaceClassMessage, ResourceMatchMessage, RetainedClassMessage, RouteTableMessage } from "./messages.ts";
 import { ResourceInvalidError } from "./resource-type.ts";
@@ -59,10 +60,13 @@ export function tableToBytes(table: RouteTable): Uint8Array {
   return ROUTE_TABLE_MESSAGE.encode(tableToWire(table));
 }
 
-/** @throws ResourceInvalidError for an invalid table, or the decoder's error for malformed bytes */
-export function tableFromBytes(bytes: Uint8Array): RouteTable {
+/**
+ * @param memory see MessageCodec.decode
+ * @throws ResourceInvalidError, or MeshError `MESSAGE_INVALID`
+ */
+export function tableFromBytes(bytes: Uint8Array, memory?: MemoryBudget): RouteTable {
   const problems: string[] = [];
-  const table = tableFromWire(ROUTE_TABLE_MESSAGE.decode(bytes), problems);
+  const table = tableFromWire(ROUTE_TABLE_MESSAGE.decode(bytes, memory), problems);
   if (problems.length > 0) throw new ResourceInvalidError(problems);
   return table;
 }

@@ -9,7 +9,7 @@ import {
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import type { KeyCertificate } from "../../src/base/certificates.ts";
-import { MESH_SERVICE } from "../../src/wire/load-proto.ts";
+import { CERTIFY, CONNECT } from "../../src/wire/load-proto.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
@@ -108,7 +108,10 @@ export async function startManager(port = 0, options: ManagerOptions = {}): Prom
     if ("code" in result) callback(result);
     else callback(null, result);
   };
-  server.addService(MESH_SERVICE, { Connect: connect as UntypedHandleCall, Certify: answer as UntypedHandleCall });
+  server.addService(
+    { Connect: CONNECT, Certify: CERTIFY },
+    { Connect: connect as UntypedHandleCall, Certify: answer as UntypedHandleCall },
+  );
   const credentials = tls === undefined ? ServerCredentials.createInsecure() : sslOf(tls);
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${host}:${port}`, credentials, (error, number) => (error ? reject(error) : resolve(number)));

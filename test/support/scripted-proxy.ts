@@ -30,6 +30,8 @@ export interface ScriptedProxy {
   readonly ended: { readonly code: number; readonly details: string } | undefined;
   readonly call: ClientDuplexStream<ProxyMessage, ManagerMessage>;
   send(message: ProxyMessage): void;
+  /** Sends bytes as a message, whatever they are. */
+  sendBytes(bytes: Buffer): void;
   close(): void;
 }
 
@@ -66,9 +68,10 @@ export function certify(endpoint: string, publicKey: Uint8Array, access: Access)
 
 export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy {
   const client = openClient(endpoint, access);
+  let raw: Buffer | undefined;
   const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = client.makeBidiStreamRequest(
     CONNECT.path,
-    CONNECT.requestSerialize,
+    (message: ProxyMessage) => raw ?? CONNECT.requestSerialize(message),
     CONNECT.responseDeserialize,
     metadataOf(access),
   );
@@ -98,6 +101,11 @@ export function openProxy(endpoint: string, access: Access = {}): ScriptedProxy 
       return ended;
     },
     send: (message) => void call.write(message),
+    sendBytes(bytes) {
+      raw = bytes;
+      call.write({ ack: { type: "", nonce: 0, version: 0 } });
+      raw = undefined;
+    },
     close() {
       call.cancel();
       client.close();

@@ -22,21 +22,26 @@ export interface AdmissionOptions {
   readonly rejections?: Rejections;
 }
 
-/** @param caller the pod that the token is bound to; absent where nobody proves who it is */
-export type Admit = (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
+/**
+ * @param registration undefined before anything of it is read: a pod that is none of the mesh's is refused then, whatever it sends
+ * @param caller the pod that the token is bound to; absent where nobody proves who it is
+ */
+export type Admit = (registration: RegistrationMessage | undefined, caller?: PodIdentity) => WelcomeVerdict;
 
 export function createAdmission({ pods, apps, leaderElsewhere, rejections }: AdmissionOptions): Admit {
   return (registration, caller) => {
     const endpoint = leaderElsewhere();
     if (endpoint !== undefined) return { kind: "redirect", endpoint };
-    if (registration.pod === null || !isName(registration.pod))
+    const named = registration?.pod;
+    if (registration !== undefined && !(named && isName(named)))
       return { kind: "refuse", message: "the registration names no pod" };
-    if (caller !== undefined && !isSamePod(caller, registration.pod)) {
-      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(registration.pod)}`;
+    if (caller && named && !isSamePod(caller, named)) {
+      const message = `the token is that of pod ${podKey(caller)} (uid ${caller.uid}), the registration says ${podKey(named)}`;
       rejections?.reject("other-pod", podKey(caller), message);
       return { kind: "refuse", message };
     }
-    const said = caller ?? registration.pod;
+    const said = caller ?? named;
+    if (!said) return { kind: "serve" }; // only the registration says who calls
     const { namespace } = said;
     const key = podKey(said);
     if (!apps.hasSynced) return { kind: "wait", message: "the apps have not been listed yet" };
@@ -53,7 +58,8 @@ export function createAdmission({ pods, apps, leaderElsewhere, rejections }: Adm
       return { kind: "refuse", message };
     }
     // A label may change while the proxy serves. A proxy that enforces a route is served, so that it can get the next route.
-    if (registration.route?.acknowledged && apps.list(namespace).length > 0) return { kind: "serve" };
+    const mayEnforce = registration === undefined || Boolean(registration.route?.acknowledged);
+    if (mayEnforce && apps.list(namespace).length > 0) return { kind: "serve" };
     const app = pod.metadata.labels?.[INJECTED_LABEL];
     if (app === undefined) return { kind: "refuse", message: `pod ${key} lacks the label ${INJECTED_LABEL}` };
     if (apps.get(app, namespace) === undefined) return { kind: "refuse", message: `there is no app ${namespace}/${app}` };

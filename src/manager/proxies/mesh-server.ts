@@ -7,17 +7,15 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { Logger } from "../../base/log.ts";
 import { CERTIFY, CONNECT, MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
-import type { RegistrationMessage } from "../../wire/messages.ts";
 import type { ServerSecurity } from "../identity/add.ts";
 import type { Identify } from "../identity/identify.ts";
-import type { PodIdentity } from "../identity/token-reviewer.ts";
+import type { Admit } from "./admit-proxy.ts";
 import { createProxyListener } from "./proxy-listener.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import { type Leadership, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationLimit } from "./registration-limit.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
-import type { WelcomeVerdict } from "./stream-machine.ts";
 
 export interface MeshServerOptions {
   readonly listen: ListenAddress;
@@ -26,8 +24,8 @@ export interface MeshServerOptions {
   readonly registry: ProxyRegistry;
   /** Undefined while this replica leads; else where the leader is, "" if nobody is known to lead. Default: `admit` alone says so. */
   readonly leaderElsewhere?: () => string | undefined;
-  /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
-  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
+  /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
+  readonly admit: Admit;
   readonly leadership: Leadership;
   readonly clock: Clock;
   readonly log: Logger;

@@ -3,11 +3,12 @@
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { ManagerMessage, ProxyMessage, RegistrationMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import { type PodKey, podKey } from "../facts/pod-key.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity, Verdict } from "../identity/token-reviewer.ts";
+import type { Admit } from "./admit-proxy.ts";
 import type { ProxyRegistry } from "./proxy-registry.ts";
 import type { ProxyStream } from "./proxy-state.ts";
 import { exceededBound, registeredPod } from "./registration-bounds.ts";
@@ -22,7 +23,6 @@ import {
   type StreamState,
   step,
   turnAway,
-  type WelcomeVerdict,
 } from "./stream-machine.ts";
 
 /** Whether this replica leads, and since which change of the leader. */
@@ -39,8 +39,8 @@ export interface ProxyStreamDeps {
   readonly leaderElsewhere?: () => string | undefined;
   /** Identifies the caller, before anything is read. Default: nobody proves anything. */
   readonly identify?: Identify;
-  /** Decides about a proxy by its registration, and by the pod that its token is bound to. */
-  readonly admit: (registration: RegistrationMessage, caller?: PodIdentity) => WelcomeVerdict;
+  /** Decides about a proxy by the pod that its token is bound to, and then also by its registration. */
+  readonly admit: Admit;
   readonly leadership: Leadership;
   /** Told of proxies that have promised to follow a newer leader. */
   readonly rejections?: Rejections;
@@ -194,14 +194,19 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     asked ??= deps.identify?.(stream.metadata, stream.getPeer());
     return asked;
   };
-  const listenTo = (verdict: Verdict) => {
+  // What a pod sends costs memory before it can be judged, so nothing is read of a pod that is none of the mesh's.
+  const listenTo = (verdict: Verdict, waitedMs: number) => {
     if (state.kind === "over") return;
-    if (verdict.kind === "wait") end(verdict.message, status.UNAVAILABLE);
-    else if (verdict.kind === "refuse") end(verdict.message, status.UNAUTHENTICATED);
-    else {
-      caller = verdict.pod;
-      listen();
-    }
+    if (verdict.kind === "wait") return end(verdict.message, status.UNAVAILABLE);
+    if (verdict.kind === "refuse") return end(verdict.message, status.UNAUTHENTICATED);
+    caller = verdict.pod;
+    const admission = deps.admit(undefined, caller);
+    if (admission.kind === "serve") listen();
+    else if (admission.kind === "wait" && waitedMs < MAX_WAIT_MS) beginLater(waitedMs);
+    else apply(turnAway(state, admission));
+  };
+  const beginLater = (waitedMs: number) => {
+    look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
   };
   // Where to go does not depend on who asks, and a registration may be long: what is not read is hardly sent. While nobody leads, proxies
   // wait here rather than come back hundreds of times a second, and are served the moment when this replica leads.
@@ -211,12 +216,12 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     if (endpoint === undefined) {
       const answer = whoCalls();
       if (answer === undefined) listen();
-      else void answer.then(listenTo);
+      else void answer.then((verdict) => listenTo(verdict, waitedMs));
     } else if (endpoint !== "" || waitedMs >= MAX_WAIT_MS) {
       apply(turnAway(state, { kind: "redirect", endpoint }));
     } else {
       void whoCalls(); // it will have to be known
-      look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
+      beginLater(waitedMs);
     }
   };
   begin(0);

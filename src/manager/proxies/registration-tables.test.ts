@@ -217,8 +217,16 @@ describe("a proxy that lies", () => {
     const { open } = setup();
     const junk = Array.from({ length: 10_000 }, () => B);
     expect(open(A).tables(...junk, A)).toEqual([undefined]);
-    const huge = { bytes: Buffer.alloc(33 * 1024 * 1024) };
-    expect(open(A, B).tables(huge, A)).toEqual([undefined]);
+  });
+
+  it("and sends tables that take little room on the wire and much in memory is listened to for one of them", () => {
+    const { open } = setup();
+    const bulky = [700_000, 700_001].map((fences) => {
+      const bytes = Buffer.alloc(2 * fences).fill(Buffer.from([0x22, 0]));
+      return { bytes, hash: createHash("sha256").update(bytes).digest() };
+    });
+    const read = open(...bulky).tables(...bulky);
+    expect(read.map((each) => each?.fenced.size)).toEqual([1]);
   });
 
   it("and names ten thousand tables, or what is no hash, is asked for sixteen", () => {

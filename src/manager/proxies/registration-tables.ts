@@ -4,7 +4,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { MAX_MESSAGE_BYTES } from "../../wire/load-proto.ts";
+import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
+import { MAX_DECODED_BYTES } from "../../wire/load-proto.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
 import { hashBytes, tableFromBytes } from "../../wire/table-codec.ts";
@@ -32,7 +33,7 @@ export interface StreamTables {
    * @param mayWait if false, the result is never undefined
    */
   ask(claims: RouteClaimsMessage | null, mayWait: boolean): readonly Uint8Array[] | undefined;
-  /** Takes the received tables. */
+  /** Takes the received tables, as far as all of them fit into MAX_DECODED_BYTES. */
   take(tables: readonly Uint8Array[]): void;
   /** The claims with their tables. A claim whose table is not known sets `mayHoldMore`. */
   resolve(claims: RouteClaimsMessage | null): RouteClaims;
@@ -74,7 +75,7 @@ export function createRegistrationTables({
       const asked = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
       const decoded = new Map<ResourceMessage, ClaimedRoute>();
-      let bytesLeft = MAX_MESSAGE_BYTES;
+      const memory: MemoryBudget = { left: MAX_DECODED_BYTES };
 
       const find = (hash: string): RouteTable | undefined => {
         const table = held.get(hash) ?? tables.get(hash);
@@ -111,10 +112,8 @@ export function createRegistrationTables({
         },
         take(sent) {
           for (const bytes of sent.slice(0, asked.size)) {
-            bytesLeft -= bytes.length;
-            if (bytesLeft < 0) return;
             const hash = textOf(hashBytes(bytes));
-            const table = asked.has(hash) ? (find(hash) ?? read(bytes)) : undefined;
+            const table = asked.has(hash) ? (find(hash) ?? read(bytes, memory)) : undefined;
             if (table !== undefined) held.set(hash, tables.share(table, hash));
           }
         },
@@ -146,9 +145,9 @@ export function createRegistrationTables({
   };
 }
 
-function read(bytes: Uint8Array): RouteTable | undefined {
+function read(bytes: Uint8Array, memory: MemoryBudget): RouteTable | undefined {
   try {
-    return tableFromBytes(bytes);
+    return tableFromBytes(bytes, memory);
   } catch {
     return undefined;
   }

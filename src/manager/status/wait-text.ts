@@ -33,7 +33,7 @@ function explain(reason: WaitReason, pod: string, details: Details): Explanation
     case "NotReported":
       return {
         why: details.isConnected ? "its proxy has not reported its claims yet" : "its proxy has not connected yet",
-        remedy: `check that the pod reaches the manager's gRPC port; ${GO}`,
+        remedy: `check in the log of its proxy whether it reaches the manager, and why the manager does not serve it; ${GO}`,
       };
     case "NotStarted":
       return {

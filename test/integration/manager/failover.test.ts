@@ -6,10 +6,19 @@ import { LEASE_NAME } from "../../../src/manager/leadership.ts";
 import type { Child } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FleetWorld, namespaceOf, startFleetWorld } from "../../support/fleet/fleet-world.ts";
+import { memoryOf } from "../../support/process-memory.ts";
 import { openProxy } from "../../support/scripted-proxy.ts";
 import { claimsOf } from "../../support/updates.ts";
 
 const PROXIES = 100;
+
+/** The tag of a field and the length of its bytes. */
+function lengthOf(tag: number, bytes: Buffer): Buffer {
+  const length: number[] = [];
+  let left = bytes.length;
+  for (; left > 127; left >>>= 7) length.push((left & 127) | 128);
+  return Buffer.from([tag, ...length, left]);
+}
 
 describe("managers that come and go", () => {
   let world: FleetWorld;
@@ -55,6 +64,18 @@ describe("managers that come and go", () => {
     await eventually(async () => (await read())?.renewTime !== before?.renewTime);
     expect(await read()).toMatchObject({ leaseTransitions: before?.leaseTransitions });
     expect((await world.fleet.counts()).epoch).toBe(epoch);
+  });
+
+  it("do not take a gigabyte for 20 MB from a pod that does not exist", async () => {
+    const child = await leader();
+    const pod = Buffer.concat([Buffer.from([0x0a, 9, 0x0a, 3]), Buffer.from("ops"), Buffer.from([0x12, 2]), Buffer.from("no")]);
+    const routes = Buffer.alloc(20_000_000).fill(Buffer.from([0x1a, 0])); // ten million empty routes in doubt
+    const registration = Buffer.concat([pod, lengthOf(0x32, routes), routes]);
+    const before = memoryOf(child.pid).peakMb;
+    const liar = openProxy(String(child.ready.grpc));
+    liar.sendBytes(Buffer.concat([lengthOf(0x0a, registration), registration]));
+    await eventually(() => liar.ended !== undefined, 30_000);
+    expect(memoryOf(child.pid).peakMb - before).toBeLessThan(400);
   });
 
   it("change nobody's route when a leader is killed and another one takes over", async () => {

@@ -231,6 +231,14 @@ describe("impostors are refused, counted and logged without their token:", () =>
       code: status.INVALID_ARGUMENT,
     });
   });
+  it("a pod that is not one of the mesh's, before anything that it sends is read", async () => {
+    const [unknown, plain] = [await addPod("unknown"), await addPod("plain", "other")];
+    pods.replace(pods.list("shop").filter(({ metadata }) => metadata.name !== "unknown"));
+    for (const { token } of [unknown, plain]) {
+      expect(await ended(open(access(token), undefined))).toMatchObject({ code: status.PERMISSION_DENIED });
+    }
+    expect(await rejected("no-proxy")).toBe(1);
+  });
   it("plain gRPC", async () => {
     const pod = await addPod("p");
     const before = await rejected("handshake");

@@ -49,8 +49,8 @@ async function start(fake?: FakeClock) {
     listen: { host: "127.0.0.1", port: 0 },
     registry,
     leaderElsewhere: () => elsewhere,
-    admit({ pod }) {
-      asked.add(pod?.name);
+    admit(registration) {
+      asked.add(registration?.pod?.name);
       return admission;
     },
     leadership,

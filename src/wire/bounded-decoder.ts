@@ -1,0 +1,137 @@
+// Decodes protobuf bytes into the objects that @grpc/proto-loader makes, and stops where they would become too large. gRPC bounds the bytes of a
+// message, and two bytes can become an object of hundreds: 20 MB took 2.9 GB. Pure. Invariant: nothing is made before its size is counted, by
+// the same pass over the bytes. Made by load-proto.ts for each message of the contract.
+import { MeshError } from "../base/errors.ts";
+
+/** A message of the contract, as @grpc/proto-loader describes it. */
+export interface MessageShape {
+  readonly fields: ReadonlyMap<number, FieldShape>;
+  /** The values of the fields that are not on the wire. */
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+export interface FieldShape {
+  readonly name: string;
+  readonly isRepeated: boolean;
+  /** The name of the oneof that the field is a member of. */
+  readonly oneof: string | undefined;
+  readonly kind: "string" | "bytes" | "bool" | "uint32" | "uint64" | "enum" | "message";
+  /** Names by number, of an enum. */
+  readonly values?: ReadonlyMap<number, string>;
+  /** Of a message; a function, since it may be described later. */
+  readonly message?: () => MessageShape;
+}
+
+/** About what Node takes for each value, in bytes; a string and its characters are counted apart. */
+const SIZE = { message: 256, string: 48, bytes: 128, number: 16 };
+const MAX_UINT32 = 2 ** 32 - 1;
+const NUMERIC: ReadonlySet<FieldShape["kind"]> = new Set(["bool", "uint32", "uint64", "enum"]);
+const [VARINT, FIXED_64, LENGTH, FIXED_32] = [0, 1, 2, 5];
+
+/** How much memory may still be taken, in bytes; one budget can serve several messages. */
+export interface MemoryBudget {
+  left: number;
+}
+
+/**
+ * @param memory is spent, also by a message that is refused
+ * @throws MeshError `MESSAGE_INVALID`, also if the budget is not enough
+ */
+export function decodeBounded<T>(shape: MessageShape, bytes: Uint8Array, memory: MemoryBudget): T {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let at = 0;
+
+  const count = (size: number) => {
+    memory.left -= size;
+    if (memory.left < 0) throw invalid("it takes too much memory");
+  };
+  const skip = (length: number, end: number) => {
+    if (length > end - at) throw invalid("it is cut off");
+    at += length;
+    return at;
+  };
+  const varint = (end: number): number => {
+    let value = 0;
+    for (let factor = 1, length = 1; length <= 10; factor *= 128, length++) {
+      if (at >= end) throw invalid("it is cut off");
+      const byte = buffer[at++] ?? 0;
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+    throw invalid("a number has more than ten bytes");
+  };
+  const skipUnknown = (wireType: number, end: number) => {
+    count(SIZE.number); // takes time
+    if (wireType === VARINT) varint(end);
+    else if (wireType === LENGTH) skip(varint(end), end);
+    else if (wireType === FIXED_64) skip(8, end);
+    else if (wireType === FIXED_32) skip(4, end);
+    else throw invalid(`wire type ${wireType} is not known`);
+  };
+  const numeric = ({ name, kind, values }: FieldShape, end: number): unknown => {
+    count(SIZE.number);
+    const value = varint(end);
+    if (kind === "bool") return value !== 0;
+    if (kind === "uint32" && value > MAX_UINT32) throw invalid(`field ${name} is too large`);
+    return values?.get(value) ?? value;
+  };
+  const delimited = (field: FieldShape, end: number): unknown => {
+    const length = varint(end);
+    const start = at;
+    const stop = skip(length, end);
+    if (field.kind === "string") {
+      count(SIZE.string + length);
+      return buffer.toString("utf8", start, stop);
+    }
+    if (field.kind === "bytes") {
+      count(SIZE.bytes);
+      return buffer.subarray(start, stop);
+    }
+    at = start;
+    return message((field.message as () => MessageShape)(), stop);
+  };
+  const one = (field: FieldShape, wireType: number, end: number): unknown => {
+    const isNumeric = NUMERIC.has(field.kind);
+    if (wireType !== (isNumeric ? VARINT : LENGTH)) throw invalid(`field ${field.name} has wire type ${wireType}`);
+    return isNumeric ? numeric(field, end) : delimited(field, end);
+  };
+  const append = (list: unknown[], field: FieldShape, wireType: number, end: number) => {
+    if (wireType !== LENGTH || !NUMERIC.has(field.kind)) {
+      list.push(one(field, wireType, end));
+      return;
+    }
+    const length = varint(end);
+    const start = at;
+    const stop = skip(length, end);
+    for (at = start; at < stop; ) list.push(numeric(field, stop)); // packed
+  };
+  const message = ({ fields, defaults }: MessageShape, end: number): unknown => {
+    count(SIZE.message);
+    const made: Record<string, unknown> = { ...defaults };
+    while (at < end) {
+      const tag = varint(end);
+      const [number, wireType] = [Math.floor(tag / 8), tag % 8];
+      const field = fields.get(number);
+      if (field === undefined) skipUnknown(wireType, end);
+      else if (field.isRepeated) {
+        if (made[field.name] === defaults[field.name]) made[field.name] = [];
+        append(made[field.name] as unknown[], field, wireType, end);
+      } else {
+        if (field.oneof !== undefined) clearOneof(made, fields, field.oneof);
+        made[field.name] = one(field, wireType, end);
+        if (field.oneof !== undefined) made[field.oneof] = field.name;
+      }
+    }
+    return made;
+  };
+  return message(shape, buffer.length) as T;
+}
+
+// The last member on the wire counts, and the others are as if they were not there.
+function clearOneof(made: Record<string, unknown>, fields: MessageShape["fields"], oneof: string): void {
+  for (const { name, oneof: other } of fields.values()) if (other === oneof) delete made[name];
+}
+
+function invalid(why: string): MeshError {
+  return new MeshError("MESSAGE_INVALID", `decoding a message: ${why}`);
+}

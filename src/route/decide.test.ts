@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, objects, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, limit, objects, retained, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { ResourceScope } from "./plan-query.ts";
@@ -57,6 +57,46 @@ describe("a request for one object", () => {
   it("goes by its own name when it is a namespace", () => {
     expect(ask("canary", "PATCH", "/api/v1/namespaces/pilot")).toEqual({ kind: "allow" });
     expect(ask("canary", "PUT", "/api/v1/namespaces/prod/finalize")).toMatchObject({ kind: "refuse" });
+  });
+});
+
+describe("a project of OpenShift, which is a namespace by another name", () => {
+  const PROJECTS = "/apis/project.openshift.io/v1/projects";
+
+  it("goes by its own name", () => {
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
+      expect(ask("canary", method, `${PROJECTS}/pilot`)).toEqual({ kind: "allow" });
+      expect(ask("", method, `${PROJECTS}/pilot`)).toMatchObject({ kind: "refuse", why: "other-subset" });
+      expect(ask("", method, `${PROJECTS}/new`)).toEqual({ kind: "hold", namespace: "new" });
+    }
+  });
+  it("is created and requested by the default subset alone, like a namespace", () => {
+    for (const path of ["/api/v1/namespaces", PROJECTS, "/apis/project.openshift.io/v1/projectrequests"]) {
+      expect(ask("", "POST", path)).toEqual({ kind: "allow" });
+      expect(ask("canary", "POST", path)).toMatchObject({ kind: "refuse", why: "other-subset" });
+    }
+  });
+  it("belongs with its namespace under rules for some resources, whatever they say of projects", () => {
+    const namespaces = table([subset("canary", group("", "namespaces"))], { pilot: [0] });
+    expect(ask("canary", "DELETE", `${PROJECTS}/pilot`, "cluster", namespaces)).toEqual({ kind: "allow" });
+    const projects = table([subset("canary", group("project.openshift.io", "projects"))], { pilot: [0] });
+    expect(ask("canary", "DELETE", `${PROJECTS}/pilot`, "cluster", projects)).toMatchObject({ kind: "refuse" });
+  });
+  it("is read in a collection without a field selector, and never deleted in one", () => {
+    for (const query of ["", "?watch=1"]) {
+      const decision = ask("canary", "GET", PROJECTS + query, "unknown");
+      expect(decision).toMatchObject({ kind: "narrow", queryPlan: { namespacePlan: "none", fieldSelector: "" } });
+      expect(decision).toEqual(ask("canary", "GET", `/api/v1/namespaces${query}`, "unknown"));
+    }
+    expect(ask("", "DELETE", PROJECTS, "cluster")).toMatchObject({ kind: "refuse", why: "not-narrowable" });
+  });
+  it("is retained with its namespace", () => {
+    const lost = table([subset("canary")], { pilot: [] }, { retained: [retained(["pilot"])] });
+    expect(ask("canary", "GET", `${PROJECTS}/pilot`, "cluster", lost)).toEqual({ kind: "allow" });
+    expect(ask("canary", "PUT", `${PROJECTS}/pilot`, "cluster", lost)).toMatchObject({ kind: "refuse" });
+  });
+  it("is another resource in another group", () => {
+    expect(ask("", "PUT", "/apis/example.com/v1/projects/pilot")).toEqual({ kind: "allow" });
   });
 });
 

@@ -98,7 +98,8 @@ export function viewOf(
   resource: string,
   retained: RetainedIndex | undefined = indexRetained(snapshot.table),
 ): ResourceView {
-  const owners = ownersOf(snapshot.table, group, resource);
+  const governing = governingResource(group, resource);
+  const owners = ownersOf(snapshot.table, governing.group, governing.resource);
   const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
   const labelFilter = filterOf(owners.termsOf(snapshot.subset));
   const ownershipOf = (namespace: string): Ownership => {
@@ -121,7 +122,8 @@ export function viewOf(
   };
   // Shared resources and resources that are partitioned by label are listed anew when they move, by every pod.
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
-  const isRetained = retained !== undefined && canBeRetained ? retainedIn(retained, group, resource) : undefined;
+  const isRetained =
+    retained !== undefined && canBeRetained ? retainedIn(retained, governing.group, governing.resource) : undefined;
   return isRetained === undefined ? view : { ...view, readView: readViewFor(view, isRetained, snapshot.table) };
 }
 
@@ -161,19 +163,29 @@ export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
   return hasOwnLabels(view, meta.labels);
 }
 
-/** True for the resource `namespaces`. Its objects are cluster-scoped, and the owner of a namespace owns its object. */
+const PODS = { group: "", resource: "pods" };
+const NAMESPACES = { group: "", resource: "namespaces" };
+/** OpenShift's names for namespaces. Its API server reads and writes the namespace of the project's name. */
+const OPENSHIFT_PROJECTS: ReadonlySet<string> = new Set(["projects", "projectrequests"]);
+
+/** True for `namespaces`, also by OpenShift's names. Their objects are cluster-scoped, and the owner of a namespace owns its object. */
 export function isNamespaces({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+  if (group === "project.openshift.io") return OPENSHIFT_PROJECTS.has(resource);
   return group === "" && resource === "namespaces";
 }
 
-const PODS = { group: "", resource: "pods" };
-
-/** The resource of which the rules decide about a request: a create of a binding writes the pod that the binding names. */
-export function governingResource<T extends { readonly group: string; readonly resource: string }>(info: T): T | typeof PODS {
-  return info.resource === "bindings" && info.group === "" ? PODS : info;
+/** True for the resource `bindings`. A create of a binding writes the pod that its body names. */
+export function isBindings({ group, resource }: { readonly group: string; readonly resource: string }): boolean {
+  return group === "" && resource === "bindings";
 }
 
-/** The namespace that decides about an object: its own, or its name where the resource is `namespaces`. */
+// The resource of which the rules decide: what is the same object by another name has the same owner.
+function governingResource(group: string, resource: string): { readonly group: string; readonly resource: string } {
+  if (isNamespaces({ group, resource })) return NAMESPACES;
+  return isBindings({ group, resource }) ? PODS : { group, resource };
+}
+
+/** The namespace that decides about an object: its own, or its name where the object is a namespace. */
 export function governingNamespace(group: string, resource: string, meta: { namespace: string; name: string }): string {
   return isNamespaces({ group, resource }) ? meta.name : meta.namespace;
 }

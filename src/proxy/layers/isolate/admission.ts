@@ -6,7 +6,7 @@ import { isListOrWatch } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { type Decision, decide, isAct, RESOURCE_MOVES, reachOf } from "../../../route/decide.ts";
 import { type Planner, planNothing, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
-import { governingNamespace, governingResource, type ResourceView } from "../../../route/snapshot.ts";
+import { governingNamespace, type ResourceView } from "../../../route/snapshot.ts";
 import type { Call, ResourceCall } from "../../call/call.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -51,12 +51,11 @@ export async function admit<T>(
 ): Promise<T> {
   const { info } = call;
   const { session, clock } = deps;
-  const { group, resource } = governingResource(info);
   let hold: Hold | undefined;
   try {
     for (;;) {
       const enforced = enforcedNow(session);
-      const view = enforced.view(group, resource);
+      const view = enforced.view(info.group, info.resource);
       const decision = decide(view, info, scope, deps.planner);
       if (decision.kind === "allow") return proceed({ kind: "allow", done: countWrite(session, info, scope) });
       if (decision.kind === "check-labels")
@@ -82,7 +81,7 @@ export async function admit<T>(
 function countWrite(session: Session, info: ResourceInfo, scope: ResourceScope): (() => void) | undefined {
   if (!isAct(info)) return undefined;
   const namespace = governingNamespace(info.group, info.resource, info);
-  return session.beginWrite(namespace, governingResource(info), reachOf(info, scope));
+  return session.beginWrite(namespace, info, reachOf(info, scope));
 }
 
 /** The refusal of a list or watch of a resource that moves as a whole. */

@@ -117,6 +117,44 @@ describe("a request for one object", () => {
   });
 });
 
+describe("OpenShift's projects", () => {
+  const PROJECTS = "/apis/project.openshift.io/v1/projects";
+  const project = (name: string) => ({ metadata: { name } });
+  const everyProject = () =>
+    jsonReply({
+      kind: "ProjectList",
+      apiVersion: "project.openshift.io/v1",
+      metadata: { resourceVersion: "7" },
+      items: ["a", "b"].map(project),
+    });
+
+  it("are listed by their names as namespaces, and asked for without a field selector, which their server would ignore", async () => {
+    const { send, upstream } = setup({ blue: ["a"], defaultSubset: ["b"] }, everyProject, "cluster");
+    expect(await namesOf(await send("GET", PROJECTS))).toEqual(["a"]);
+    expect(upstream.calls.map(({ target }) => target)).toEqual([PROJECTS]);
+  });
+
+  it("are watched by their names as namespaces", async () => {
+    const source = scriptedSource();
+    const answer = () => ({ status: 200, headers: { "content-type": "application/json" }, body: source });
+    const { send } = setup({ blue: ["a"], defaultSubset: ["b"] }, answer, "cluster");
+    const { body } = await send("GET", `${PROJECTS}?watch=1`);
+    if (body === null || body instanceof Uint8Array) throw new Error("no source");
+    const sink = recordingSink();
+    body.open(sink);
+    const frame = (name: string) => `${JSON.stringify({ type: "ADDED", object: project(name) })}\n`;
+    source.write(frame("b") + frame("a"));
+    expect(sink.text).toBe(frame("a"));
+  });
+
+  it("may be asked whether they can be requested: the answer is a Status", async () => {
+    const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" };
+    const { send } = setup({ blue: ["a"], defaultSubset: ["b"] }, () => jsonReply(status), "cluster");
+    const reply = await send("GET", "/apis/project.openshift.io/v1/projectrequests");
+    expect(JSON.parse(await textOf(reply))).toEqual(status);
+  });
+});
+
 describe("a request in a namespace that does not exist", () => {
   const identity = { authorization: "Bearer t", "impersonate-user": "u", accept: "application/vnd.kubernetes.protobuf" };
   const gone = "/api/v1/namespaces/gone";

@@ -11,7 +11,7 @@ import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { refusedByLabels } from "../../../route/decide.ts";
 import { joinSelectors } from "../../../route/plan-query.ts";
-import { governingNamespace, governingResource, hasOwnLabels, type ResourceView } from "../../../route/snapshot.ts";
+import { governingNamespace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
 import { identityHeaders } from "../../api-server/headers.ts";
 import { type Call, createRecord, type Handler, objectPath, type ResourceCall, withParameter } from "../../call/call.ts";
 import { askReadable } from "../../call/readable.ts";
@@ -36,7 +36,7 @@ export function guardObject(call: ResourceCall, view: ResourceView, next: Handle
     case "get":
       return isObject && call.method === "GET" ? readObject(guarded) : behindStored(guarded);
     case "create":
-      if (governingResource(call.info) !== call.info) throw nameless(call);
+      if (isBindings(call.info)) throw nameless(call);
       if (subresource === "binding") return bindObject(guarded);
       return isObject ? createObject(guarded) : behindStored(guarded);
     case "update":

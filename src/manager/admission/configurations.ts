@@ -1,6 +1,7 @@
 // Computes the desired webhook configurations from the apps. Pure. Invariants: the API server calls the manager only for pods
-// that an app selects, so nothing else in the cluster depends on the manager. It never calls for the manager's own namespace,
-// because the manager could not start again. Equal facts give equal objects, in the same order, with every default written out.
+// that an app selects, so nothing else in the cluster depends on the manager. It never calls the manager for the manager's own
+// namespace: a stopped manager could not start again. Equal facts give equal objects, in the same order, with every default
+// written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../api/label-selector.ts";
 import { validate } from "../../api/problems.ts";
 import type {
@@ -23,7 +24,7 @@ export const VALIDATING_SELECTOR = { fieldSelector: `metadata.name=${VALIDATING_
 const SUFFIX = "ctrlmesh.kruise.io";
 const VALIDATION_WEBHOOK_NAME = `validate.${SUFFIX}`;
 
-/** The API server's timeout. The manager's own waits are much shorter. A ReplicaSet creates its pods again. */
+/** The API server's timeout. The manager's own waits are much shorter. A ReplicaSet retries the creation of its pods. */
 const INJECT_TIMEOUT_SECONDS = 10;
 const VALIDATE_TIMEOUT_SECONDS = 5;
 
@@ -36,7 +37,7 @@ export interface WebhookTarget {
   readonly url: string;
 }
 
-/** True if pods are to be injected for this app. */
+/** True if the app's pods must be injected. */
 export function isInjected(app: App, managerNamespace: string): boolean {
   const { metadata, status } = app.object;
   if (app.ref.namespace === managerNamespace) return false;

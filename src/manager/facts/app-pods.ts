@@ -151,7 +151,7 @@ function hasNeverServed({ started, restartCount, state, lastState }: ContainerSt
 }
 
 interface PodViewSources {
-  /** Of all source kinds. */
+  /** The apps of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly factsOf: FactsOf;
   readonly past: Pick<PodView, "isStatusLate" | "mayHaveEarlierRoutes">;

@@ -35,7 +35,7 @@ const BACKOFF = { baseMs: 50, maxMs: 15_000 };
 export interface AppControllerOptions extends Required<Pick<RestarterOptions, "isLeader" | "settleMs">> {
   readonly client: KubeClient;
   readonly informers: Informers;
-  /** Of all source kinds. */
+  /** The apps of all source kinds. */
   readonly apps: Apps;
   readonly registry: ProxyRegistry;
   readonly pods: PodWatch;

@@ -42,7 +42,7 @@ export interface AppReconcilerOptions<O extends SourceObject>
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
   /** The objects of the source kind. */
   readonly store: Pick<Store<O>, "get">;
-  /** Of all source kinds. */
+  /** The apps of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly pods: PodLists;
   readonly past: PastOfPods;
@@ -88,7 +88,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     return issue.version;
   };
 
-  /** The app, if its spec may be acted upon; otherwise the result to return. */
+  /** The app, if a plan can be made from its spec; otherwise the result to return. */
   const accept = async (object: O, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
     const app = source.appOf(object);
     const key = formatRequest(app.ref);

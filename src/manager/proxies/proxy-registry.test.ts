@@ -216,6 +216,12 @@ describe("what is known of a proxy", () => {
     expect(told({ lockName: "", resource: "" })).toBeNull();
   });
 
+  it("takes no count that a status has no room for", () => {
+    registry.connected(POD, registration(version(1)), proxy);
+    registry.reported(POD, proxy, { backlog: { heldNamespaces: 2 ** 32 - 1, drainingWrites: 3 } });
+    expect(registry.facts(POD)?.backlog).toEqual({ heldNamespaces: 2 ** 31 - 1, drainingWrites: 3 });
+  });
+
   it("keeps what it told of its lock's permission over a lost connection, but not over another pod of the same name", () => {
     const lock = { lockName: "lock---canary", resource: "leases.coordination.k8s.io", deniedVerbs: ["get"], reason: "" };
     registry.connected(POD, registration(version(1)), proxy);

@@ -2,8 +2,10 @@
 // conditions, and into rules that people are told to add to a Role. Called by the proxy registry.
 import { isDeepStrictEqual } from "node:util";
 import { dnsSubdomainSchema } from "../../api/names.ts";
+import { MAX_INT32 } from "../../api/structural-schema.ts";
 import { plainText } from "../../base/plain-text.ts";
 import {
+  type BacklogMessage,
   type LockAccessMessage,
   NO_REPORTS,
   type ReportMessage,
@@ -22,10 +24,16 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
   const next = {
     ...reports,
     ...kind,
+    ...("backlog" in message && { backlog: acceptedBacklog(message.backlog) }),
     ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
     ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
   };
   return isDeepStrictEqual(next, reports) ? undefined : next;
+}
+
+// A uint32 on the wire, and an int32 in the status: the API server would refuse the whole status.
+function acceptedBacklog({ heldNamespaces, drainingWrites }: BacklogMessage): BacklogMessage {
+  return { heldNamespaces: Math.min(heldNamespaces, MAX_INT32), drainingWrites: Math.min(drainingWrites, MAX_INT32) };
 }
 
 /** The kinds of client-go's resource locks, as in a Role. */

@@ -42,6 +42,28 @@ describe("the injection's configuration", () => {
     ]);
   });
 
+  it("has at most 64 entries of one namespace, those of its oldest apps, so that the others have room", () => {
+    const many = Array.from({ length: 70 }, (_, index) =>
+      app("greedy", `app-${index}`, { metadata: { creationTimestamp: `2026-01-01T00:${99 - index}:00Z` } }),
+    );
+    const names = webhooksOf([...many, app("ops", "shop")], TARGET, "PEM").map(({ name }) => name);
+    expect(names.filter((name) => name.includes(".greedy."))).toHaveLength(64);
+    expect(names).toContain("shop.ops.inject.ctrlmesh.kruise.io");
+    expect(names).toContain("app-69.greedy.inject.ctrlmesh.kruise.io");
+    expect(names).not.toContain("app-5.greedy.inject.ctrlmesh.kruise.io");
+  });
+
+  it("leaves out the terms of a selector that would take the room of others: more pods are asked about, and none less", () => {
+    const values = Array.from({ length: 128 }, (_, index) => `${index}`.padEnd(63, "x"));
+    const matchExpressions = Array.from({ length: 15 }, (_, index) => ({ key: `key-${index}`, operator: "In", values }));
+    const short = { key: "short", operator: "Exists" };
+    const selector = { matchLabels: { component: "shop" }, matchExpressions: [...matchExpressions, short] };
+    const [, webhook] = webhooksOf([app("ops", "shop", { spec: { selector } })], TARGET, "PEM");
+    expect(webhook?.objectSelector).toEqual({ matchLabels: { component: "shop" }, matchExpressions: [short] });
+    const onlyLong = { matchExpressions };
+    expect(webhooksOf([app("ops", "shop", { spec: { selector: onlyLong } })], TARGET, "PEM")[1]?.objectSelector).toEqual({});
+  });
+
   it("does not depend on the order of the apps", () => {
     const apps = [app("b", "x"), app("a", "y"), app("a", "x"), app("a", "x.a")];
     const one = injectionConfiguration(entriesOf(apps, TARGET, "PEM"));

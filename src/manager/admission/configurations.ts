@@ -14,6 +14,7 @@ import type {
 import type { App, Source } from "../sources/app.ts";
 import { hasFinalizer } from "../sources/finalizer.ts";
 import { type AppName, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "./webhook.ts";
+import { withinEntry, withinShare } from "./webhook-share.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
@@ -81,7 +82,7 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
     clientConfig: clientConfig(target, injectPath(app.ref), trustPem),
     rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"], scope: "Namespaced" }],
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": app.ref.namespace } },
-    objectSelector: storedSelector(app.pods.selector),
+    objectSelector: storedSelector(withinEntry(app.pods.selector)),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     reinvocationPolicy: "IfNeeded",
@@ -116,7 +117,7 @@ export function validationConfiguration(entries: Entries): ValidatingWebhookConf
 
 function injectedApps({ apps, target }: Entries): App[] {
   // Two entries of one name would make the API server refuse all entries. Validation refuses an app with another kind's name.
-  const injected = apps.filter((app) => isInjected(app, target.namespace));
+  const injected = withinShare(apps).filter((app) => isInjected(app, target.namespace));
   return [...new Map(injected.toReversed().map((app) => [injectionWebhookName(app.ref), app])).values()];
 }
 

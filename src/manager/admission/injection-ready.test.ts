@@ -17,6 +17,7 @@ describe("the condition InjectionReady", () => {
   let injection: InjectionReady;
   let said: Condition | undefined;
   let app: App;
+  let others: App[];
   const size = { isTooLarge: false };
 
   beforeEach(() => {
@@ -24,11 +25,18 @@ describe("the condition InjectionReady", () => {
     configuration = undefined;
     said = undefined;
     app = sample();
+    others = [];
     begin();
   });
 
   const begin = () => {
-    injection = createInjectionReady({ clock, target: TARGET, size, mutating: { hasSynced: true, get: () => configuration } });
+    injection = createInjectionReady({
+      clock,
+      target: TARGET,
+      size,
+      mutating: { hasSynced: true, get: () => configuration },
+      apps: { list: () => [app, ...others] },
+    });
   };
   const sample = (more: object = {}, metadata: object = {}) =>
     appOf({ ...sampleVirtualApp(), metadata: { ...REF, generation: 1, ...metadata }, ...more });
@@ -60,6 +68,23 @@ describe("the condition InjectionReady", () => {
     expect(look()).toEqual({ reason: "WebhookTooLarge", againMs: 5_000 });
     size.isTooLarge = false;
     expect(look().reason).toBe("WebhookPending");
+  });
+
+  it("says that the namespace has too many apps, or that the selector is too long for the entry", async () => {
+    others = Array.from({ length: 64 }, (_, index) =>
+      appOf({ ...sampleVirtualApp(), metadata: { namespace: "ops", name: `a-${index}` } }),
+    );
+    expect(look().reason).toBe("WebhookTooLarge");
+    expect(said?.message).toMatch(/64 oldest of namespace ops/);
+    others = [];
+    const values = Array.from({ length: 128 }, (_, index) => `${index}`.padEnd(63, "x"));
+    const selector = { matchExpressions: [{ key: "k", operator: "In", values }] };
+    app = appOf({ ...sampleVirtualApp({ selector }), metadata: { ...REF, generation: 1 } });
+    write();
+    look();
+    await clock.advance(1_000);
+    expect(look().reason).toBe("InForce");
+    expect(said?.message).toMatch(/longer than the webhook's entry has room for/);
   });
 
   it("stays True during a change of the CA bundle, and is False again when the entry is gone or differs", async () => {

@@ -6,9 +6,10 @@ import type { MutatingWebhook, MutatingWebhookConfiguration } from "../../kube/c
 import { isDeepEqual } from "../../runtime/deep-equal.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type App, type AppRef, isLive } from "../sources/app.ts";
+import { type App, type AppRef, type Apps, isLive } from "../sources/app.ts";
 import type { Verdict } from "../status/facts.ts";
 import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
+import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./webhook-share.ts";
 
 /**
  * How long an entry must be known before it counts as in force. There can be several API servers, and each receives the entry by
@@ -29,6 +30,7 @@ export interface ConfigurationSize {
 
 export interface InjectionReadyOptions {
   readonly mutating: Pick<Store<MutatingWebhookConfiguration>, "get" | "hasSynced">;
+  readonly apps: Pick<Apps, "list">;
   readonly target: WebhookTarget;
   readonly size: Readonly<ConfigurationSize>;
   readonly clock: Clock;
@@ -54,7 +56,7 @@ interface Seen {
   readonly sinceMs: number;
 }
 
-export function createInjectionReady({ mutating, target, size, clock }: InjectionReadyOptions): InjectionReady {
+export function createInjectionReady({ mutating, apps, target, size, clock }: InjectionReadyOptions): InjectionReady {
   const known = new Map<string, Seen>();
   const entryOf = (app: AppRef) => mutating.get(MUTATING_NAME)?.webhooks?.find(({ name }) => name === injectionWebhookName(app));
   const see = (app: AppRef): Seen | undefined => {
@@ -81,7 +83,8 @@ export function createInjectionReady({ mutating, target, size, clock }: Injectio
       const isOfNow = said?.observedGeneration === app.object.metadata.generation;
       if (waitMs !== undefined && said?.status === "True" && isOfNow) return { verdict: undefined, againMs: waitMs };
       const isInForce = seen !== undefined && waitMs === undefined && isAsDesired(app, seen.webhook, target);
-      const verdict = verdictOf(app, isInForce, size.isTooLarge, target);
+      const hasRoom = () => withinShare(apps.list(app.ref.namespace)).some(({ ref }) => ref.name === app.ref.name);
+      const verdict = verdictOf(app, { isInForce, isTooLarge: size.isTooLarge, hasRoom, target });
       const isPending = verdict.reason === "WebhookPending" || verdict.reason === "WebhookTooLarge";
       return { verdict, againMs: waitMs ?? (isPending ? PENDING_MS : undefined) };
     },
@@ -90,7 +93,15 @@ export function createInjectionReady({ mutating, target, size, clock }: Injectio
   };
 }
 
-function verdictOf(app: App, isInForce: boolean, isTooLarge: boolean, target: WebhookTarget): Verdict<"InjectionReady"> {
+interface EntryFacts {
+  readonly isInForce: boolean;
+  readonly isTooLarge: boolean;
+  /** False: the namespace has too many apps. */
+  readonly hasRoom: () => boolean;
+  readonly target: WebhookTarget;
+}
+
+function verdictOf(app: App, { isInForce, isTooLarge, hasRoom, target }: EntryFacts): Verdict<"InjectionReady"> {
   const no = (reason: Verdict<"InjectionReady">["reason"], message: string) => ({ status: "False", reason, message }) as const;
   if (!isLive(app)) {
     const what = `the ${app.ref.kind} is being deleted: no new pod is injected, and pods are refused until all namespaces have one owner again`;
@@ -99,9 +110,21 @@ function verdictOf(app: App, isInForce: boolean, isTooLarge: boolean, target: We
   if (app.ref.namespace === target.namespace)
     return no("ManagerNamespace", "pods in the manager's own namespace are never injected");
   if (app.spec === undefined) return no("Invalid", "the spec is refused: no new pod is injected until the spec is corrected");
-  if (isInForce) return { status: "True", reason: "InForce", message: "each new pod that the selector matches is injected" };
+  if (isInForce) return { status: "True", reason: "InForce", message: inForceText(app) };
+  if (!hasRoom()) return no("WebhookTooLarge", tooManyText(app));
   if (isTooLarge) return no("WebhookTooLarge", TOO_LARGE);
   return no("WebhookPending", "the API server does not call the manager for the app's pods yet: do not create pods yet");
+}
+
+function inForceText({ pods }: App): string {
+  const text = "each new pod that the selector matches is injected";
+  return fitsEntry(pods.selector)
+    ? text
+    : `${text}; the selector is longer than the webhook's entry has room for, so each other new pod of the namespace may wait for the manager too`;
+}
+
+function tooManyText({ ref: { kind, namespace } }: App): string {
+  return `the webhook has entries of the ${MAX_ENTRIES_PER_NAMESPACE} oldest of namespace ${namespace} only: no new pod is injected; delete another ${kind} there, or use another namespace`;
 }
 
 // A new CA bundle does not restart the wait. It contains the CA of the served certificate, before and after a change of that

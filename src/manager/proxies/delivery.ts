@@ -3,7 +3,7 @@
 // registry, one for each type and proxy.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
-import type { UpdateBodies } from "./update-bodies.ts";
+import type { SharedUpdates } from "./shared-updates.ts";
 
 export interface Delivery<R extends Versioned = Versioned> {
   desired: R | undefined;
@@ -23,8 +23,8 @@ export interface Delivery<R extends Versioned = Versioned> {
 
 interface Outstanding<R> {
   readonly resource: R;
-  readonly nonce: number;
-  readonly isDelta: boolean;
+  /** Undefined if the stream has ended, so that no answer can come. */
+  readonly update: UpdateMessage | undefined;
 }
 
 export function createDelivery<R extends Versioned>(known: Partial<Delivery<R>> = {}): Delivery<R> {
@@ -55,7 +55,7 @@ export function setDesired<R extends Versioned>(delivery: Delivery<R>, resource:
 export function nextUpdate<R extends Versioned>(
   delivery: Delivery<R>,
   type: ResourceType<R>,
-  bodies: UpdateBodies,
+  updates: SharedUpdates,
   mayDiff: boolean,
 ): UpdateMessage | undefined {
   const { desired, acknowledged } = delivery;
@@ -65,20 +65,20 @@ export function nextUpdate<R extends Versioned>(
   const isCertain = delivery.inDoubt.length === 0 && !delivery.mayHoldMore;
   if (isCertain && desired.digest === acknowledged?.digest) return undefined;
   const base = mayDiff && isCertain ? acknowledged : undefined;
-  const delta = base && bodies.delta(type, base, desired);
-  const nonce = ++delivery.lastNonce;
-  delivery.outstanding = { resource: desired, nonce, isDelta: delta !== undefined };
-  const { version, digest } = desired;
-  return {
-    nonce,
-    resource: { type: type.name, version, digest, body: delta ?? bodies.whole(type, desired) },
-    baseDigest: delta === undefined ? "" : (base?.digest ?? ""),
-  };
+  const update = updates.get(type, base, desired, delivery.lastNonce);
+  delivery.lastNonce = update.nonce;
+  delivery.outstanding = { resource: desired, update };
+  return update;
+}
+
+/** Records that the stream has ended: the proxy may enforce what is outstanding, and will not answer. */
+export function endStream(delivery: Delivery): void {
+  if (delivery.outstanding !== undefined) delivery.outstanding = { resource: delivery.outstanding.resource, update: undefined };
 }
 
 /** Records an ACK: the proxy enforces this resource and no other. False if no update with this nonce is outstanding. */
 export function acknowledge(delivery: Delivery, nonce: number): boolean {
-  if (delivery.outstanding?.nonce !== nonce) return false;
+  if (delivery.outstanding?.update?.nonce !== nonce) return false;
   const { resource } = delivery.outstanding;
   Object.assign(delivery, {
     acknowledged: resource,
@@ -97,10 +97,10 @@ export function refuse(
   delivery: Delivery,
   { nonce, problems, needsWhole }: { readonly nonce: number; readonly problems: readonly string[]; readonly needsWhole: boolean },
 ): "needs-whole" | "refused" | undefined {
-  if (delivery.outstanding?.nonce !== nonce) return undefined;
-  const { resource, isDelta } = delivery.outstanding;
+  if (delivery.outstanding?.update?.nonce !== nonce) return undefined;
+  const { resource, update } = delivery.outstanding;
   delivery.outstanding = undefined;
-  if (needsWhole && isDelta) return "needs-whole";
+  if (needsWhole && update.baseDigest !== "") return "needs-whole";
   delivery.refusedDigest = resource.digest;
   delivery.problems = problems;
   return "refused";

@@ -16,6 +16,7 @@ import { type Leadership, type ServerStream, serveProxyStream } from "./proxy-st
 import { createRegistrationLimit } from "./registration-limit.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { type CertifyCall, serveCertify } from "./serve-certify.ts";
+import { encodeUpdatesOnce } from "./shared-updates.ts";
 
 export interface MeshServerOptions {
   readonly listen: ListenAddress;
@@ -50,7 +51,10 @@ const CHANNEL_OPTIONS = {
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 /** The contract's. Certify is the same bytes on the wire, but gRPC reads none of its requests, however large, before the caller is known. */
-const SERVICE = { Connect: CONNECT, Certify: { ...CERTIFY, requestStream: true } };
+const SERVICE = {
+  Connect: { ...CONNECT, responseSerialize: encodeUpdatesOnce(CONNECT.responseSerialize) },
+  Certify: { ...CERTIFY, requestStream: true },
+};
 
 export function createMeshServer(options: MeshServerOptions): MeshServer {
   const { registry, clock, security, listen } = options;

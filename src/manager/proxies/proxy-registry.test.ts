@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { collectGarbage } from "../../../test/support/collect-garbage.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
+import type { UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/pod-key.ts";
 import { createProxyRegistry, type ProxyRegistration, type ProxyRegistry, type ProxyStream } from "./proxy-registry.ts";
@@ -257,6 +260,51 @@ describe("nonces", () => {
       [2, 2],
       [1, 3],
     ]);
+  });
+});
+
+describe("an update to many proxies", () => {
+  const pods: readonly PodKey[] = ["shop/app-0", "shop/app-1", "shop/app-2"];
+  const open = () => {
+    const updates: UpdateMessage[] = [];
+    return { send: (update: UpdateMessage) => void updates.push(update), end: () => undefined, updates };
+  };
+  /** Connects all and publishes a route to them. The result does not keep the updates alive. */
+  const published = () => {
+    const streams = pods.map(open);
+    pods.forEach((pod, index) => {
+      const stream = streams[index] ?? open();
+      registry.connected(pod, registration(), stream);
+      publish(pod, { ...version(1) });
+    });
+    const updates = streams.flatMap((each) => each.updates.splice(0));
+    return {
+      streams,
+      nonces: updates.map(({ nonce }) => nonce),
+      refs: [...new Set(updates)].map((update) => new WeakRef(update)),
+    };
+  };
+  const allGone = (refs: readonly WeakRef<UpdateMessage>[]) => {
+    collectGarbage();
+    return refs.every((ref) => ref.deref() === undefined);
+  };
+
+  it("is one message, which is kept as long as one stream has not answered", async () => {
+    const { streams, nonces, refs } = published();
+    expect([refs.length, nonces.length]).toEqual([1, pods.length]);
+    const answer = (index: number) => acked(pods[index] ?? POD, streams[index] ?? proxy, nonces[index] ?? 0);
+    answer(0);
+    answer(1);
+    await new Promise(setImmediate);
+    expect(allGone(refs)).toBe(false);
+    answer(2);
+    await eventually(() => allGone(refs));
+  });
+  it("is not kept for streams that are gone", async () => {
+    const { streams, refs } = published();
+    for (const [index, pod] of pods.entries()) registry.disconnected(pod, streams[index] ?? proxy);
+    await eventually(() => allGone(refs));
+    for (const pod of pods) expect(registry.facts(pod)).toMatchObject({ connected: false, outstanding: { version: 1 } });
   });
 });
 

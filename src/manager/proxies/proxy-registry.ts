@@ -9,7 +9,7 @@ import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/pod-key.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { acknowledge, nextUpdate, refuse, setDesired } from "./delivery.ts";
+import { acknowledge, endStream, nextUpdate, refuse, setDesired } from "./delivery.ts";
 import { withReport } from "./proxy-reports.ts";
 import {
   applyRegistration,
@@ -23,7 +23,7 @@ import {
   type ProxyStream,
 } from "./proxy-state.ts";
 import { createSharedTables, type SharedTables } from "./shared-tables.ts";
-import { createUpdateBodies } from "./update-bodies.ts";
+import { createSharedUpdates } from "./shared-updates.ts";
 
 export type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
 
@@ -74,7 +74,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
   const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
   const tables = createSharedTables();
-  const bodies = createUpdateBodies();
+  const updates = createSharedUpdates();
   let promisedEpoch = 0;
 
   const changed = (pod: PodKey) => {
@@ -88,7 +88,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       return;
     }
     const takesDeltas = type.delta !== undefined && state.capabilities.has(type.delta.capability);
-    const update = nextUpdate(delivery, type, bodies, mayDiff && takesDeltas);
+    const update = nextUpdate(delivery, type, updates, mayDiff && takesDeltas);
     if (update === undefined) return;
     state.stream.send(update);
     if (type === ROUTE) onSent?.(pod);
@@ -139,6 +139,7 @@ export function createProxyRegistry({ log, onSent, onAnswer }: ProxyRegistryOpti
       const state = current(pod, stream);
       if (state === undefined) return;
       state.stream = undefined;
+      for (const type of types.values()) endStream(deliveryOf(state, type));
       state.reports = { ...state.reports, leader: false };
       changed(pod);
     },

@@ -3,6 +3,7 @@
 // are forgotten. Used by the proxy registry and by registration-tables.ts.
 import type { RouteTable } from "../../route/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
+import { createWeakIndex } from "./weak-index.ts";
 
 export interface SharedTables {
   /** @param hash SHA-256 of a table's bytes, in base64 */
@@ -11,23 +12,14 @@ export interface SharedTables {
   share(table: RouteTable, hash?: string): RouteTable;
 }
 
-const FIRST_SWEEP = 64;
-
 export function createSharedTables(): SharedTables {
-  const byHash = new Map<string, WeakRef<RouteTable>>();
-  let sweepAt = FIRST_SWEEP;
-  const get = (hash: string) => byHash.get(hash)?.deref();
+  const { get, set } = createWeakIndex<RouteTable>();
   return {
     get,
     share(table, hash = tableHash(table).toString("base64")) {
       const known = get(hash);
-      if (known !== undefined) return known;
-      byHash.set(hash, new WeakRef(table));
-      if (byHash.size >= sweepAt) {
-        for (const [key, ref] of byHash) if (ref.deref() === undefined) byHash.delete(key);
-        sweepAt = Math.max(FIRST_SWEEP, byHash.size * 2);
-      }
-      return table;
+      if (known === undefined) set(hash, table);
+      return known ?? table;
     },
   };
 }

@@ -1,7 +1,6 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { group, retained, snapshot, subset, table } from "../../../test/support/route-table.ts";
@@ -244,8 +243,6 @@ describe("a watch that starts after a change", () => {
   });
 
   it("leaves no memory of the snapshots before the current one", async () => {
-    setFlagsFromString("--expose_gc");
-    const collect = runInNewContext("gc") as () => void;
     const session = createEnforcer();
     const resync = createResync(session, createFakeClock());
     resync.watching(pods, () => undefined);
@@ -255,7 +252,7 @@ describe("a watch that starts after a change", () => {
       return new WeakRef(next);
     });
     await eventually(() => {
-      collect();
+      collectGarbage();
       return snapshots.map((ref) => ref.deref() !== undefined).join() === "false,false,true";
     });
   });

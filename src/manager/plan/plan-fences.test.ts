@@ -52,6 +52,15 @@ describe("planFences", () => {
   it("moves a namespace back in the same way", () => {
     expect(fences(before, claim("a", "", after), claim("c", "canary", after)).default).toEqual(["mover"]);
   });
+  it("equal fences on the same desired table are one table object, and changed fences another", () => {
+    const fencedFor = (...claims: Claim[]) => withFences(after, planFences(after, ["", "canary"], claims), "canary");
+    const moving = () => fencedFor(claim("a", "", before), claim("c", "canary", before));
+    const one = moving();
+    expect(one.fenced).toEqual(new Set(["mover"]));
+    expect(moving()).toBe(one);
+    expect(fencedFor({ kind: "everything", podName: "a", subset: undefined })).not.toEqual(one);
+    expect(fencedFor(claim("a", "", after))).toBe(after);
+  });
   it("does not count a fenced namespace as a claim", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(fences(after, claim("a", "", fenced)).canary).toEqual([]);

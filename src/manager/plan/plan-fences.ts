@@ -5,6 +5,7 @@
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 //
 // Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
+import { isDeepStrictEqual } from "node:util";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
@@ -82,12 +83,22 @@ function waitsOf(claim: Claim, pods: readonly string[], namespaces: readonly str
   return pods.map((podName) => ({ podName, ...common }));
 }
 
-/** The desired table with a subset's fences. */
+// A cache of the last table with fences of each subset, by the desired table. While thousands of pods register, each plan has the same fences.
+const lastFenced = new WeakMap<RouteTable, Map<string, RouteTable>>();
+
+/** The desired table with a subset's fences. Equal fences give the same object as last time, so that its hash is not computed again. */
 export function withFences(desired: RouteTable, plan: FencePlan, subset: string): RouteTable {
   const fenced = plan.fenced.get(subset) ?? new Set<string>();
-  const rules = plan.resourceFences.get(subset) ?? [];
-  if (fenced.size === 0 && rules.length === 0) return desired;
-  return { ...desired, rules: [...desired.rules, ...rules], fenced };
+  const fences = plan.resourceFences.get(subset) ?? [];
+  if (fenced.size === 0 && fences.length === 0) return desired;
+  const rules = [...desired.rules, ...fences];
+  const known = lastFenced.get(desired) ?? new Map<string, RouteTable>();
+  lastFenced.set(desired, known);
+  const last = known.get(subset);
+  if (last !== undefined && isDeepStrictEqual([last.rules, last.fenced], [rules, fenced])) return last;
+  const table = { ...desired, rules, fenced };
+  known.set(subset, table);
+  return table;
 }
 
 function causeOf(claim: Claim): WaitCause {

@@ -99,17 +99,20 @@ export function isSupported({ capabilities }: ProxyState, { name }: ResourceType
 export function factsOf({ stream, route, others, reports }: ProxyState): ProxyFacts {
   const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
+    ...reports,
     connected: stream !== undefined,
     acknowledged,
     outstanding: outstanding?.resource,
     inDoubt,
     mayHoldMore,
     version,
-    problems: problemsByType(new Map<string, Delivery>([[ROUTE.name, route], ...others])),
-    ...reports,
+    problems: problemsByType(route, others),
   };
 }
 
-function problemsByType(deliveries: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
-  return Object.fromEntries([...deliveries].flatMap(([name, { problems }]) => (problems.length > 0 ? [[name, problems]] : [])));
+function problemsByType(route: Delivery, others: ReadonlyMap<string, Delivery>): ProxyFacts["problems"] {
+  const all: Record<string, readonly string[]> = {};
+  if (route.problems.length > 0) all[ROUTE.name] = route.problems;
+  for (const [name, { problems }] of others) if (problems.length > 0) all[name] = problems;
+  return all;
 }

@@ -16,6 +16,8 @@ interface CommonInfo {
   readonly segments: readonly string[];
   /** The query as Go reads it. Of equal parameters the first one counts, as in Kubernetes' conversion. */
   readonly query: URLSearchParams;
+  /** The protocol that the client wants to switch to, so that the request becomes a tunnel; absent for a plain request. */
+  readonly upgrade?: string;
 }
 
 /** A request for anything but a resource: /healthz, /version, /openapi/v3, discovery. */
@@ -62,13 +64,14 @@ const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 /**
  * Reads a request line.
  * @param target the request target in origin form, as the request line has it
+ * @param upgrade the protocol that the client wants to switch to
  * @throws MeshError `BAD_REQUEST_TARGET`; StatusError MethodNotAllowed for a method without a verb, since some resources
  *   (proxies) would serve it
  */
-export function parseRequestInfo(method: string, target: string): RequestInfo {
+export function parseRequestInfo(method: string, target: string, upgrade?: string): RequestInfo {
   const [path, query] = splitTarget(target);
   const segments = decodeSegments(path);
-  const common = { method, path, segments, query };
+  const common = { method, path, segments, query, ...(upgrade === undefined ? {} : { upgrade }) };
   const api = readApiPrefix(segments);
   const verb = METHOD_VERBS.get(method);
   if (api === undefined && (verb !== undefined || method === "OPTIONS")) {

@@ -2,7 +2,7 @@
 // connection pools, the layers and the decision.
 import type { RequestInfo, ResourceInfo } from "./request-info.ts";
 
-/** Subresources with requests that become tunnels or reach another server. */
+/** Subresources of Kubernetes with requests that become tunnels or reach another server, also over plain HTTP. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
 /** Subresources of which a GET only returns data, without an effect. "" is the object itself. */
@@ -21,16 +21,21 @@ export function isLongRunning(info: RequestInfo): boolean {
   return isWatch(info) || isEndless(info);
 }
 
-/** True for long-running requests other than watches: followed logs, proxies and streams. Only their client or the proxy ends them. */
+/** True for long-running requests other than watches: tunnels, followed logs, proxies. Only their client or the proxy ends them. */
 export function isEndless(info: RequestInfo): boolean {
   if (info.kind !== "resource" || info.verb === "watch") return false;
+  if (info.upgrade !== undefined) return true;
   const subresource = firstSubresource(info);
   return STREAMING.has(subresource) || (subresource === "log" && info.query.has("follow"));
 }
 
-/** True if the request may become a tunnel. */
+/**
+ * True if the request may become a tunnel: it is for a subresource of one object. Any API may have such subresources, for example
+ * KubeVirt's `console` and `vnc`. The subresources that are data are read over plain HTTP.
+ */
 export function mayUpgrade(info: RequestInfo): boolean {
-  return info.kind === "resource" && STREAMING.has(firstSubresource(info));
+  if (info.kind !== "resource" || isListOrWatch(info)) return false;
+  return !READABLE.has(info.subresource) && !WHOLE_OBJECT.has(info.subresource);
 }
 
 /** True for requests that another server than the API server answers. */

@@ -18,7 +18,7 @@ export function callOf(method: string, target: string, options: CallOptions = {}
     method,
     target,
     headers,
-    info: parseRequestInfo(method, target),
+    info: parseRequestInfo(method, target, upgrade),
     body: body === undefined ? null : Buffer.from(body),
     signal,
     record: { decision: "forwarded", lock: false },

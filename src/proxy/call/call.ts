@@ -95,7 +95,7 @@ export function inNamespace(call: Call, namespace: string, query: URLSearchParam
 
 /** The call with another request line. */
 export function withTarget(call: Call, target: string): Call {
-  return { ...call, target, info: parseRequestInfo(call.method, target) };
+  return { ...call, target, info: parseRequestInfo(call.method, target, call.upgrade) };
 }
 
 /** The path without the subresource, which other permissions guard and which may do something. */

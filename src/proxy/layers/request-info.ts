@@ -15,7 +15,7 @@ const MAX_MS = 2 ** 31 - 1;
 /** From a raw call to a call. */
 export function requestInfo(next: Handler): RawHandler {
   return (raw) => {
-    const info = parseRequestInfo(raw.method, raw.target);
+    const info = parseRequestInfo(raw.method, raw.target, raw.upgrade);
     const { record } = raw;
     record.info = info;
     if (isLongRunning(info)) record.isLongRunning = true;

@@ -79,6 +79,8 @@ function upgrade(path: string, method = "GET", protocol = "websocket"): Promise<
 
 const EXEC = "/api/v1/namespaces/a/pods/p/exec?command=ls&command=-l&stdout=true";
 
+const VMS = "/apis/subresources.kubevirt.io/v1/namespaces";
+
 describe("upgrades", () => {
   it.each([
     ["GET", "websocket"],
@@ -104,6 +106,45 @@ describe("upgrades", () => {
     socket?.destroy();
     await eventually(() => api.open === 0);
   });
+
+  it.each([
+    ["GET", "websocket", "console"],
+    ["GET", "websocket", "vnc"],
+    ["GET", "websocket", "portforward/22/tcp"],
+    ["POST", "SPDY/3.1", "usbredir"],
+  ])("%s %s of a subresource %s of KubeVirt, or of any API, is a raw tunnel as well", async (method, protocol, subresource) => {
+    const target = `${VMS}/a/virtualmachineinstances/x/${subresource}?x=1`;
+    const { res, socket, head } = await upgrade(target, method, protocol);
+    expect([res.statusCode, res.headers.upgrade]).toEqual([101, protocol]);
+    let got = head.toString();
+    socket?.on("data", (chunk: Buffer) => {
+      got += chunk.toString();
+    });
+    socket?.write("world");
+    await eventually(() => got === "hello world");
+    expect(api.seen.map(({ method: asked, url, headers }) => [asked, url, headers.upgrade])).toEqual([
+      [method, target, protocol],
+    ]);
+    const closed = socket === undefined ? undefined : once(socket, "close");
+    await proxy.drain();
+    await closed;
+  });
+
+  it("of a subresource in a namespace of another subset are refused like any request", async () => {
+    const { res, socket } = await upgrade(`${VMS}/other/virtualmachineinstances/x/console`);
+    expect([res.statusCode, socket]).toEqual([403, undefined]);
+    expect(api.seen).toHaveLength(0);
+  });
+
+  it.each(["/api/v1/namespaces/a/pods", "/api/v1/namespaces/a/pods/p", "/api/v1/namespaces/a/pods/p/status"])(
+    "of %s are ignored: the answer comes over plain HTTP",
+    async (target) => {
+      api.script = (_req, res) => answerJson(res, 200, { kind: "Answer" });
+      const { res, socket } = await upgrade(target);
+      expect([res.statusCode, socket, (await readAll(res)).toString()]).toEqual([200, undefined, '{"kind":"Answer"}']);
+      expect(api.seen[0]?.headers).not.toHaveProperty("upgrade");
+    },
+  );
 
   it("count as connections of the stream pool while they last", async () => {
     const inStream = async () => {

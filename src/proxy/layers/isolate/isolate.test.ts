@@ -295,22 +295,24 @@ describe("a read without an end", () => {
     }
   });
 
-  it("through a tunnel is ended as well, and its write is not counted for ever", async () => {
-    for (const method of ["GET", "POST"]) {
-      const { send, enforce, session } = setup({ blue: ["a"] }, (call) => ({
-        status: 101,
-        headers: {},
-        body: null,
-        tunnel: call,
-      }));
-      const reply = await send(method, "/api/v1/namespaces/a/pods/x/exec", { upgrade: "websocket" });
-      expect(reply.tunnel?.signal.aborted).toBe(false);
-      enforce({ defaultSubset: ["a"] });
-      expect(reply.tunnel?.signal.aborted).toBe(true);
-      const settled: string[] = [];
-      session.whenDrained(() => settled.push("now"));
-      expect(settled).toEqual(["now"]);
-    }
+  it.each([
+    ["GET", "/api/v1/namespaces/a/pods/x/exec"],
+    ["POST", "/api/v1/namespaces/a/pods/x/exec"],
+    ["GET", "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/x/console"],
+  ])("through a tunnel is ended as well, and its write is not counted for ever: %s %s", async (method, target) => {
+    const { send, enforce, session } = setup({ blue: ["a"] }, (call) => ({
+      status: 101,
+      headers: {},
+      body: null,
+      tunnel: call,
+    }));
+    const reply = await send(method, target, { upgrade: "websocket" });
+    expect(reply.tunnel?.signal.aborted).toBe(false);
+    enforce({ defaultSubset: ["a"] });
+    expect(reply.tunnel?.signal.aborted).toBe(true);
+    const settled: string[] = [];
+    session.whenDrained(() => settled.push("now"));
+    expect(settled).toEqual(["now"]);
   });
 });
 

@@ -13,6 +13,9 @@ const nameSchema = z.string().max(253);
 /** The maximum number of entries in `handover.waitingOn`. */
 export const MAX_WAITING_ON = 8;
 
+/** The maximum number of routes whose hashes are kept. */
+export const MAX_OWNERS_HASHES = 8;
+
 /** The maximum number of subsets in `between`. */
 export const MAX_PARTIES = 8;
 
@@ -117,6 +120,14 @@ export const appStatusSchema = z.object({
     .max(128)
     .optional()
     .describe("Digest of the route that the proxies must enforce. Equal digests mean equal rules."),
+  ownersHashes: z
+    .array(z.string().max(128))
+    .max(MAX_OWNERS_HASHES)
+    .optional()
+    .meta({ "x-kubernetes-list-type": "atomic" })
+    .describe(
+      "Hashes of the latest routes, without fences. While the app is paused, the manager keeps only owners of such a route.",
+    ),
   proxies: z
     .object({
       total: countSchema.describe("Pods of the app with a proxy."),

@@ -301,8 +301,10 @@ describeWithKube("webhooks", () => {
     expect(await entries()).toHaveLength(1);
     await setFinalizers("example.com/hold");
     await eventually(async () => expect(await entries()).toEqual([]));
-    const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
-    expect(webhooks).toHaveLength(1); // the webhook for VirtualApps
+    await eventually(async () => {
+      const { webhooks } = await world.client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: VALIDATING_NAME });
+      expect(webhooks).toHaveLength(1); // the webhook for VirtualApps
+    });
     await eventually(async () => expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(false));
     const before = await world.requests("inject");
     expect(isInjected(await createPod(SELECTED))).toBe(false);

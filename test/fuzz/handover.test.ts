@@ -11,7 +11,8 @@ import type { Issue } from "../../src/manager/plan/issue.ts";
 import { nextIssue } from "../../src/manager/plan/issue.ts";
 import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
-import { podClaims, tableInForce } from "../../src/manager/plan/pod-claims.ts";
+import { podClaims } from "../../src/manager/plan/pod-claims.ts";
+import { tableInForce } from "../../src/manager/plan/table-in-force.ts";
 import { NO_CALLER_POLICY } from "../../src/route/snapshot.ts";
 import type { RouteRule, RouteTable } from "../../src/route/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
@@ -46,6 +47,8 @@ interface World {
   /** What the manager remembers, and what it has written. */
   issue: Issue | undefined;
   statusVersion: number;
+  /** As in the status. */
+  ownersHashes: readonly string[] | undefined;
 }
 
 const rules = fc.array(
@@ -154,6 +157,7 @@ function createWorld(first: RouteTable): World {
     isDeleting: false,
     issue: undefined,
     statusVersion: 0,
+    ownersHashes: undefined,
   };
 }
 
@@ -320,6 +324,7 @@ function reconcile(world: World): AppPlan {
         ...common,
         bySpec,
         isPaused,
+        ownersHashes: world.ownersHashes,
         subsets: SUBSETS,
         lockName: "lock",
         callers: NO_CALLER_POLICY,
@@ -339,7 +344,9 @@ function reconcile(world: World): AppPlan {
     send(pod);
   }
   for (const pod of world.pods.values()) expectShownIsNotWritten(pod);
-  if (world.isPaused && !world.isDeleting) expectKept(bySpec, tableInForce(APP, pods, factsOf), plan.desired);
+  if (world.isPaused && !world.isDeleting)
+    expectKept(bySpec, tableInForce(APP, pods, factsOf, plan.ownersHashes).table, plan.desired);
+  world.ownersHashes = plan.ownersHashes;
   // From here on nobody may bring anything back any more.
   if (world.isDeleting && isDissolved(plan, pods, factsOf)) for (const pod of world.pods.values()) expectWhole(pod);
   expectOneOwner(world.pods);

@@ -43,6 +43,8 @@ export function modelApp(
   let deletion: { readonly specIsBad: boolean } | undefined;
   let issue: Issue | undefined;
   let routeVersion = 0;
+  /** As in the status. */
+  let ownersHashes: readonly string[] | undefined;
 
   const factsOf = (key: string): ProxyFacts | undefined => {
     const model = [...pods.values()].find(({ pod }) => podKey(pod) === key);
@@ -64,7 +66,7 @@ export function modelApp(
       return planDissolution({ ...facts, lockName, namespaces: known });
     }
     const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, retainsLosses: onLoss === "Restart" };
-    return planApp({ ...facts, ...common, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
+    return planApp({ ...facts, ...common, ownersHashes, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
   };
   const send = (model: ModelPod) => {
     if (model.outstanding === undefined && model.wanted?.digest !== model.enforced?.digest) model.outstanding = model.wanted;
@@ -143,6 +145,15 @@ export function modelApp(
       for (const model of pods.values()) Object.assign(model, { isStatusLate: false, isOlder: false });
       return app;
     },
+    /** The pod's proxy registers a table that no manager has made, in the version after its own. */
+    forge(name: string, wanted: Wish, more: Partial<RouteTable> = {}) {
+      const model = modelOf(name);
+      const { version } = app.enforced(name);
+      const forged = { ...tableOf(known, wanted), ...more };
+      const snapshot = { ...app.enforced(name), table: forged, version: version + 1, digest: "forged" };
+      Object.assign(model, { enforced: snapshot, outstanding: undefined });
+      return app;
+    },
     report(name: string) {
       modelOf(name).isReported = true;
       return app;
@@ -152,6 +163,7 @@ export function modelApp(
       const made = plan();
       issue = nextIssue(issue, routeVersion, made, appPods(), factsOf);
       routeVersion = issue.version;
+      ownersHashes = made.ownersHashes;
       for (const model of pods.values()) {
         if (model.pod.proxy !== "own" || !model.isReported) continue;
         model.wanted = issue.snapshots.get(made.rulesFor(model.pod).digest);

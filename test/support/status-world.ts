@@ -90,7 +90,14 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         world.spec,
         world.namespaces.map((name) => ({ name, labels: {} })),
       );
-      const plan = planApp({ ...specOf(world.spec), app: APP, bySpec, pods: own, factsOf });
+      const plan = planApp({
+        ...specOf(world.spec),
+        app: APP,
+        bySpec,
+        pods: own,
+        factsOf,
+        ownersHashes: world.status?.ownersHashes,
+      });
       wanted.clear();
       for (const pod of own) {
         if (!known.has(pod.name) || pod.proxy !== "own") continue;

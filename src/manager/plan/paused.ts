@@ -1,5 +1,5 @@
 // spec.route.paused: the desired table of an app whose namespaces stay with their present owners. Pure; called by plan-app. The
-// newest table that a live pod may enforce gives the present owners. It includes moves that have begun, so these are completed.
+// table in force gives the present owners. It includes moves that have begun, so these are completed.
 // The spec's rules apply only to namespaces that this table does not contain. Invariant: applied to its own result, the function
 // changes nothing.
 //
@@ -17,7 +17,7 @@ export interface PausedRoute {
 /**
  * Keeps the present owners.
  * @param bySpec the spec's table for the existing namespaces
- * @param inForce the newest table of the app; undefined if no pod has one: then there is nothing to keep
+ * @param inForce see tableInForce; undefined if there is nothing to keep
  */
 export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, subsets: readonly string[]): PausedRoute {
   if (inForce === undefined) return { desired: bySpec, kept: 0 };

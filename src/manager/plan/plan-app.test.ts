@@ -141,6 +141,31 @@ describe("an app that is paused", () => {
     expect(app.plan().kept).toBe(1);
   });
 
+  it("does not believe a table that one proxy invents, before and after a failover", () => {
+    const app = modelApp(["prod", "mover"], { canary: ["mover"] });
+    app.pod("d", "").pod("c", "canary").pod("liar", "beta").settle();
+    app.pause(true).reconcile();
+    const public_ = [{ apiGroups: ["*"], resources: ["*"] }];
+    app.forge("liar", { beta: ["prod", "mover"] }, { sharedResources: public_ });
+    expect(app.reconcile().desired.sharedResources).toEqual([]);
+    app.settle();
+    expect([app.writers("prod"), app.writers("mover"), app.plan().kept]).toEqual([[""], ["canary"], 0]);
+    app.forge("liar", { beta: ["prod", "mover"] }, { sharedResources: public_ });
+    app.failOver();
+    app.report("liar").reconcile(); // the first that registers
+    app.report("d").report("c").settle();
+    expect(app.plan().desired.sharedResources).toEqual([]);
+    expect([app.writers("prod"), app.writers("mover")]).toEqual([[""], ["canary"]]);
+  });
+
+  it("does not go back to an earlier table that one proxy registers again, in a higher version", () => {
+    const app = modelApp(["prod", "mover"], { canary: [] });
+    app.pod("d", "").pod("c", "canary").pod("liar", "beta").settle();
+    app.wish({ canary: ["mover"] }).settle();
+    app.pause(true).forge("liar", { canary: [] }).settle();
+    expect([app.writers("mover"), app.plan().kept]).toEqual([["canary"], 0]);
+  });
+
   it("applies the spec while no pod has a table", () => {
     const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
     app.pause(true).pod("c", "canary").settle();

@@ -1,5 +1,6 @@
 // The plan of one app, computed from facts alone: the desired table, the fences, and the rules of each pod's proxy. Pure. The
 // reconciler gathers the facts and carries out the plan. For an app that is being deleted see plan-dissolution.ts.
+import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { AppRef } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -8,8 +9,9 @@ import type { FactsOf } from "../facts/proxy-facts.ts";
 import type { AppSpec } from "../sources/app.ts";
 import { pauseAt } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
-import { type GoneAppPod, goneClaims, lastSnapshot, podClaims, tableInForce } from "./pod-claims.ts";
+import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-claims.ts";
 import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
+import { ownersHash, tableInForce } from "./table-in-force.ts";
 
 export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
@@ -17,6 +19,8 @@ export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "caller
   readonly bySpec: RouteTable;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
+  /** Of the status: see table-in-force.ts. Absent if the app has none yet. */
+  readonly ownersHashes?: readonly string[] | undefined;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
   /** True for a namespace that was just created; default none. A pod does not retain such a namespace. */
@@ -35,13 +39,18 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
+  /** For the status: hashes of the tables whose owners a pause may keep from now on. */
+  readonly ownersHashes?: readonly string[];
   /** The app is being deleted: every pod will own everything again, and none needs a restart. */
   readonly isDissolving: boolean;
 }
 
 export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, retainsLosses } = facts;
-  const { desired, kept } = isPaused ? pauseAt(bySpec, tableInForce(app, pods, factsOf), subsets) : { desired: bySpec, kept: 0 };
+  const inForce = tableInForce(app, pods, factsOf, facts.ownersHashes);
+  const { desired, kept } = pauseAt(bySpec, isPaused ? inForce.table : undefined, subsets);
+  const added = isPaused && inForce.isLost ? [] : [ownersHash(desired)];
+  const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
   const common = { app, podNamespace: app.namespace, lockName, callers };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
@@ -58,6 +67,7 @@ export function planApp(facts: AppFacts): AppPlan {
     digest: rules.digest,
     waits: fences.waits,
     kept,
+    ownersHashes,
     isDissolving: false,
   };
 }

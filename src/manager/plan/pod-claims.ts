@@ -1,6 +1,6 @@
 // Makes the claims of the pods of an app from the facts about their proxies. Pure.
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
@@ -10,22 +10,6 @@ import type { Claim } from "./claims.ts";
 export function lastSnapshot(app: AppRef, facts: ProxyFacts | undefined): Snapshot | undefined {
   const last = facts?.outstanding ?? facts?.inDoubt.at(-1) ?? facts?.acknowledged;
   return last !== undefined && isOfApp(app, last) ? last : undefined;
-}
-
-/**
- * The newest table that a live pod may enforce. A table that fences everything does not count: it was made while other pods had not reported,
- * and does not show the owners.
- */
-export function tableInForce(app: AppRef, pods: readonly AppPod[], factsOf: FactsOf): RouteTable | undefined {
-  let newest: Snapshot | undefined;
-  for (const pod of pods) {
-    for (const snapshot of snapshotsOf(pod, factsOf(podKey(pod)))) {
-      if (!isOfApp(app, snapshot) || snapshot.version <= (newest?.version ?? -1)) continue;
-      const hasNothing = snapshot.table.rules.some((rule) => rule.kind === "fence" && rule.because === "unreported");
-      if (!hasNothing) newest = snapshot;
-    }
-  }
-  return newest?.table;
 }
 
 /** The claims of all live pods. A pod has no claim if its proxy has never served. */
@@ -74,11 +58,11 @@ export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
 }
 
 // All snapshots that a pod may be enforcing, oldest first.
-function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
+export function snapshotsOf(pod: AppPod, facts: ProxyFacts | undefined): Snapshot[] {
   if (facts === undefined || isOver(pod, facts)) return [];
   return [facts.acknowledged, ...facts.inDoubt, facts.outstanding].filter((snapshot) => snapshot !== undefined);
 }
 
-function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
+export function isOfApp(app: AppRef, snapshot: Snapshot): boolean {
   return snapshot.app.namespace === app.namespace && snapshot.app.name === app.name;
 }

@@ -35,6 +35,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
+    ...present("ownersHashes", facts.plan.ownersHashes),
     proxies: counts.proxies,
     namespaces: counts.namespaces,
     subsets: counts.subsets,

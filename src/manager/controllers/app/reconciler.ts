@@ -142,7 +142,13 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
             namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
             lastLockName: lastLockName(app.object.status),
           })
-        : planApp({ ...app.spec, ...common, bySpec, isYoung: youngAt(namespaces, clock.now()) });
+        : planApp({
+            ...app.spec,
+            ...common,
+            bySpec,
+            ownersHashes: statuses.previous(app.object)?.ownersHashes,
+            isYoung: youngAt(namespaces, clock.now()),
+          });
     return { plan, pods: own, version: handOut(key, app, plan, own) };
   };
 

@@ -11,7 +11,7 @@ import { pauseAt } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./pod-claims.ts";
 import { createPodRules, rulesOf, rulesOfSubsets, type UnversionedSnapshot } from "./pod-rules.ts";
-import { ownersHash, tableInForce } from "./table-in-force.ts";
+import { type InForce, ownersHash, tableInForce } from "./table-in-force.ts";
 
 export interface AppFacts extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "isPaused" | "retainsLosses"> {
   readonly app: AppRef;
@@ -47,9 +47,11 @@ export interface AppPlan {
 
 export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, isPaused, retainsLosses } = facts;
-  const inForce = tableInForce(app, pods, factsOf, facts.ownersHashes);
-  const { desired, kept } = pauseAt(bySpec, isPaused ? inForce.table : undefined, subsets);
-  const added = isPaused && inForce.isLost ? [] : [ownersHash(desired)];
+  const inForce: InForce = isPaused
+    ? tableInForce(app, pods, factsOf, facts.ownersHashes)
+    : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
+  const { desired, kept } = pauseAt(bySpec, inForce.table, subsets);
+  const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
   const common = { app, podNamespace: app.namespace, lockName, callers };

@@ -40,13 +40,17 @@ const hashesOf = new WeakMap<RouteTable, string>();
 
 /** SHA-256 in hex of who owns what: without fences and what is retained, which belong to one subset, one pod or one moment. */
 export function ownersHash(table: RouteTable): string {
-  const known = hashesOf.get(table);
-  if (known !== undefined) return known;
-  const { retained: _, ...rest } = table;
-  const rules = table.rules.filter(({ kind }) => kind !== "fence");
-  const hash = tableHash({ ...rest, rules, fenced: NOTHING }).toString("hex");
+  const hash = hashesOf.get(table) ?? tableHash(withoutFences(table)).toString("hex");
   hashesOf.set(table, hash);
   return hash;
+}
+
+// The same object if there is nothing to leave out: its hash is known already.
+function withoutFences(table: RouteTable): RouteTable {
+  const { retained, ...rest } = table;
+  const rules = table.rules.filter(({ kind }) => kind !== "fence");
+  const isPlain = retained === undefined && table.fenced.size === 0 && rules.length === table.rules.length;
+  return isPlain ? table : { ...rest, rules, fenced: NOTHING };
 }
 
 // A table that fences everything does not count: it was made while other pods had not reported, and does not show the owners.

@@ -8,8 +8,9 @@ import { StatusError } from "../../src/kube/status.ts";
 import { isServerFilterStale } from "../../src/proxy/filter/sent-request.ts";
 import { MAX_TARGET_BYTES } from "../../src/proxy/layers/isolate/filter-query.ts";
 import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
-import { createLeftOut } from "../../src/proxy/relist/left-out.ts";
-import { changeBetween } from "../../src/proxy/relist/view-change.ts";
+import { TOLD_NOTHING } from "../../src/proxy/moves/mark.ts";
+import { movesBetween } from "../../src/proxy/moves/moves-between.ts";
+import { ResourceLog } from "../../src/proxy/moves/resource-log.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
 import { excludedNamespaces, joinSelectors, planQuery, type QueryPlan } from "../../src/route/plan-query.ts";
@@ -142,17 +143,15 @@ describe("a plan", () => {
         const objects = objectsIn(next);
         const shown = new Set(select({ objects }, queryWith({}, plan)));
         const hides = objects.some((object) => isOwned(view, object) && !shown.has(object));
-        const change = changeBetween(before, now);
-        if (isServerFilterStale(view, pushed, view.namespaces().own) !== hides) expect(view.ownershipOf("/")).toBe("own");
+        const change = movesBetween(before, now);
+        if (isServerFilterStale(view, pushed) !== hides) expect(view.ownershipOf("/")).toBe("own");
         if (!hides) return;
-        const { gained } = change.of("", "pods", "");
-        expect(gained || isServerFilterStale(view, pushed, change.born)).toBe(true);
-        const leftOut = createLeftOut(createFakeClock());
-        const target = { group: "", resource: "pods" };
-        if (plan.only !== undefined) leftOut.noteOnly(target, plan.only);
-        if (plan.shards !== undefined) leftOut.noteRanges(target, plan.shards.ranges);
-        leftOut.noteExcluded(target, pushed.excluded);
-        expect(gained || leftOut.settle(now, change.born).has("", "pods", "")).toBe(true);
+        const log = new ResourceLog();
+        log.give(5n);
+        if (plan.only !== undefined || plan.shards !== undefined) log.hideUnknown();
+        log.take(change.of("", "pods"), 1, () => false);
+        const collection = { group: "", resource: "pods", namespace: "" };
+        expect(log.since(collection, { version: 5n, told: TOLD_NOTHING }).kind).not.toBe("nothing");
       }),
       budget(),
     );

@@ -1,11 +1,16 @@
 // The dependencies of the isolate layer, for tests. Missing ones get defaults.
 import type { Clock } from "../../src/base/clock.ts";
+import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { createServerFeatures } from "../../src/proxy/api-server/server-features.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import type { IsolateDeps } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createPlanLog } from "../../src/proxy/layers/isolate/plan-log.ts";
-import type { Session } from "../../src/proxy/session/session.ts";
+import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
+import type { MoveKeeper, Session } from "../../src/proxy/session/session.ts";
+
+/** The first process of a pod, which stores nothing. */
+export const NO_MOVES_BEFORE: MoveKeeper = { movesBefore: "none", keepMoves: () => undefined };
 
 export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly session: Session;
@@ -15,13 +20,15 @@ export interface IsolateOptions extends Partial<IsolateDeps> {
 
 /** @param options the parts that the test inspects; all resources are namespaced by default */
 export function isolateDeps({ registry = createRegistry("proxy", "test"), ...options }: IsolateOptions): IsolateDeps {
-  const { clock } = options;
+  const { clock, session } = options;
   return {
     discovery: { scopeOf: async () => "namespaced" },
     features: createServerFeatures(clock),
     metrics: createStreamMetrics(registry),
     plans: createPlanLog(clock),
     random: () => 0,
+    moves: createMoveLog(session, NO_MOVES_BEFORE),
+    log: silentLogger(),
     ...options,
   };
 }

@@ -1,5 +1,6 @@
 // The real proxy in this process, between a fake API server and a session that the test controls, with a plain HTTPS client.
 // `stop` fails if any socket is still open, so a leak fails the test that caused it.
+
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -20,6 +21,7 @@ import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced } from "../../src/proxy/session/session.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
+import { NO_MOVES_BEFORE } from "./isolate.ts";
 import { snapshot, table } from "./route-table.ts";
 
 const passThrough: Layer = (next) => next;
@@ -92,6 +94,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,
+    ...NO_MOVES_BEFORE,
   };
   const registry = createRegistry("proxy", "test");
   const log = options.log ?? silentLogger();

@@ -7,7 +7,7 @@ import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { isolateDeps } from "./isolate.ts";
-import { callOf, fakeUpstream, jsonReply, watchCode } from "./layer-call.ts";
+import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "./layer-call.ts";
 import { recordingSink, type ScriptedSource, scriptedSource } from "./scripted-body.ts";
 import { type Routes, routes } from "./test-routes.ts";
 
@@ -19,6 +19,11 @@ export const event = (namespace: string, name: string, version: number, type = "
   `${JSON.stringify({ type, object: { kind: "Pod", apiVersion: "v1", ...pod(namespace, name, version) } })}\n`;
 export const bookmark = (version: number) =>
   `${JSON.stringify({ type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: String(version) } } })}\n`;
+/** What the proxy sends behind the events of a move: from here the client continues. */
+export const toldUpTo = (version: number, kind = "Pod") => {
+  const metadata = { resourceVersion: String(version), creationTimestamp: null };
+  return `${JSON.stringify({ type: "BOOKMARK", object: { kind, apiVersion: "v1", metadata } })}\n`;
+};
 
 /**
  * @param answer the response to a list of one namespace; by default one pod x of version 5
@@ -66,19 +71,25 @@ export async function startRenewing(
     const call = callOf("GET", target);
     return handler({ ...call, record: { ...call.record, ...record } });
   };
-  await send("/api/v1/pods");
-  const open = async (query = "resourceVersion=10", resource = "pods") => {
-    if (resource !== "pods") await send(`/api/v1/${resource}`);
+  const list = async (target = "/api/v1/pods") => textOf(await send(target));
+  await list();
+  const open = async (query = "resourceVersion=10&allowWatchBookmarks=true", resource = "pods") => {
+    if (resource !== "pods") await list(`/api/v1/${resource}`);
     const reply = await send(`/api/v1/${resource}?watch=1&${query}`);
     if (reply.body === null || reply.body instanceof Uint8Array) throw new Error(`no stream: ${watchCode(reply)}`);
     const sink = recordingSink();
     return { sink, control: reply.body.open(sink) };
   };
-  const settle = () => clock.advance(0);
-  const watchCodeOf = async (from: number) => watchCode(await send(`/api/v1/pods?watch=1&resourceVersion=${from}`));
+  const settle = () => clock.advance(10);
+  /** What a client that continues from the version is told before all else. Throws if it has to list. */
+  const toldFrom = async (from: number) => {
+    const { sink } = await open(`resourceVersion=${from}&allowWatchBookmarks=true`);
+    await settle();
+    return sink.text;
+  };
   const renewals = async () =>
     (await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total")).match(/^ctrl.*$/gm);
-  return { gate, clock, session, enforce, upstream, asked, sources, send, open, settle, watchCodeOf, renewals };
+  return { gate, clock, session, enforce, upstream, asked, sources, send, list, open, settle, toldFrom, renewals };
 }
 
 /** Like the upstream: an error when the call is cancelled. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { envelope, type Field } from "../../../test/support/kube-protobuf.ts";
-import { listEvents } from "./list-events.ts";
+import { bookmarkFrame, listEvents } from "./list-events.ts";
 import type { Encoding, Keep } from "./types.ts";
 import { createFrameSplitter, readFrame } from "./watch-frames.ts";
 
 const VERSION = 1_000n;
 const framesOf = (encoding: Encoding, body: Uint8Array, keep: Keep = () => true) =>
-  listEvents(encoding, "ADDED", body, VERSION, keep);
+  listEvents(encoding, "ADDED", body, VERSION, keep).map(({ frame }) => frame);
 const textOf = (frames: readonly Uint8Array[]) => frames.map((frame) => Buffer.from(frame).toString("utf8"));
 const namesOf = (frames: readonly Uint8Array[]) => frames.map((frame) => readFrame("json", frame).objects[0]?.name);
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
@@ -37,7 +37,9 @@ describe("a JSON list as events", () => {
   });
 
   it("can be DELETED events", () => {
-    const [frame = ""] = textOf(listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true));
+    const [frame = ""] = textOf(
+      listEvents("json", "DELETED", pods(item("x", "7")), VERSION, () => true).map(({ frame }) => frame),
+    );
     expect(JSON.parse(frame)).toMatchObject({ type: "DELETED", object: { kind: "Pod", metadata: { name: "x" } } });
   });
 
@@ -101,6 +103,38 @@ describe("a protobuf list as events", () => {
     ["a list without a version", envelope("v1", "PodList", [[1, []]])],
   ])("refuses %s", (_, body) => {
     expect(() => framesOf("protobuf", body)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^CODEC_/) }));
+  });
+});
+
+describe("a bookmark behind the events of a list", () => {
+  it.each<[string, string, string, string]>([
+    ["of a built-in kind", "v1", "PodList", "Pod"],
+    ["of a custom resource", "test/v1", "FooList", "Foo"],
+    ["of metadata alone", "meta.k8s.io/v1", "PartialObjectMetadataList", "PartialObjectMetadata"],
+  ])("%s has the type of the list's items and the version, in JSON and in protobuf", (_, apiVersion, kind, itemKind) => {
+    const bodies = {
+      json: json({ kind, apiVersion, metadata, items: [] }),
+      protobuf: envelope(apiVersion, kind, [[1, [[2, "1000"]]]]),
+    };
+    for (const encoding of ["json", "protobuf"] as const) {
+      const whole: Uint8Array[] = [];
+      const splitter = createFrameSplitter(encoding);
+      splitter.push(bookmarkFrame(encoding, bodies[encoding], 9_007_199_254_740_993n), (frame) => whole.push(frame));
+      const [frame = Buffer.of()] = whole;
+      expect(whole.map((each) => readFrame(encoding, each, { versions: true }))).toMatchObject([
+        { type: "BOOKMARK", objects: [{ name: "", resourceVersion: "9007199254740993" }] },
+      ]);
+      if (encoding === "json")
+        expect(JSON.parse(Buffer.from(frame).toString()).object).toMatchObject({ kind: itemKind, apiVersion });
+      else expect(Buffer.from(frame).includes(envelope(apiVersion, itemKind, [[1, [[6, "9007199254740993"]]]]))).toBe(true);
+    }
+  });
+
+  it("is refused for what is no list of one kind", () => {
+    for (const kind of ["Pod", "List", "Table"])
+      expect(() => bookmarkFrame("json", json({ kind, apiVersion: "v1", metadata }), VERSION)).toThrow(
+        expect.objectContaining({ code: "CODEC_NOT_A_LIST" }),
+      );
   });
 });
 

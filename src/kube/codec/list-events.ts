@@ -7,7 +7,7 @@ import { createListFilter } from "./list-filter.ts";
 import { isListType, type ObjectType } from "./object-type.ts";
 import { encodeEnvelope, readEnvelope } from "./protobuf-envelope.ts";
 import { encodeProtobufFrame } from "./protobuf-frame.ts";
-import { BYTES, fieldsOf } from "./protobuf-wire.ts";
+import { BYTES, encodeBytes, encodeString, fieldsOf } from "./protobuf-wire.ts";
 import { asBuffer, codecError, type Encoding, type Keep } from "./types.ts";
 import type { WatchEventType } from "./watch-event.ts";
 
@@ -17,6 +17,8 @@ const METADATA = keyName("metadata");
 const RESOURCE_VERSION = keyName("resourceVersion");
 const LIST_META = 1;
 const LIST_RESOURCE_VERSION = 2; // of ListMeta
+const OBJECT_META = 1;
+const OBJECT_RESOURCE_VERSION = 6; // of ObjectMeta
 
 /** The type and resourceVersion of a list. */
 interface ListHead {
@@ -24,8 +26,15 @@ interface ListHead {
   readonly resourceVersion: string | undefined;
 }
 
+/** An object of a list as a watch event. */
+export interface ListEvent {
+  /** The object's. */
+  readonly version: bigint;
+  readonly frame: Uint8Array;
+}
+
 /**
- * The kept objects as frames in ascending order of resourceVersion, so that a client that remembers the last version remembers
+ * The kept objects as events in ascending order of resourceVersion, so that a client that remembers the last version remembers
  * the highest.
  * @param body a whole list at `version`; a Table, or a list of objects of several kinds, is not accepted
  * @throws MeshError `CODEC_MALFORMED` (also for a list of another version), `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`,
@@ -37,12 +46,12 @@ export function listEvents(
   body: Uint8Array,
   version: bigint,
   keep: Keep,
-): Uint8Array[] {
+): ListEvent[] {
   const bytes = asBuffer(body);
-  const head = encoding === "json" ? jsonHead(bytes) : protobufHead(bytes);
+  const head = headOf(encoding, bytes);
   const type = itemType(head.type);
   if (parseResourceVersion(head.resourceVersion) !== version) throw malformed("its version is not the requested one");
-  const events: { readonly version: bigint; readonly frame: Uint8Array }[] = [];
+  const events: ListEvent[] = [];
   const filter = createListFilter(encoding, keep, {
     versions: true,
     rewrite(element, meta, part) {
@@ -60,7 +69,28 @@ export function listEvents(
   const ignore = () => undefined;
   filter.push(bytes, ignore);
   filter.end(ignore);
-  return events.sort((a, b) => (a.version < b.version ? -1 : 1)).map(({ frame }) => frame);
+  return events.sort((a, b) => (a.version < b.version ? -1 : 1));
+}
+
+/** A bookmark of the version, in the type of the list's items. @throws MeshError `CODEC_*` */
+export function bookmarkFrame(encoding: Encoding, list: Uint8Array, version: bigint): Uint8Array {
+  const resourceVersion = String(version);
+  const { kind, apiVersion } = itemType(headOf(encoding, list).type);
+  if (encoding === "json") {
+    const object = { kind, apiVersion, metadata: { resourceVersion, creationTimestamp: null } };
+    return Buffer.from(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+  }
+  const metadata = encodeString(OBJECT_RESOURCE_VERSION, resourceVersion);
+  return encodeProtobufFrame("BOOKMARK", encodeEnvelope({ kind, apiVersion }, encodeBytes(OBJECT_META, metadata)));
+}
+
+/** The resourceVersion of a whole list. Undefined if it cannot be compared. @throws MeshError `CODEC_*` */
+export function listVersion(encoding: Encoding, body: Uint8Array): bigint | undefined {
+  return parseResourceVersion(headOf(encoding, body).resourceVersion);
+}
+
+function headOf(encoding: Encoding, body: Uint8Array): ListHead {
+  return encoding === "json" ? jsonHead(asBuffer(body)) : protobufHead(asBuffer(body));
 }
 
 // PodList => Pod

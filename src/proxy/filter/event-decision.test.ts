@@ -35,7 +35,7 @@ describe("an event of a resource that labels divide", () => {
       expect(judge(type, SILVER, [limit(), rule], "new").action).toEqual({ kind: "drop" });
     }
   });
-  it("is left out while the resource moves", () => {
-    expect(judge("MODIFIED", GOLD, [rule, fence(FOOS)])).toEqual({ action: { kind: "drop" }, leftOut: ["a"] });
+  it("is dropped while the resource moves", () => {
+    expect(judge("MODIFIED", GOLD, [rule, fence(FOOS)])).toEqual({ action: { kind: "drop" }, leftOut: [] });
   });
 });

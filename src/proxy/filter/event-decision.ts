@@ -19,7 +19,7 @@ export type EventAction =
 
 export interface EventDecision {
   readonly action: EventAction;
-  /** Namespaces of objects that are not shown now and may be the subset's later. */
+  /** Unknown namespaces of objects that are not shown. They may turn out to be the subset's. */
   readonly leftOut: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function decideEvent(
     const hasOurLabels = hasOwnLabels(view, object.labels);
     if (ownership === "own" && hasOurLabels) own++;
     else if (ownership === "own") hasLeft ||= event.type === "MODIFIED";
-    else if (ownership === "moving" || (ownership === "unknown" && givenUp(namespace))) leftOut.push(namespace);
+    else if (ownership === "unknown" && givenUp(namespace)) leftOut.push(namespace);
     else if (ownership === "unknown" && hasOurLabels) unknown.push(namespace);
   }
   if (unknown.length > 0) return { action: { kind: "hold", namespaces: unknown }, leftOut };

@@ -1,58 +1,76 @@
 // A watch that goes on when its subset gains or loses namespaces, where its client would have to list everything again. The proxy puts
 // together what a list would show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
-// DELETED events, and a new watch from that version on. Called by narrow.ts.
+// DELETED events, and a new watch from that version on. Called by serve-watch.ts.
 //
 // Without this, client-go's reflector waits for up to a minute before it lists, without any event, and lists thousands of namespaces
-// for one. Invariants: no event of a gained namespace leaves after another route change that touches the collection; of a lost one only
-// what the client has been shown leaves; any failure ends the watch with a 410, as if this file did not exist.
-import { MeshError } from "../../base/errors.ts";
+// for one. Invariants: no event of a gained namespace leaves after another move of the collection; any failure ends the watch with a
+// 410, as if this file did not exist.
+import { isMeshError, MeshError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import type { ListEvent } from "../../kube/codec/list-events.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
-import { intersectRanges, type ShardRange } from "../../route/shard-ranges.ts";
+import { NEVER, type Version } from "../../kube/resource-version.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
-import type { MovedNamespaces } from "../relist/view-change.ts";
+import type { Known } from "../moves/resource-log.ts";
 import { expiredFrame } from "./expired.ts";
-import { MovesMeanwhile } from "./moves-meanwhile.ts";
+import type { ReleaseOrder, Ticket } from "./release-order.ts";
 import type { SentRequest } from "./sent-request.ts";
-import { RESYNC_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
+import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
 
-/** What replaces a list by the client. */
+/** A watch, and what its client has to see before it. */
 export interface Renewed {
-  /** What the gained and lost namespaces held at the version, as events. */
-  readonly frames: readonly Uint8Array[];
+  /** The moved namespaces. */
+  readonly names: readonly string[];
+  /** What they held at the version. */
+  readonly events: readonly ListEvent[];
+  /** Behind the events, which are of earlier versions, so that the client continues from the version. Absent if it takes none. */
+  readonly bookmark?: Uint8Array | undefined;
   /** The API server's answer to the watch from the version on. */
   readonly source: ByteSource;
   readonly request: SentRequest;
 }
 
-/** Asks the API server. Rejects if one answer is missing, and has given up all other answers then. */
-export type Renew = (version: bigint, moved: MovedNamespaces, signal: CallSignal) => Promise<Renewed>;
+/** Asks the API server as of a version. Rejects if one answer is missing, and has given up all other answers then. */
+export type Renew = (version: Version, known: Known, signal: CallSignal) => Promise<Renewed>;
+
+export interface RenewingDeps extends WatchDeps {
+  readonly releases: ReleaseOrder;
+  readonly log: Logger;
+  /** The place of a watch among those that show the same moves. */
+  readonly rankOf: (known: Known) => number;
+}
 
 /** For all questions and the wait for a turn. The client gets no event meanwhile. */
-const PATIENCE_MS = 5_000;
+export const RENEWAL_MS = 5_000;
 /** Moves in quick succession are asked for together. After so many, the client lists again. */
 const MAX_TRIES = 5;
 /** Bound of the events that were put together here and wait for the client. Nobody can pause them. One more set may come on top. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
-/** The source as this subset may see it, for as long as the client stays. */
+/**
+ * The watch as this subset may see it, for as long as the client stays.
+ * @param known what the client knew before `first`
+ * @param signal fires when the call must end
+ */
 export function renewingWatch(
-  source: ByteSource,
+  first: Renewed,
+  known: Known,
   encoding: Encoding,
-  request: SentRequest,
-  deps: WatchDeps,
   renew: Renew,
+  signal: CallSignal,
+  deps: RenewingDeps,
 ): ByteSource {
   return {
-    open: (sink) => new RenewingWatch(source, sink, encoding, request, deps, renew),
-    cancel: (error) => source.cancel(error),
+    open: (sink) => new RenewingWatch(sink, first, known, encoding, renew, signal, deps),
+    cancel: (error) => first.source.cancel(error),
   };
 }
 
 type State =
   | { readonly kind: "watching"; readonly stream: SourceControl }
-  /** The stream has handed over; the API server is asked. */
+  /** Nobody streams: the API server is asked, or the first frames leave in the next microtask. */
   | { readonly kind: "renewing"; readonly asking: CallAbort }
   /** The client has to list again: the last frame leaves when the timer fires. */
   | { readonly kind: "expiring"; readonly timer: { cancel(): void } }
@@ -61,21 +79,33 @@ type State =
 class RenewingWatch implements ByteSink, SourceControl {
   readonly #sink: ByteSink;
   readonly #encoding: Encoding;
-  readonly #request: SentRequest;
-  readonly #deps: WatchDeps;
   readonly #renew: Renew;
-  #state: State = { kind: "over" };
-  /** The ranges of hashes that every query so far has shown; undefined: all. Namespaces outside of them may be hidden from the client. */
-  #shown: readonly ShardRange[] | undefined;
+  readonly #deps: RenewingDeps;
+  /** Ends the watch's part in the call's signal. */
+  readonly #unlink: () => void;
+  #state: State;
   #unreadBytes = 0;
 
-  constructor(source: ByteSource, sink: ByteSink, encoding: Encoding, request: SentRequest, deps: WatchDeps, renew: Renew) {
+  constructor(
+    sink: ByteSink,
+    first: Renewed,
+    known: Known,
+    encoding: Encoding,
+    renew: Renew,
+    signal: CallSignal,
+    deps: RenewingDeps,
+  ) {
     this.#sink = sink;
     this.#encoding = encoding;
-    this.#request = request;
-    this.#deps = deps;
     this.#renew = renew;
-    this.#watch(source, request);
+    this.#deps = deps;
+    // The first source ends with the call by itself, a later one does not.
+    const onSignal = () => this.#endByCall(signal.reason);
+    signal.addEventListener("abort", onSignal, { once: true });
+    this.#unlink = () => signal.removeEventListener("abort", onSignal);
+    this.#state = { kind: "renewing", asking: new CallAbort() };
+    if (first.events.length === 0) this.#watch(first);
+    else queueMicrotask(() => this.#begin(first, known));
   }
 
   // From the stream.
@@ -84,14 +114,14 @@ class RenewingWatch implements ByteSink, SourceControl {
     return this.#sink.write(chunk);
   }
 
-  // watching => over   the API server or a route change has ended the stream
+  // The API server or a route change has ended the stream.
   end(): void {
-    this.#state = { kind: "over" };
+    this.#finish();
     this.#sink.end();
   }
 
   abort(error: Error): void {
-    this.#state = { kind: "over" };
+    this.#finish();
     this.#sink.abort(error);
   }
 
@@ -102,10 +132,104 @@ class RenewingWatch implements ByteSink, SourceControl {
     if (this.#state.kind === "watching") this.#state.stream.resume();
   }
 
-  // watching, renewing, expiring => over   the client has gone
   cancel(error: Error): void {
+    this.#finish(error);
+  }
+
+  // From the server: it drains, or the watch's time is over. As when the API server ends a watch.
+  #endByCall(reason: unknown): void {
+    if (this.#state.kind === "over") return;
+    this.#finish(reason instanceof Error ? reason : GIVEN_UP);
+    this.#sink.end();
+  }
+
+  // renewing => watching   unless something has moved before the first frame left
+  #begin(first: Renewed, known: Known): void {
+    if (!this.#isOver() && !this.#hasMoved(first)) {
+      this.#send(first);
+      return;
+    }
+    first.source.cancel(GIVEN_UP);
+    if (!this.#isOver()) void this.#goOn(first.request.version ?? NEVER, known);
+  }
+
+  // renewing => watching   the API server has answered
+  #watch({ source, request }: Renewed): void {
+    const takeOver = (version: Version, known: Known) => void this.#goOn(version, known);
+    this.#state = {
+      kind: "watching",
+      stream: watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this),
+    };
+  }
+
+  // watching => renewing   the collection has gained or lost a few namespaces
+  async #goOn(version: Version, known: Known): Promise<void> {
+    const { metrics, clock, releases, rankOf } = this.#deps;
+    const asking = new CallAbort();
+    this.#state = { kind: "renewing", asking };
+    const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
+    let ticket: Ticket | undefined;
+    try {
+      ticket = releases.enter(rankOf(known));
+      const renewed = await this.#whole(version, known, asking, ticket);
+      metrics.renewals.inc({ result: "renewed" });
+      this.#send(renewed);
+    } catch (error) {
+      if (!this.#isOver()) this.#expire(error);
+    } finally {
+      timer.cancel();
+      ticket?.leave();
+    }
+  }
+
+  // What can be shown now, in one piece: nothing has moved since it was asked for.
+  async #whole(version: Version, known: Known, asking: CallSignal, ticket: Ticket): Promise<Renewed> {
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) throw new MeshError("NOT_RENEWED", "renewing a watch: its client does not read");
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const renewed = await this.#renew(version, known, asking);
+      await ticket.ready(bytesOf(renewed));
+      if (!this.#isOver() && !this.#hasMoved(renewed)) return renewed;
+      renewed.source.cancel(GIVEN_UP);
+      if (this.#isOver()) throw GIVEN_UP;
+    }
+    throw new MeshError("NOT_RENEWED", "renewing a watch: its namespaces move too often");
+  }
+
+  // One of the namespaces has moved or departed since it was asked for. The stream itself asks for all others.
+  #hasMoved({ names, request: { collection, told } }: Renewed): boolean {
+    const due = this.#deps.moves.since(collection, { version: NEVER, told });
+    return due.kind === "moved" && [...due.moved, ...due.departed].some((name) => names.includes(name));
+  }
+
+  #send(renewed: Renewed): void {
+    const { events, source, request } = renewed;
+    const { moves, metrics } = this.#deps;
+    const versions = events.map(({ version }) => version);
+    metrics.eventsOf(request.collection).forwarded.value += events.length;
+    if (request.version !== undefined) moves.told(request.collection, request.version, versions);
+    // The client may go at any of them.
+    for (const frame of framesOf(renewed)) if (!this.#isOver() && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
+    if (this.#isOver()) source.cancel(GIVEN_UP);
+    else this.#watch(renewed);
+  }
+
+  // renewing => expiring   it cannot be told what has moved
+  #expire(error: unknown): void {
+    const { clock, random } = this.#deps;
+    if (this.#state.kind === "watching") this.#state.stream.cancel(GIVEN_UP);
+    noteNotRenewed(error, this.#deps);
+    const timer = clock.after(random() * RELIST_JITTER_MS, () => {
+      this.#sink.write(expiredFrame(this.#encoding));
+      this.end();
+    });
+    this.#state = { kind: "expiring", timer };
+  }
+
+  // watching, renewing, expiring => over
+  #finish(error: Error = GIVEN_UP): void {
     const before = this.#state;
     this.#state = { kind: "over" };
+    this.#unlink();
     switch (before.kind) {
       case "watching":
         before.stream.cancel(error);
@@ -123,77 +247,23 @@ class RenewingWatch implements ByteSink, SourceControl {
     }
   }
 
-  // renewing => watching   the API server has answered, and no route change came between
-  #watch(source: ByteSource, request: SentRequest): void {
-    const { only, shards } = request.serverFilter;
-    const ranges = only === undefined ? shards?.ranges : [];
-    if (ranges !== undefined) this.#shown = this.#shown === undefined ? ranges : intersectRanges(this.#shown, ranges);
-    const takeOver = (version: bigint, moved: MovedNamespaces) => void this.#goOn(version, moved);
-    this.#state = {
-      kind: "watching",
-      stream: watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this),
-    };
-  }
-
-  // watching => renewing   the collection has gained or lost a few namespaces
-  async #goOn(version: bigint, moved: MovedNamespaces): Promise<void> {
-    const { metrics, clock } = this.#deps;
-    const asking = new CallAbort();
-    this.#state = { kind: "renewing", asking };
-    this.#noteHidden();
-    const timer = clock.after(PATIENCE_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
-    const isRenewed = await this.#isRenewed(version, moved, asking).catch(() => false);
-    timer.cancel();
-    if (isRenewed) metrics.renewals.inc({ result: "renewed" });
-    else if (!this.#isOver()) this.#expire();
-  }
-
-  /** True if the watch goes on. */
-  async #isRenewed(version: bigint, first: MovedNamespaces, asking: CallSignal): Promise<boolean> {
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) return false;
-    const moves = new MovesMeanwhile(this.#deps.resync, this.#request.collection, first, () => this.#noteHidden());
-    try {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const moved = moves.take();
-        if (moved === undefined) return false;
-        const renewed = await this.#renew(version, moved, asking);
-        if (this.#isOver() || moves.hasMore) renewed.source.cancel(GIVEN_UP);
-        if (this.#isOver()) return false;
-        if (moves.hasMore) continue;
-        this.#send(renewed);
-        return !this.#isOver();
-      }
-      return false;
-    } finally {
-      moves.end();
-    }
-  }
-
-  #send({ frames, source, request }: Renewed): void {
-    this.#deps.metrics.eventsOf(request.collection).forwarded.value += frames.length;
-    // The client may go at any of them.
-    for (const frame of frames) if (!this.#isOver() && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
-    if (this.#isOver()) source.cancel(GIVEN_UP);
-    else this.#watch(source, request);
-  }
-
-  // renewing => expiring   something went wrong
-  #expire(): void {
-    const { metrics, clock, random } = this.#deps;
-    metrics.renewals.inc({ result: "expired" });
-    const timer = clock.after(random() * RESYNC_JITTER_MS, () => {
-      this.#sink.write(expiredFrame(this.#encoding));
-      this.end();
-    });
-    this.#state = { kind: "expiring", timer };
-  }
-
-  // A route change counts hidden namespaces as listed again. This client lists nothing, so it must still hear of them.
-  #noteHidden(): void {
-    if (this.#shown !== undefined) this.#deps.resync.leftOut.noteRanges(this.#request.collection, this.#shown);
-  }
-
   #isOver(): boolean {
     return this.#state.kind === "over";
   }
+}
+
+/** Counts and logs why a client has to list. */
+export function noteNotRenewed(error: unknown, { metrics, log }: Pick<RenewingDeps, "metrics" | "log">): void {
+  const isExpected = isMeshError(error, "NOT_RENEWED");
+  metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
+  log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
+}
+
+function framesOf({ events, bookmark }: Renewed): readonly Uint8Array[] {
+  const frames = events.map(({ frame }) => frame);
+  return bookmark === undefined ? frames : [...frames, bookmark];
+}
+
+function bytesOf(renewed: Renewed): number {
+  return framesOf(renewed).reduce((sum, { length }) => sum + length, 0);
 }

@@ -2,13 +2,12 @@
 // the watch streams and by the layers that make them.
 import { type HidingQuery, isHiddenBy, ownsUnknown, type PlanName } from "../../route/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../route/snapshot.ts";
-import type { Collection } from "../relist/collection.ts";
+import type { Collection } from "../moves/collection.ts";
+import type { Known } from "../moves/resource-log.ts";
 
 /** What one list or watch asks for. */
 export interface CollectionRequest {
   readonly collection: Collection;
-  /** The watch goes on from an earlier list's resourceVersion. */
-  readonly continues: boolean;
   /** All events come after this version, in order; undefined if the watch sends the whole state first, in any order. */
   readonly version?: bigint | undefined;
 }
@@ -16,6 +15,10 @@ export interface CollectionRequest {
 /** What the API server was asked for. */
 export interface SentRequest extends CollectionRequest {
   readonly serverFilter: ServerFilter;
+  /** The position of the move log when it was sent. */
+  readonly told: number;
+  /** From where on the client may still miss the last events of departed namespaces. */
+  readonly departed?: Known["departed"];
   /** A label of the metrics; absent for a watch that passes whole. */
   readonly plan?: PlanName;
   /** To be called once with an object that the API server was asked to leave out: it ignores the parameter. */
@@ -35,23 +38,14 @@ export function hidesNamespaces({ only, excluded, shards }: ServerFilter): boole
   return only !== undefined || excluded.length > 0 || shards !== undefined;
 }
 
-/**
- * True if the filter hides an object that is the subset's now.
- * @param born the namespaces that may be the subset's since the request was sent. The watch hears of all other gains by itself
- */
-export function isServerFilterStale(view: ResourceView, filter: ServerFilter, born: readonly string[]): boolean {
+/** True if the filter hides an object that is the subset's now. */
+export function isServerFilterStale(view: ResourceView, filter: ServerFilter): boolean {
   const { only, excluded, shards, labelSelector } = filter;
   if (labelSelector !== undefined && labelSelector !== view.labelFilter?.labelSelector) return true;
   if (excluded.some((namespace) => view.ownershipOf(namespace) === "own")) return true;
   if (only === undefined && shards === undefined) return false;
   if (ownsUnknown(view) && (only !== undefined || shards?.hidesUnknown === true)) return true;
-  return born.some((namespace) => isHiddenBy(filter, namespace) && view.ownershipOf(namespace) === "own");
-}
-
-/** True if the subset owned the whole collection and does so no more. An unknown namespace is a deleted one, which was owned. */
-export function isTakenAway(view: ResourceView, collection: Collection): boolean {
-  if (isAllOwned(view, collection)) return false;
-  return collection.namespace === "" || view.ownershipOf(collection.namespace) !== "unknown";
+  return view.namespaces().own.some((namespace) => isHiddenBy(filter, namespace));
 }
 
 /** True if no object of the collection needs a look: the subset owns the resource, or its one namespace. */

@@ -46,6 +46,11 @@ export class WatchEnd {
     return this.#state.kind === "open";
   }
 
+  /** True if the client has to list again, whatever else comes. Not so while the watch waits for its turn. */
+  get isMuted(): boolean {
+    return this.#state.kind === "expiring" && !this.#state.isInTurn;
+  }
+
   get isOver(): boolean {
     return this.#state.kind === "over";
   }

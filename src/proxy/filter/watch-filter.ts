@@ -6,9 +6,8 @@ import { filterTableFrame, readFrame, type WatchFrame } from "../../kube/codec/w
 import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
-import type { Resync } from "../relist/resync.ts";
-import type { Enforced, Session } from "../session/session.ts";
-import { DepartedNamespaces } from "./departed-namespaces.ts";
+import type { MoveLog } from "../moves/move-log.ts";
+import type { Session } from "../session/session.ts";
 import { decideEvent } from "./event-decision.ts";
 import { hidesNamespaces, isAllOwned, isServerFilterStale, type SentRequest } from "./sent-request.ts";
 import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
@@ -19,7 +18,7 @@ export type FrameOutcome = Uint8Array | "drop" | "relist" | "wait";
 export interface WatchFilterDeps {
   readonly clock: Clock;
   readonly session: Session;
-  readonly resync: Resync;
+  readonly moves: MoveLog;
   readonly metrics: StreamMetrics;
 }
 
@@ -32,7 +31,6 @@ export class WatchFilter {
   readonly #deps: WatchFilterDeps;
   readonly #events: EventCounters;
   readonly #served: PlanCounters | undefined;
-  readonly #departed: DepartedNamespaces;
   /** Set until an object shows that the API server ignores the server-side filter. */
   #suspect: (() => void) | undefined;
   /** No event has been dealt with yet. */
@@ -48,7 +46,6 @@ export class WatchFilter {
     this.#deps = deps;
     this.#events = deps.metrics.eventsOf(request.collection);
     this.#served = request.plan === undefined ? undefined : deps.metrics.servedBy(request.plan);
-    this.#departed = new DepartedNamespaces(deps.clock);
     this.#suspect = hidesNamespaces(request.serverFilter) ? request.onIgnored : undefined;
     this.#version = request.version;
     this.#isInOrder = request.version !== undefined;
@@ -62,16 +59,6 @@ export class WatchFilter {
     return this.#view().isMoving ? undefined : this.#version;
   }
 
-  /** True if events of a namespace that has gone may still come, which no later watch would show. */
-  mayOweLastEvents(isStalled: boolean): boolean {
-    return this.#departed.mayOweEvents(isStalled);
-  }
-
-  /** The watch goes on after a pause. */
-  goesOn(pauseMs: number): void {
-    this.#departed.addPause(pauseMs);
-  }
-
   /** Bytes have come from the API server. */
   received(bytes: number): void {
     this.#served?.read(bytes);
@@ -80,22 +67,25 @@ export class WatchFilter {
   /** Throws `CODEC_MALFORMED`. */
   filter(frame: Uint8Array): FrameOutcome {
     const view = this.#view();
-    if (isAllOwned(view, this.#request.collection)) {
+    // Nothing is read of what needs no look, so its versions are not known.
+    if (view.ownsAll) {
       this.#version = undefined;
+      this.#deps.moves.given(this.#request.collection, undefined);
       return this.#show(frame);
     }
     // The watch is about to end with a 410. Until then no frame, no bookmark either, may say that the client has seen everything.
     if (view.isMoving) return "drop";
     const options = view.labelFilter === undefined ? VERSIONS : LABELS_AND_VERSIONS;
     const event = readFrame(this.#encoding, frame, options);
-    const outcome = this.#outcomeOf(view, frame, event, options);
-    if (outcome !== "wait") this.#follows(event);
+    const isWhole = isAllOwned(view, this.#request.collection);
+    const outcome = isWhole ? this.#show(frame) : this.#outcomeOf(view, frame, event, options);
+    if (outcome !== "wait") this.#follows(event, outcome instanceof Uint8Array);
     return outcome;
   }
 
   #outcomeOf(view: ResourceView, frame: Uint8Array, event: WatchFrame, options: ReadOptions): FrameOutcome {
     if (event.type === "BOOKMARK" || event.type === "ERROR") return this.#show(frame);
-    const { action, leftOut } = decideEvent(view, event, (namespace) => this.#isGivenUp(namespace), this.#isFirst);
+    const { action, leftOut } = decideEvent(view, event, (namespace) => this.#isGivenUp(namespace, event.type), this.#isFirst);
     switch (action.kind) {
       case "show":
         return this.#show(frame);
@@ -111,7 +101,7 @@ export class WatchFilter {
         return "drop";
       case "hold":
         // The last event of a deleted namespace: without it the client would keep the object for ever.
-        if (event.type === "DELETED" && action.namespaces.every((namespace) => this.#departed.has(namespace)))
+        if (event.type === "DELETED" && action.namespaces.every((namespace) => this.#isDeparted(namespace)))
           return this.#show(frame);
         this.#events.held.value++;
         return "wait";
@@ -122,9 +112,12 @@ export class WatchFilter {
 
   // The initial events are ADDED, in any order, and only a bookmark says for sure that they are over. In a WatchList the first bookmark
   // is `k8s.io/initial-events-end` (k8s.io/apiserver, cache_watcher.go): its client waits for it, and no later watch would send it.
-  #follows({ type, objects, isTable }: WatchFrame): void {
+  #follows({ type, objects, isTable }: WatchFrame, isShown: boolean): void {
+    if (type === "ERROR") return;
     this.#isInOrder ||= type === "BOOKMARK";
-    this.#version = this.#isInOrder && !isTable ? parseResourceVersion(objects[0]?.resourceVersion) : undefined;
+    const version = isTable ? undefined : parseResourceVersion(objects[0]?.resourceVersion);
+    this.#version = this.#isInOrder ? version : undefined;
+    if (isShown) this.#deps.moves.given(this.#request.collection, version);
   }
 
   /** The unknown namespaces of a frame. */
@@ -135,38 +128,15 @@ export class WatchFilter {
     return [...names].filter((namespace) => view.ownershipOf(namespace) === "unknown");
   }
 
-  /**
-   * Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out.
-   * @returns true if the client knows objects of such a namespace, so that only a new list says what became of them
-   */
-  giveUp(frame: Uint8Array): boolean {
-    let isKnown = false;
-    for (const namespace of this.unknownIn(frame)) {
-      this.#leaveOut([namespace]);
-      if (this.#departed.forget(namespace)) isKnown = true;
-    }
-    return isKnown;
+  /** Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out. */
+  giveUp(frame: Uint8Array): void {
+    this.#leaveOut(this.unknownIn(frame));
   }
 
-  /** Follows a change of the routes. `removed`: namespaces that the table names no more. */
-  follow(removed: readonly string[], before: Enforced): void {
-    const { group, resource } = this.#request.collection;
-    this.#departed.follow(removed, readViewOf(before.view(group, resource)), this.#view());
-  }
-
-  /**
-   * True if the watch cannot go on under the routes in force: the server-side filter hides an object of the subset, or the whole
-   * resource moves, in which case the bookmark that ends the initial events may be dropped already.
-   * @param born the namespaces that may be new since the last call
-   */
-  isStale(born: readonly string[]): boolean {
+  /** True if the server-side filter hides an object that is the subset's under the routes in force, or the whole resource moves. */
+  get isStale(): boolean {
     const view = this.#view();
-    return view.isMoving === true || isServerFilterStale(view, this.#request.serverFilter, born);
-  }
-
-  /** As `isStale`, at the beginning: the routes may have changed since the decision about the watch. */
-  isStaleAtStart(): boolean {
-    return this.isStale(this.#view().namespaces().own);
+    return view.isMoving === true || isServerFilterStale(view, this.#request.serverFilter);
   }
 
   #show(bytes: Uint8Array): Uint8Array {
@@ -192,12 +162,18 @@ export class WatchFilter {
     this.#suspect = undefined;
   }
 
-  #isGivenUp(namespace: string): boolean {
-    return !this.#departed.has(namespace) && this.#deps.resync.leftOut.has(this.#request.collection, namespace);
+  // The last events of a departed namespace pass, whatever else of it was left out.
+  #isGivenUp(namespace: string, type: WatchFrame["type"]): boolean {
+    const isLast = type === "DELETED" && this.#isDeparted(namespace);
+    return !isLast && this.#deps.moves.hasLeftOut(this.#request.collection, namespace);
+  }
+
+  #isDeparted(namespace: string): boolean {
+    return this.#deps.moves.isDeparted(this.#request.collection, namespace);
   }
 
   #leaveOut(namespaces: readonly string[]): void {
-    for (const namespace of namespaces) this.#deps.resync.leftOut.note(this.#request.collection, namespace);
+    for (const namespace of namespaces) this.#deps.moves.leaveOut(this.#request.collection, namespace);
   }
 
   #view(): ResourceView {

@@ -1,14 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { NO_MOVES_BEFORE } from "../../../test/support/isolate.ts";
 import { envelope, type Field, watchFrame } from "../../../test/support/kube-protobuf.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { readViewOf } from "../../route/snapshot.ts";
-import { createResync } from "../relist/resync.ts";
+import { TOLD_NOTHING } from "../moves/mark.ts";
+import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import type { HeldBudget } from "./hold-queue.ts";
+import { createRelistPace } from "./relist-pace.ts";
 import type { ServerFilter } from "./sent-request.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
 import { watchStream } from "./watch-stream.ts";
@@ -26,7 +29,7 @@ async function setup(
 ) {
   const clock = createFakeClock();
   const session = createEnforcer();
-  const resync = createResync(session, clock);
+  const moves = createMoveLog(session, NO_MOVES_BEFORE);
   let version = 1;
   const enforce = (next: Routes) => session.enforce(routes(version++, next));
   enforce(first);
@@ -41,12 +44,15 @@ async function setup(
     maxHeldBytes = 4096,
     heldBudget = { maxBytes: 65_536, bytes: 0 },
   } = options;
-  const collection = { group: "", resource, namespace, shape: "all pods" };
-  await resync.list(collection, async () => ({ status: 200 }));
+  const collection = { group: "", resource, namespace };
+  moves.given(collection, 1n);
+  if (serverFilter.only !== undefined) moves.hidesUnknown(collection);
   const metrics = createStreamMetrics(registry);
-  const deps = { session, resync, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
-  const control = watchStream(source, "json", { collection, serverFilter, continues }, deps).open(sink);
-  return { clock, session, resync, collection, enforce, source, sink, control, registry };
+  const relistDelayMs = createRelistPace(clock);
+  const deps = { session, moves, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget, relistDelayMs };
+  const request = { collection, serverFilter, told: moves.position, ...(continues ? { version: 1n } : {}) };
+  const control = watchStream(source, "json", request, deps).open(sink);
+  return { clock, session, moves, collection, enforce, source, sink, control, registry };
 }
 
 function event(namespace: string, name: string, type = "ADDED"): string {
@@ -116,16 +122,15 @@ describe("a watch over all namespaces", () => {
 it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const clock = createFakeClock();
   const session = createEnforcer();
-  const resync = createResync(session, clock);
+  const moves = createMoveLog(session, NO_MOVES_BEFORE);
   session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
-  const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
-  await resync.list(collection, async () => ({ status: 200 }));
+  const collection = { group: "", resource: "pods", namespace: "" };
   const metrics = createStreamMetrics(createRegistry("proxy", "test"));
-  const deps = { session, resync, clock, random: () => 0, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
+  const heldBudget = { maxBytes: 65_536, bytes: 0 };
+  const deps = { session, moves, clock, random: () => 0, metrics, heldBudget, relistDelayMs: createRelistPace(clock) };
   const [source, sink] = [scriptedSource(), recordingSink()];
-  watchStream(source, "protobuf", { collection, continues: true, serverFilter: { only: undefined, excluded: [] } }, deps).open(
-    sink,
-  );
+  const request = { collection, version: 1n, told: moves.position, serverFilter: { only: undefined, excluded: [] } };
+  watchStream(source, "protobuf", request, deps).open(sink);
   const pod = (namespace: string, name: string) => {
     const metadata: Field[] = [
       [1, name],
@@ -160,20 +165,20 @@ describe("an event of an unknown namespace", () => {
   });
 
   it("is left out after the bounded wait, and the watch must list again once it is granted", async () => {
-    const { source, sink, enforce, clock, resync, collection } = await setup({ blue: ["a"] });
+    const { source, sink, enforce, clock, moves, collection } = await setup({ blue: ["a"] });
     source.write(event("new", "first") + event("a", "later"));
     await clock.advance(4_999);
     expect(sink.text).toBe("");
     await clock.advance(1);
     expect(sink.text).toBe(event("a", "later"));
-    expect(resync.leftOut.has(collection, "new")).toBe(true);
+    expect(moves.hasLeftOut(collection, "new")).toBe(true);
     source.write(event("new", "second") + event("a", "more")); // no second wait
     expect(sink.text).toBe(event("a", "later") + event("a", "more"));
     enforce({ blue: ["a", "new"] });
     await clock.advance(1_000);
     expect(isExpired(sink.text)).toBe(true);
     expect(sink.state).toBe("ended");
-    expect(resync.mustListAgain(collection)).toBe(true);
+    expect(moves.since(collection, { version: 1n, told: TOLD_NOTHING }).kind).toBe("moved");
   });
 
   it("is counted among the held namespaces as long as it waits", async () => {
@@ -195,7 +200,7 @@ describe("an event of an unknown namespace", () => {
     source.write(event("new", "first"));
     const told: number[] = [];
     session.onBacklogChange(() => told.push(session.heldNamespaces));
-    for (const name of ["b", "c", "d"]) enforce({ defaultSubset: ["a", name] });
+    for (const name of ["b", "c", "d"]) enforce({ blue: ["a"], defaultSubset: [name] });
     expect([told, session.heldNamespaces]).toEqual([[], 1]);
     source.end();
     expect(told).toEqual([0]);
@@ -237,6 +242,18 @@ describe("an event of an unknown namespace", () => {
     expect(sink.text).not.toContain("reborn");
   });
 
+  it("is left out after the wait also when the namespace was the subset's until it vanished", async () => {
+    const { source, sink, enforce, clock, moves, collection } = await setup({ blue: ["a", "old"] });
+    enforce({ blue: ["a"] });
+    source.write(event("old", "reborn") + event("a", "later"));
+    await clock.advance(5_000);
+    expect(sink.text).toBe(event("a", "later"));
+    source.write(event("old", "again") + event("old", "last", "DELETED"));
+    await clock.advance(5_000);
+    expect(sink.text).toContain('"last"');
+    expect(moves.hasLeftOut(collection, "old")).toBe(true);
+  });
+
   it("passes as DELETED when the namespace was shown until it vanished", async () => {
     const { source, sink, enforce } = await setup({ blue: ["a"], defaultSubset: ["old"], retained: ["old"] });
     enforce({ blue: ["a"] });
@@ -250,8 +267,9 @@ describe("a route change", () => {
     const { source, sink, enforce, clock } = await setup({ blue: ["a", "b"] });
     source.write(event("b", "before"));
     enforce({ blue: ["a"], defaultSubset: ["b"] });
-    source.write(event("b", "after") + event("a", "own"));
-    expect(sink.text).toBe(event("b", "before") + event("a", "own"));
+    // An own event either: the client could continue from it and would miss what has moved.
+    source.write(event("b", "after") + event("a", "own") + BOOKMARK);
+    expect(sink.text).toBe(event("b", "before"));
     await clock.advance(1_000);
     expect(isExpired(sink.text)).toBe(true);
     expect(source.cancelled).toBe(true);
@@ -321,19 +339,16 @@ describe("a route change", () => {
   it("between decision and first byte counts too", async () => {
     const clock = createFakeClock();
     const session = createEnforcer();
-    const resync = createResync(session, clock);
+    const moves = createMoveLog(session, NO_MOVES_BEFORE);
     session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
-    const collection = { group: "", resource: "pods", namespace: "", shape: "s" };
-    await resync.list(collection, async () => ({ status: 200 }));
+    const collection = { group: "", resource: "pods", namespace: "" };
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
-    const deps = { session, resync, clock, random: () => 0, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
+    const heldBudget = { maxBytes: 65_536, bytes: 0 };
+    const deps = { session, moves, clock, random: () => 0, metrics, heldBudget, relistDelayMs: createRelistPace(clock) };
     const source = scriptedSource();
-    const watch = watchStream(
-      source,
-      "json",
-      { collection, continues: true, serverFilter: { only: undefined, excluded: [] } },
-      deps,
-    );
+    moves.given(collection, 1n);
+    const request = { collection, version: 1n, told: moves.position, serverFilter: { only: undefined, excluded: [] } };
+    const watch = watchStream(source, "json", request, deps);
     session.enforce(routes(2, { blue: ["a", "b"] }));
     const sink = recordingSink();
     watch.open(sink);

@@ -8,13 +8,13 @@
 import type { Random } from "../../base/clock.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
+import { NEVER, type Version } from "../../kube/resource-version.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
-import type { Collection } from "../relist/collection.ts";
-import type { MovedNamespaces, ViewChange } from "../relist/view-change.ts";
-import type { Enforced } from "../session/session.ts";
+import { hasMoved, type Known } from "../moves/resource-log.ts";
 import { expiredFrame } from "./expired.ts";
 import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
+import type { RelistPace } from "./relist-pace.ts";
 import type { SentRequest } from "./sent-request.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { WatchEnd } from "./watch-end.ts";
@@ -22,6 +22,7 @@ import { WatchFilter, type WatchFilterDeps } from "./watch-filter.ts";
 
 export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
+  readonly relistDelayMs: RelistPace;
   /** Bound of what all stalled watches hold together. */
   readonly heldBudget: HeldBudget;
   /** Bound of what one stalled watch holds; default 4 MiB. */
@@ -31,14 +32,14 @@ export interface WatchDeps extends WatchFilterDeps {
 /** How long an event of an unknown namespace may stall a watch. */
 const HOLD_MS = 5_000;
 /** Watches that must end are spread over this time. */
-export const RESYNC_JITTER_MS = 1_000;
+export const RELIST_JITTER_MS = 1_000;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 /**
  * Takes over from a watch when its collection has gained or lost namespaces. The watch is over then.
  * @param version the client has been shown everything up to it, and nothing later
  */
-export type TakeOver = (version: bigint, moved: MovedNamespaces) => void;
+export type TakeOver = (version: Version, known: Known) => void;
 
 /**
  * The source as this subset may see it.
@@ -59,7 +60,7 @@ export function watchStream(
 
 class WatchStream implements ByteSink, SourceControl {
   readonly #encoding: Encoding;
-  readonly #collection: Collection;
+  readonly #request: SentRequest;
   readonly #deps: WatchDeps;
   readonly #filter: WatchFilter;
   readonly #sink: ByteSink;
@@ -74,7 +75,11 @@ class WatchStream implements ByteSink, SourceControl {
   /** Ends the count of the namespaces that the stream waits for. */
   #release: () => void = () => undefined;
   #sinkFull = false;
-  #pausedSinceMs: number | undefined;
+  #isPaused = false;
+  /** What has moved since the watch was sent is dealt with. */
+  #hasStarted = false;
+  /** The client was told of all moves up to this position of the move log. */
+  #told: number;
 
   constructor(
     source: ByteSource,
@@ -84,10 +89,11 @@ class WatchStream implements ByteSink, SourceControl {
     deps: WatchDeps,
     takeOver: TakeOver | undefined,
   ) {
-    const { clock, resync, maxHeldBytes = 4 * 1024 * 1024 } = deps;
+    const { clock, moves, maxHeldBytes = 4 * 1024 * 1024 } = deps;
     this.#encoding = encoding;
     this.#takeOver = takeOver;
-    this.#collection = request.collection;
+    this.#request = request;
+    this.#told = request.told;
     this.#deps = deps;
     this.#filter = new WatchFilter(encoding, request, deps);
     this.#sink = sink;
@@ -100,29 +106,25 @@ class WatchStream implements ByteSink, SourceControl {
       maxBytes: maxHeldBytes,
       budget: deps.heldBudget,
       pass: (frame) => this.#pass(frame),
-      giveUp: (frame) => {
-        if (this.#filter.giveUp(frame)) this.#expireSoon();
-      },
+      giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
     });
-    this.#unwatch = resync.watching(request.collection, (change, removed, before, born) =>
-      this.#changed(change, removed, before, born),
-    );
+    this.#unwatch = moves.onChange(() => this.#changed());
+    // Later, since whoever opens this is not ready yet; at the latest with the first bytes.
+    queueMicrotask(() => this.#attempt(() => this.#start()));
     this.#upstream = source.open(this);
-    // The routes may have changed since the decision about this watch.
-    if (this.#filter.isStaleAtStart() || (request.continues && resync.mustListAgain(request.collection))) this.#expireSoon();
   }
 
   // From upstream.
 
   write(chunk: Uint8Array): boolean {
+    this.#attempt(() => this.#start());
     if (this.#end.isOver) return false;
     this.#received += chunk.length;
     this.#filter.received(chunk.length);
     this.#attempt(() => this.#splitter.push(chunk, (frame) => this.#take(frame)));
-    if (this.#wantsMore()) this.#endPause();
-    else this.#pausedSinceMs ??= this.#deps.clock.monotonicMs();
-    return this.#pausedSinceMs === undefined;
+    this.#isPaused = !this.#wantsMore();
+    return !this.#isPaused;
   }
 
   // Nothing that is held or incomplete is lost: the client goes on from the last event that it saw.
@@ -149,7 +151,7 @@ class WatchStream implements ByteSink, SourceControl {
   // Frames.
 
   #take(frame: Uint8Array): void {
-    if (!this.#end.isOver && this.#held.take(frame)) this.#drain();
+    if (!this.#end.isOver && !this.#end.isMuted && this.#held.take(frame)) this.#drain();
   }
 
   // False if the frame has to wait.
@@ -189,38 +191,55 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Route changes.
 
-  #changed(change: ViewChange, removed: readonly string[], before: Enforced, born: readonly string[]): void {
+  #changed(): void {
     if (this.#end.isOver) return;
-    this.#filter.follow(removed, before);
-    if (this.#isTakenOver(change)) return;
-    if (change.gained || change.lost || this.#filter.isStale(born)) this.#expireSoon();
+    const { moves } = this.#deps;
+    const shown = this.#filter.version ?? NEVER;
+    const known: Known = { version: NEVER, told: this.#told, departed: this.#request.departed, shown };
+    const due = moves.since(this.#request.collection, known);
+    // The last events of a departed namespace still come.
+    if (!hasMoved(due)) this.#told = moves.position;
+    else if (due.kind === "expired" || !this.#isTakenOver(known)) this.#expireSoon();
     this.#goOn();
   }
 
+  // A watch that sends the whole state shows what has moved since it was sent, unless the API server was asked to leave that out.
+  #start(): void {
+    if (this.#hasStarted || this.#end.isOver) return;
+    this.#hasStarted = true;
+    const { moves } = this.#deps;
+    const { collection, version, told } = this.#request;
+    if (moves.position === told) return;
+    if (version !== undefined) this.#changed();
+    else if (this.#filter.isStale || moves.since(collection, { version: NEVER, told }).kind === "expired") this.#expireSoon();
+    else this.#told = moves.position;
+  }
+
   // Frames that wait here come again to whoever takes over: they are later than the version.
-  #isTakenOver({ moved }: ViewChange): boolean {
+  #isTakenOver(known: Known): boolean {
     const { version } = this.#filter;
-    if (this.#takeOver === undefined || moved === undefined || version === undefined) return false;
-    if (!this.#end.isOpen || this.#mayOweLastEvents) return false;
+    if (this.#takeOver === undefined || version === undefined || !this.#end.isOpen) return false;
     this.#finish();
     this.#upstream.cancel(new Error("watching: it goes on with other namespaces"));
-    this.#takeOver(version, moved);
+    this.#takeOver(version, known);
     return true;
   }
 
+  // No event leaves any more: the client could continue from it and would miss what has moved.
   #expireSoon(): void {
     this.#end.expireAfter(this.#jitterMs());
+    this.#held.clear();
   }
 
   // One event made the client's objects doubtful. Where many events do, each client lists again ever more rarely.
   #expireInTurn(): void {
     if (!this.#end.isOpen) return;
-    const delayMs = this.#deps.resync.relistDelayMs(this.#collection) + this.#jitterMs();
+    const delayMs = this.#deps.relistDelayMs(this.#request.collection) + this.#jitterMs();
     this.#end.expireAfter(delayMs, { isInTurn: true });
   }
 
   #jitterMs(): number {
-    return this.#deps.random() * RESYNC_JITTER_MS;
+    return this.#deps.random() * RELIST_JITTER_MS;
   }
 
   #expire(): void {
@@ -232,10 +251,6 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Flow and ends.
 
-  get #mayOweLastEvents(): boolean {
-    return this.#filter.mayOweLastEvents(!this.#wantsMore());
-  }
-
   #wantsMore(): boolean {
     return !this.#end.isOver && !this.#sinkFull && this.#held.isEmpty;
   }
@@ -246,15 +261,9 @@ class WatchStream implements ByteSink, SourceControl {
   }
 
   #resumeUpstream(): void {
-    if (this.#pausedSinceMs === undefined || !this.#wantsMore()) return;
-    this.#endPause();
+    if (!this.#isPaused || !this.#wantsMore()) return;
+    this.#isPaused = false;
     this.#upstream.resume();
-  }
-
-  #endPause(): void {
-    if (this.#pausedSinceMs === undefined) return;
-    this.#filter.goesOn(this.#deps.clock.monotonicMs() - this.#pausedSinceMs);
-    this.#pausedSinceMs = undefined;
   }
 
   #fail(error: Error): void {
@@ -266,7 +275,6 @@ class WatchStream implements ByteSink, SourceControl {
   // Frees everything. False if it was over already.
   #finish(): boolean {
     if (this.#end.isOver) return false;
-    if (this.#mayOweLastEvents) this.#deps.resync.endedEarly(this.#collection);
     this.#end.finish();
     this.#unwatch();
     this.#release();

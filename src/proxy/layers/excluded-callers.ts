@@ -7,11 +7,10 @@ import type { Encoding } from "../../kube/codec/types.ts";
 import { readFrame } from "../../kube/codec/watch-frames.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
+import { NEVER, parseResourceVersion, type Version } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
-import { type CallerRules, servesAlike } from "../../route/callers.ts";
 import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
 import { NO_OBJECT } from "../../route/table.ts";
 import { type Handler, isResourceCall, type Layer, type ResourceCall, withParameter } from "../call/call.ts";
 import { askReadableCollection, filterReply } from "../call/readable.ts";
@@ -21,15 +20,17 @@ import { frameStream, listStream } from "../filter/filtered-body.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
-import { createListedShapes } from "../relist/listed-shapes.ts";
-import type { Session } from "../session/session.ts";
-import { collectionOf, continuesFromList, showsAll } from "./isolate/collection.ts";
+import type { Collection } from "../moves/collection.ts";
+import { TOLD_NOTHING } from "../moves/mark.ts";
+import type { MoveLog, OpenList } from "../moves/move-log.ts";
+import { learnVersion } from "./isolate/catch-up.ts";
+import { requestOf } from "./isolate/collection.ts";
 
 export interface ExcludedCallersDeps {
-  readonly session: Session;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: StreamMetrics;
+  readonly moves: MoveLog;
 }
 
 /** The API server sends no object that the proxy would only drop. */
@@ -38,53 +39,58 @@ const NOTHING = formatTerms(NO_OBJECT);
 const JITTER_MS = 1_000;
 
 /** Makes the layer. */
-export function excludedCallers({ session, clock, random, metrics }: ExcludedCallersDeps): Layer {
-  // Only a list that was empty by the rule in force lets a watch go on: whoever was served before has to list again.
-  const listed = createListedShapes(clock);
-  const changed = (now: CallerRules, before: CallerRules | undefined) => before !== undefined && !servesAlike(before, now);
-  session.onChange(({ snapshot }, before) => {
-    if (changed(snapshot, before?.snapshot)) listed.forget(() => true);
-  });
-
-  const idle = (source: ByteSource, encoding: Encoding, decidedBy: CallerRules | undefined): ByteSource => {
+export function excludedCallers({ clock, random, metrics, moves }: ExcludedCallersDeps): Layer {
+  // Until the list of callers changes, which makes all versions expire.
+  const idle = (source: ByteSource, encoding: Encoding, collection: Collection, told: number): ByteSource => {
+    const isOver = () => moves.since(collection, { version: NEVER, told }).kind === "expired";
     const frames = frameStream(source, encoding, (frame) => {
-      const { type } = readFrame(encoding, frame);
-      return type === "BOOKMARK" || type === "ERROR" ? frame : undefined;
+      const { type, objects } = readFrame(encoding, frame, { versions: true });
+      // Nobody may continue from a version that is given out after the change.
+      if (isOver() || (type !== "BOOKMARK" && type !== "ERROR")) return undefined;
+      if (type === "BOOKMARK") moves.given(collection, parseResourceVersion(objects[0]?.resourceVersion));
+      return frame;
     });
-    const end = {
-      onChange: (listener: () => void) =>
-        session.onChange(({ snapshot }) => {
-          if (changed(snapshot, decidedBy)) clock.after(random() * JITTER_MS, listener);
-        }),
-      isOver: () => session.current !== undefined && changed(session.current.snapshot, decidedBy),
-    };
-    return endWhen(frames, end, { lastFrame: expiredFrame(encoding) });
+    const onChange = (listener: () => void) => moves.onChange(() => clock.after(random() * JITTER_MS, listener));
+    return endWhen(frames, { onChange, isOver }, { lastFrame: expiredFrame(encoding) });
   };
-  const empty = (source: ByteSource, encoding: Encoding): ByteSource =>
-    listStream(
-      source,
-      createListFilter(encoding, () => false),
-      (bytes) => metrics.filteredBytes.inc(bytes),
-    );
+  const empty = (source: ByteSource, encoding: Encoding, list: OpenList): ByteSource => {
+    const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
+    const filter = createListFilter(encoding, () => false, { onVersion });
+    return listStream(source, filter, (bytes) => {
+      list.end();
+      metrics.filteredBytes.inc(bytes);
+    });
+  };
 
   const serveNothing = async (call: ResourceCall, next: Handler): Promise<Reply> => {
     const { record, info } = call;
-    const decidedBy = session.current && rulesOf(session.current.snapshot);
-    const collection = collectionOf(call);
-    if (continuesFromList(call) && !listed.mayContinue(collection, info.query.get("resourceVersion") ?? "")) {
-      return expiredWatch(call);
-    }
+    const { collection, version } = requestOf(call, "cluster");
+    if (version !== undefined && !(await isCurrent(call, collection, version, next))) return expiredWatch(call);
     record.decision = "narrowed";
     record.plan = "labels";
     metrics.narrowed.inc({ plan: "labels" });
-    const begunAt = listed.begin();
+    const told = moves.position;
+    const list = moves.beginList(collection);
     const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
     const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
-    const reply = filterReply(call, await next(asked), (body, encoding) =>
-      info.verb === "watch" ? idle(body, encoding, decidedBy) : empty(body, encoding),
-    );
-    if (showsAll(call) && reply.status === 200) listed.listed(collection, begunAt);
-    return reply;
+    try {
+      const reply = filterReply(call, await next(asked), (body, encoding) =>
+        info.verb === "watch" ? idle(body, encoding, collection, told) : empty(body, encoding, list),
+      );
+      if (info.verb === "watch" || reply.status !== 200 || reply.body === null) list.end();
+      return reply;
+    } catch (error) {
+      list.end();
+      throw error;
+    }
+  };
+
+  // Whoever was served before the list of callers changed has to list again.
+  const isCurrent = async (call: ResourceCall, collection: Collection, version: Version, next: Handler): Promise<boolean> => {
+    const known = { version, told: TOLD_NOTHING };
+    if (moves.since(collection, known).kind === "nothing") return true;
+    await learnVersion(askReadableCollection(call), collection, { moves, list: next }).catch(() => undefined);
+    return moves.since(collection, known).kind === "nothing";
   };
 
   return (next) => (call) => {
@@ -93,11 +99,6 @@ export function excludedCallers({ session, clock, random, metrics }: ExcludedCal
     if (isListOrWatch(call.info)) return serveNothing(call, next);
     return Promise.reject(refusal(call, excludedBy));
   };
-}
-
-// Not the whole snapshot: an idle watch would keep its table in memory.
-function rulesOf({ subset, callers }: Snapshot): CallerRules {
-  return { subset, callers };
 }
 
 function refusal({ record, info }: ResourceCall, rule: string): StatusError {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { NO_MOVES_BEFORE } from "../../../test/support/isolate.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createServerFeatures } from "../api-server/server-features.ts";
@@ -21,6 +22,7 @@ function layerNames(): string[] {
     lockBefore: undefined,
     keepGate: () => undefined,
     keepLease: () => undefined,
+    ...NO_MOVES_BEFORE,
   });
   const apiServer = {
     send: () => Promise.reject(new Error("nothing is sent")),

@@ -8,9 +8,10 @@ import type { Call } from "../call/call.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { Reply } from "../http/handler.ts";
 import type { NamedLayer } from "../http/stack.ts";
+import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";
-import type { GateKeeper, LeaderSink, Session } from "../session/session.ts";
+import type { GateKeeper, LeaderSink, MoveKeeper, Session } from "../session/session.ts";
 import { caller } from "./caller.ts";
 import { declineWebSocketWatch } from "./decline-websocket-watch.ts";
 import { election } from "./election/election.ts";
@@ -26,7 +27,7 @@ import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
 export interface StackDeps {
-  readonly session: Session & LeaderSink & GateKeeper;
+  readonly session: Session & LeaderSink & GateKeeper & MoveKeeper;
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
@@ -42,6 +43,8 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
   const { session, apiServer, metrics, streamMetrics, clock, log } = deps;
   // `election` opens and closes it, `lock-gate` asks it.
   const gate = createLockGate(clock, session);
+  // Follows the routes before the watches of the layers do.
+  const moves = createMoveLog(session, session);
   return [
     // Outermost, so that every error inside becomes a Status.
     { name: "rescue", layer: rescue(log) },
@@ -60,9 +63,9 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
     { name: "election", layer: election({ session, clock, log, gate }) },
     // Before isolate, which does not check the calls of excluded callers. Behind election: an excluded caller may use the lock.
-    { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics }) },
+    { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.
-    { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics }) },
+    { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics, moves }) },
     // Next to the wire: a write may have waited in isolate, and the lock may have another name by then.
     { name: "lock-gate", layer: lockGate(gate) },
     // Answers: the API server does.

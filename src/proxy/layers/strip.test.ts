@@ -5,10 +5,11 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { codecError } from "../../kube/codec/types.ts";
 import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import type { Call } from "../call/call.ts";
+import { LenientFilter } from "../filter/lenient-filter.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { LenientFilter, ObjectStripper, strip } from "./strip.ts";
+import { ObjectStripper, strip } from "./strip.ts";
 
 const POD = "/api/v1/namespaces/a/pods/x";
 const managed = (name: string) => ({

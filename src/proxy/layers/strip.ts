@@ -6,11 +6,12 @@
 import type { CounterCell } from "../../base/metric-cells.ts";
 import { createListFilter } from "../../kube/codec/list-filter.ts";
 import { elementStripper, stripFrame, stripObject } from "../../kube/codec/strip-managed-fields.ts";
-import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding, isCodecError } from "../../kube/codec/types.ts";
+import { type ByteFilter, DEFAULT_MAX_BYTES, type Emit, type Encoding } from "../../kube/codec/types.ts";
 import { answersObjects } from "../../kube/request-kind.ts";
 import { type Handler, isResourceCall, type Layer, type ResourceCall } from "../call/call.ts";
 import { askUncompressed, readableEncoding } from "../call/readable.ts";
 import { frameStream, listStream } from "../filter/filtered-body.ts";
+import { LenientFilter } from "../filter/lenient-filter.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Session } from "../session/session.ts";
@@ -89,57 +90,5 @@ export class ObjectStripper implements ByteFilter {
     if (this.#held === undefined || this.#bytes === 0) return;
     const [first = new Uint8Array()] = this.#held;
     emit(stripObject(this.#encoding, this.#held.length === 1 ? first : Buffer.concat(this.#held)));
-  }
-}
-
-/**
- * Lets a list pass as it is if a filter that hides nothing cannot read it. No byte is lost or written twice. After the first part has left,
- * an unreadable rest breaks the body, which would otherwise end as a shorter list.
- */
-export class LenientFilter implements ByteFilter {
-  /** Undefined once the body passes as it is. */
-  #filter: ByteFilter | undefined;
-  /** The beginning; undefined once bytes have left. */
-  #held: Uint8Array[] | undefined = [];
-
-  constructor(filter: ByteFilter) {
-    this.#filter = filter;
-  }
-
-  get dropped(): number {
-    return this.#filter?.dropped ?? 0;
-  }
-
-  get kept(): number {
-    return this.#filter?.kept ?? 0;
-  }
-
-  push(chunk: Uint8Array, emit: Emit): void {
-    const filter = this.#filter;
-    if (filter === undefined) {
-      emit(chunk);
-      return;
-    }
-    this.#held?.push(chunk);
-    this.#attempt((write) => filter.push(chunk, write), emit);
-  }
-
-  end(emit: Emit): void {
-    const filter = this.#filter;
-    if (filter !== undefined) this.#attempt((write) => filter.end(write), emit);
-  }
-
-  #attempt(run: (emit: Emit) => void, emit: Emit): void {
-    try {
-      run((slice) => {
-        if (slice.length > 0) this.#held = undefined;
-        emit(slice);
-      });
-    } catch (error) {
-      if (this.#held === undefined || !isCodecError(error)) throw error;
-      this.#filter = undefined;
-      for (const slice of this.#held) emit(slice);
-      this.#held = undefined;
-    }
   }
 }

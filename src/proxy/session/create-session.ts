@@ -17,9 +17,10 @@ import { greetingOf } from "./registration.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";
-import type { GateKeeper, LeaderSink, ManagerContact, Session } from "./session.ts";
+import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
-import { createSnapshotFile, type LockMemory } from "./snapshot-file.ts";
+import { createSnapshotFile, type LockMemory, type MovesMemory } from "./snapshot-file.ts";
+import { NO_MOVES } from "./stored-moves.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
@@ -52,14 +53,15 @@ const STREAM_FILE_NAME = "stream";
 /** Name of the file that says that the process before ended with no write under way. */
 const CLEAN_END_FILE_NAME = "clean-end";
 
-export function createSession(deps: SessionDeps): Session & ManagerContact & LeaderSink & GateKeeper & Runnable {
+export function createSession(deps: SessionDeps): Session & ManagerContact & LeaderSink & GateKeeper & MoveKeeper & Runnable {
   const { config, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
   const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
   const stopping = new AbortController();
   const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
-  const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log, lock });
+  const moves: MovesMemory = { before: "none", read: () => NO_MOVES };
+  const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log, lock, moves });
   const cleanEnd = createCleanEnd({ path: join(config.dataDir, CLEAN_END_FILE_NAME), pod, log });
   const streams = createStreamLedger({
     path: join(config.dataDir, STREAM_FILE_NAME),
@@ -117,6 +119,12 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     },
     setLockAccess: (access) => reporter.tell("lock", access),
     setUnnamedLock: (lock) => reporter.tell("unnamedLock", lock),
+    get movesBefore() {
+      return moves.before;
+    },
+    keepMoves(read) {
+      moves.read = read;
+    },
     get lockBefore() {
       return lock.before;
     },
@@ -133,6 +141,8 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
     async start(signal) {
       const endedCleanly = await cleanEnd.take();
       await streams.open();
+      // An earlier process may have served although it has left no moves.
+      if (streams.hasPromised) moves.before = "lost";
       await routeHandler.restore(endedCleanly, streams.hasPromised);
       life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.

@@ -70,7 +70,9 @@ export interface RouteHandlerDeps {
 export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const { enforcer, file, metrics, clock, log } = deps;
   let storing: Promise<void> = Promise.resolve();
+  /** The digest of the stored snapshot. Undefined if it is not known, or if moves came since. */
   let stored: string | undefined;
+  let enforcements = 0;
   let claims: Omit<Claims, "mayHoldMore"> = { acknowledged: undefined, inDoubt: [] };
   let inherited = NO_INHERITED_WRITES;
 
@@ -78,7 +80,11 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
     const same = enforcer.current?.snapshot.digest === snapshot.digest;
     if (!same) claims = { ...claims, inDoubt: [...claims.inDoubt.slice(-MAX_IN_DOUBT), snapshot] };
     if (same) enforcer.relabel(snapshot);
-    else enforcer.enforce(snapshot);
+    else {
+      enforcements++;
+      stored = undefined;
+      enforcer.enforce(snapshot);
+    }
     metrics.routeVersion.set(snapshot.version);
     if (!same)
       log.info(
@@ -90,9 +96,10 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
   const save = async (snapshot: Snapshot) => {
     while (enforcer.current?.snapshot === snapshot && stored !== snapshot.digest && !deps.signal.aborted) {
       stored = undefined; // after a failed save the content of the file is unknown
+      const enforcement = enforcements;
       try {
         await file.save(snapshot);
-        stored = snapshot.digest;
+        if (enforcement === enforcements) stored = snapshot.digest;
       } catch (error) {
         log.error({ err: error }, "snapshot not acknowledged: it cannot be stored");
         await sleep(clock, STORE_RETRY_MS, deps.signal).catch(() => undefined);
@@ -163,8 +170,8 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
         );
       }
       if (snapshot === undefined) return;
-      stored = snapshot.digest;
       enforce(snapshot);
+      stored = snapshot.digest;
       claims = { acknowledged: snapshot, inDoubt: [] };
     },
     capabilities: ROUTE.delta === undefined ? [] : [ROUTE.delta.capability],

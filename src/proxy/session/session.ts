@@ -6,6 +6,7 @@ import type { GroupResource } from "../../kube/types.ts";
 import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
+import type { MovesBefore, StoredMoves } from "./stored-moves.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -83,6 +84,14 @@ export interface GateKeeper {
   keepGate(closed: ClosedGate | undefined): void;
   /** Keeps, likewise, the longest lease that was seen of the lock in force; undefined if none was. */
   keepLease(longestLeaseMs: number | undefined): void;
+}
+
+/** The part of the session that keeps the move log over restarts of the proxy. */
+export interface MoveKeeper {
+  /** What the process before has left. Known before the first routes are told. */
+  readonly movesBefore: MovesBefore;
+  /** Names the source of the moves that are stored with each snapshot, before it is acknowledged. */
+  keepMoves(read: () => StoredMoves): void;
 }
 
 /** The part of the session that says how it stands with the manager. */

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
 import { namedRoute } from "../../wire/route-type.ts";
-import { createSnapshotFile, type LockMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
+import { createSnapshotFile, type LockMemory, type MovesMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
+import type { StoredMoves } from "./stored-moves.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");
@@ -55,7 +56,7 @@ describe("the stored snapshot", () => {
     ["half-written", (text: string) => text.slice(0, text.length / 2)],
     ["garbage", () => "\0\0\0\0"],
     ["empty", () => ""],
-    ["of another format", (text: string) => text.replace('"format":2', '"format":1')],
+    ["of another format", (text: string) => text.replace('"format":3', '"format":2')],
     ["without a body", (text: string) => text.replace('"body"', '"bodi"')],
     ["with a body that is no route", (text: string) => text.replace(/"body":"[^"]*"/, '"body":"////"')],
     ["with a route without a table", (text: string) => text.replace(/"body":"[^"]*"/, `"body":"${namedOnly}"`)],
@@ -169,6 +170,44 @@ describe("beside the snapshot, the lock's gate", () => {
     for (const half of [{}, { lock: "x" }, { leaseMs: 1 }, { lock: "x", leaseMs: null }, { lock: "x", leaseMs: -1 }, 5, false]) {
       const text = JSON.stringify({ ...content, lock: { ...content.lock, closed: half } });
       expect(() => storedFromJson(text, pod)).toThrow("reading stored snapshot");
+    }
+  });
+});
+
+describe("beside the snapshot, the moves", () => {
+  const left: StoredMoves = {
+    hasLostOthers: true,
+    resources: new Map([
+      ["/pods", { horizon: 3n, namespacesHorizon: 4n, moves: [{ name: "a", version: 7n, isDeparted: true }] }],
+    ]),
+  };
+  const memory = (read: () => StoredMoves = () => left): MovesMemory => ({ before: "none", read });
+  const loaded = async (owner = pod) => {
+    const moves = memory();
+    const found = await createSnapshotFile({ path, pod: owner, log: silentLogger(), moves }).load();
+    return [found?.version, moves.before];
+  };
+  const save = (of = left, maxBytes = 10_000) =>
+    createSnapshotFile({ path, pod, log: silentLogger(), moves: memory(() => of), maxBytes }).save(snapshot);
+
+  it("come back as they were, for the same pod", async () => {
+    await save();
+    expect(await loaded()).toEqual([7, left]);
+    expect(await loaded({ ...pod, uid: "uid-2" })).toEqual([undefined, "none"]);
+  });
+
+  it("are none where there is no file, or no room for the snapshot", async () => {
+    expect(await loaded()).toEqual([undefined, "none"]);
+    await save(left, 300);
+    expect(await loaded()).toEqual([undefined, "none"]);
+  });
+
+  it("that are malformed are believed as little as the snapshot beside them", async () => {
+    const text = snapshotToJson(snapshot, pod, undefined, left);
+    for (const spoiled of [text.replace('"7"', '"x"'), text.replace('"resources":{', '"resources":{"/x":null,')]) {
+      await mkdir(join(dir, "data"), { recursive: true });
+      await writeFile(path, spoiled);
+      expect(await loaded()).toEqual([undefined, "none"]);
     }
   });
 });

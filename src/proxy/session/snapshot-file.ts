@@ -1,4 +1,4 @@
-// The file with the last good snapshot and the state of the lock gate, so that a restarted proxy serves while the manager is away. Invariant:
+// The file with the last good snapshot, the last moves and the state of the lock gate, so that a restarted proxy serves while the manager is away. Invariant:
 // what is read is whole and was written for this pod, or it is nothing; a file that cannot be used is removed. Called by the session,
 // which acknowledges a snapshot only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
 // could enforce an older snapshot.
@@ -10,6 +10,14 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ClosedGate, StoredLock } from "./session.ts";
+import {
+  type MovesBefore,
+  type MovesContent,
+  movesFromContent,
+  movesToContent,
+  NO_MOVES,
+  type StoredMoves,
+} from "./stored-moves.ts";
 
 /** Bound of the file in bytes; a table of 10,000 namespaces takes about 0.3 MB. */
 const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
@@ -34,14 +42,23 @@ export interface LockMemory {
   longestLeaseMs: number | undefined;
 }
 
+/** The moves that are stored beside the snapshot. */
+export interface MovesMemory {
+  /** What was there; set by `load` if there was something. */
+  before: MovesBefore;
+  /** What is stored with the next `save`. */
+  read: () => StoredMoves;
+}
+
 export function createSnapshotFile(options: {
   readonly path: string;
   readonly pod: PodRef;
   readonly log: Logger;
   readonly lock?: LockMemory;
+  readonly moves?: MovesMemory;
   readonly maxBytes?: number;
 }): SnapshotFile {
-  const { path, pod, log, lock, maxBytes = MAX_SNAPSHOT_BYTES } = options;
+  const { path, pod, log, lock, moves, maxBytes = MAX_SNAPSHOT_BYTES } = options;
 
   const read = async (): Promise<Stored | undefined> => {
     try {
@@ -61,11 +78,12 @@ export function createSnapshotFile(options: {
         lock.closed = stored?.lock?.closed;
         lock.longestLeaseMs = stored?.lock?.longestLeaseMs;
       }
+      if (moves !== undefined && stored?.snapshot !== undefined) moves.before = stored.moves;
       return stored?.snapshot;
     },
     async save(snapshot) {
       try {
-        const text = snapshotToJson(snapshot, pod, lock);
+        const text = snapshotToJson(snapshot, pod, lock, moves?.read());
         if (Buffer.byteLength(text) > maxBytes) throw new MeshError("SNAPSHOT_FILE", `snapshot is over ${maxBytes} bytes`);
         await replaceFile(path, text);
       } catch (error) {
@@ -92,7 +110,7 @@ async function keepLockOnly(path: string, text: string, cause: unknown): Promise
 /** What of the lock is not in the snapshot. */
 type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
 
-const FORMAT = 2;
+const FORMAT = 3;
 const MAX_LEASE_MS = 3_600_000;
 
 interface FileContent {
@@ -106,18 +124,22 @@ interface FileContent {
     readonly closed: ClosedGate | null;
     readonly longestLeaseMs?: number | undefined;
   };
+  /** Absent without a snapshot. */
+  readonly moves?: MovesContent | undefined;
 }
 
 /** What a process leaves to the next. */
 interface Stored {
   readonly snapshot: Snapshot | undefined;
   readonly lock: StoredLock;
+  readonly moves: StoredMoves;
 }
 
 /** The file's text. */
-export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState): string {
+export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState, moves = NO_MOVES): string {
   const { version, digest } = snapshot;
-  return toJson(pod, { version, digest, body: Buffer.from(ROUTE.encode(snapshot)).toString("base64") }, snapshot, lock);
+  const route = { version, digest, body: Buffer.from(ROUTE.encode(snapshot)).toString("base64") };
+  return toJson(pod, route, snapshot, lock, movesToContent(moves));
 }
 
 /** The file's text where there is no room for the snapshot. */
@@ -125,9 +147,15 @@ function lockToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState): string {
   return toJson(pod, null, snapshot, lock);
 }
 
-function toJson(pod: PodRef, route: FileContent["route"], { lockName, subset }: Snapshot, state?: LockState): string {
+function toJson(
+  pod: PodRef,
+  route: FileContent["route"],
+  { lockName, subset }: Snapshot,
+  state?: LockState,
+  moves?: MovesContent,
+): string {
   const lock = { lockName, subset, closed: state?.closed ?? null, longestLeaseMs: state?.longestLeaseMs };
-  const content: FileContent = { format: FORMAT, pod, route, lock };
+  const content: FileContent = { format: FORMAT, pod, route, lock, moves };
   return JSON.stringify(content);
 }
 
@@ -136,7 +164,7 @@ function toJson(pod: PodRef, route: FileContent["route"], { lockName, subset }: 
  * @throws MeshError `SNAPSHOT_FILE` for another pod's or unreadable text, `RESOURCE_INVALID` for a snapshot with problems
  */
 export function storedFromJson(text: string, pod: PodRef): Stored {
-  const { pod: owner, route, lock } = parse(text);
+  const { pod: owner, route, lock, moves } = parse(text);
   // A pod of a StatefulSet comes back under its name with another uid, perhaps in another subset. A pod of unknown uid is not
   // believed to be this one either, unless this one's uid is unknown too: then the folder has to end with the pod.
   if (owner.namespace !== pod.namespace || owner.name !== pod.name || owner.uid !== pod.uid) {
@@ -157,6 +185,7 @@ export function storedFromJson(text: string, pod: PodRef): Stored {
       closed: closed ? { lock: closed.lock, leaseMs: Math.min(closed.leaseMs, MAX_LEASE_MS) } : undefined,
       longestLeaseMs: longestLeaseMs && Math.min(longestLeaseMs, MAX_LEASE_MS),
     },
+    moves: moves === undefined ? NO_MOVES : movesFromContent(moves),
   };
 }
 

@@ -8,7 +8,8 @@ import { jsonReply } from "../layer-call.ts";
 import { type ServedObject, select } from "../simulated-server.ts";
 
 export interface Change {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** "OTHER": of another resource, so that only the version grows. */
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "OTHER";
   readonly version: number;
   readonly object: ServedObject;
 }
@@ -25,6 +26,8 @@ export interface History {
   /** Creates or changes the object. */
   write(namespace: string, name: string): void;
   remove(namespace: string, name: string): void;
+  /** Something of another resource is written, as leases are every few seconds. */
+  tick(): void;
   /** The version of each existing object. */
   versions(): Map<string, number>;
   /** Sets whether requests wait for `answerOne`. */
@@ -54,6 +57,7 @@ export function createHistory(): History {
   const stateAt = (version: number) => {
     const state = new Map<string, Change>();
     for (const change of changes.slice(0, version - FIRST)) {
+      if (change.type === "OTHER") continue;
       if (change.type === "DELETED") state.delete(keyOf(change.object));
       else state.set(keyOf(change.object), change);
     }
@@ -120,6 +124,7 @@ export function createHistory(): History {
     remove(namespace, name) {
       if (stateAt(head()).has(`${namespace}/${name}`)) add("DELETED", namespace, name);
     },
+    tick: () => void add("OTHER", "", ""),
     versions: () => new Map([...stateAt(head())].map(([key, { version }]) => [key, version])),
     setSlow(slow) {
       isSlow = slow;
@@ -130,12 +135,14 @@ export function createHistory(): History {
       const live = watches[index % Math.max(1, watches.length)];
       for (let left = count; left > 0 && live !== undefined && watches.includes(live) && live.at < changes.length; left--) {
         const change = changes[live.at++] as Change;
-        if (select({ objects: [change.object] }, live.query).length > 0) send(live, change.type, objectOf(change));
+        if (change.type !== "OTHER" && select({ objects: [change.object] }, live.query).length > 0)
+          send(live, change.type, objectOf(change));
       }
     },
     bookmark(index) {
       const live = watches[index % Math.max(1, watches.length)];
-      if (live !== undefined) send(live, "BOOKMARK", { metadata: { resourceVersion: String(live.at + FIRST) } });
+      if (live?.query.get("allowWatchBookmarks") !== "true") return;
+      send(live, "BOOKMARK", { metadata: { resourceVersion: String(live.at + FIRST) } });
     },
     compact() {
       compactedTo = head() - 1;

@@ -1,10 +1,14 @@
 // A model of client-go's reflector: it lists, or watches with initial events, continues from the last version it read when a
 // watch ends, and starts again upon a 410. Its connection may break in the middle of a stream.
 
+import { type Clock, sleep } from "../../../src/base/clock.ts";
 import type { Handler } from "../../../src/proxy/call/call.ts";
 import type { SourceControl } from "../../../src/proxy/http/byte-stream.ts";
 import type { Reply } from "../../../src/proxy/http/handler.ts";
 import { callOf, textOf } from "../layer-call.ts";
+
+/** client-go's reflector waits for this long at least before it lists again. */
+const BACKOFF_MS = 800;
 
 export interface SeenEvent {
   readonly type: string;
@@ -24,6 +28,13 @@ interface Meta {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+export interface ReflectorKind {
+  /** It requests initial events instead of a list. */
+  readonly isWatchList: boolean;
+  /** False only for one that lists. */
+  readonly takesBookmarks: boolean;
+}
+
 export interface ModelReflector {
   /** The objects that it believes to exist, with their versions. */
   readonly state: ReadonlyMap<string, number>;
@@ -33,13 +44,13 @@ export interface ModelReflector {
 }
 
 /**
- * @param isWatchList true to request initial events instead of a list
  * @param onEvent called with each event before it takes effect
  * @param onList called with the content of a list before it takes effect
  */
 export function startReflector(
   send: Handler,
-  isWatchList: boolean,
+  clock: Clock,
+  { isWatchList, takesBookmarks }: ReflectorKind,
   onEvent: (event: SeenEvent, before: ReadonlyMap<string, number>) => void,
   onList: (namespaces: ReadonlySet<string>) => void,
 ): ModelReflector {
@@ -66,7 +77,7 @@ export function startReflector(
    */
   const watch = async (from: string | undefined): Promise<string | undefined> => {
     const where = from === undefined ? "sendInitialEvents=true&resourceVersionMatch=NotOlderThan" : `resourceVersion=${from}`;
-    const reply = await send(callOf("GET", `/api/v1/pods?watch=1&allowWatchBookmarks=true&${where}`));
+    const reply = await send(callOf("GET", `/api/v1/pods?watch=1&allowWatchBookmarks=${takesBookmarks}&${where}`));
     let version = from;
     let initial: Map<string, number> | undefined = from === undefined ? new Map() : undefined;
     left = Number.POSITIVE_INFINITY;
@@ -101,7 +112,10 @@ export function startReflector(
 
   const run = async () => {
     let version: string | undefined;
-    for (;;) version = version === undefined && !isWatchList ? await list() : await watch(version);
+    for (let lists = 0; ; lists++) {
+      if (version === undefined && lists > 0) await sleep(clock, BACKOFF_MS);
+      version = version === undefined && !isWatchList ? await list() : await watch(version);
+    }
   };
   void run();
   return {

@@ -232,16 +232,17 @@ describe("requests that wait for a namespace's owner", () => {
   });
 
   it("are no more than there are places for; the next ones are told at once to come again", async () => {
-    const { send, refusal, enforce, clock, session } = setup({ blue: ["a"] }, undefined, { maxHeld: 2 });
+    const { send, refusal, enforce, clock, session, upstream } = setup({ blue: ["a"] }, undefined, { maxHeld: 2 });
     const held = ["n", "m"].map((name) => send("PUT", `/api/v1/namespaces/${name}/pods/x`, { body: "{}" }));
     await clock.flush();
     const status = await refusal("PUT", "/api/v1/namespaces/o/pods/x");
     expect([status.code, status.details?.retryAfterSeconds, session.heldNamespaces]).toEqual([503, 1, 2]);
-    // A list is answered with nothing, and comes anew once the namespace is granted.
-    expect((await send("GET", "/api/v1/namespaces/o/pods")).status).toBe(200);
+    // A list is answered with nothing. Its watch is told what the namespace holds once that is granted.
+    await textOf(await send("GET", "/api/v1/namespaces/o/pods"));
     enforce({ blue: ["a", "n", "m", "o"] });
     await Promise.all(held);
-    expect(watchCode(await send("GET", "/api/v1/namespaces/o/pods?watch=1&resourceVersion=7"))).toBe(410);
+    await send("GET", "/api/v1/namespaces/o/pods?watch=1&resourceVersion=7");
+    expect(upstream.calls.at(-2)?.target).toBe("/api/v1/namespaces/o/pods?resourceVersion=7&resourceVersionMatch=Exact");
     expect((await send("PUT", "/api/v1/namespaces/o/pods/x", { body: "{}" })).status).toBe(200);
   });
 

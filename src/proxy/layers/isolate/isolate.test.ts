@@ -28,6 +28,19 @@ const podList = (...items: object[]) =>
   jsonReply({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "7" }, items });
 const everything = podList(item("a", "own"), item("b", "theirs"), item("new", "nobodys"));
 
+/** The API server with this pod of version 5, and watches that say nothing. */
+const serving = (namespace: string, name: string) => (call: Call) => {
+  if (call.info.kind === "resource" && call.info.verb === "watch") return { ...jsonReply({}), body: scriptedSource() };
+  return podList({ metadata: { namespace, name, resourceVersion: "5" } });
+};
+/** What the client of a watch reads from it. */
+const watched = ({ body }: Reply) => {
+  if (body === null || body instanceof Uint8Array) throw new Error("no source");
+  const sink = recordingSink();
+  body.open(sink);
+  return sink;
+};
+
 function setup(
   first: Routes,
   answer: (call: Call) => Reply | Promise<Reply> = () => everything,
@@ -189,18 +202,28 @@ describe("a request in a namespace that does not exist", () => {
     expect(upstream.calls.map((call) => [call.method, call.target])).toEqual([["GET", gone]]);
   });
 
-  it.each(["", "?watch=1"])("a list%s is empty at once, and comes anew once the namespace is granted", async (query) => {
-    const source = scriptedSource();
-    const { send, upstream, clock, enforce } = setup({ blue: ["a", "b"] }, (call) => {
-      if (call.target === gone) return missing(call);
-      return call.info.verb === "watch" ? { ...jsonReply({}), body: source } : podList(item("gone", "theirs"));
-    });
-    const reply = await send("GET", `${gone}/pods${query}`);
+  it("a list is empty at once, and its watch is told what the namespace holds once that is granted", async () => {
+    const { send, upstream, clock, enforce } = setup({ blue: ["a", "b"] }, (call) =>
+      call.target === gone ? missing(call) : serving("gone", "x")(call),
+    );
+    expect(await namesOf(await send("GET", `${gone}/pods`))).toEqual([]);
     expect(upstream.calls.map((call) => call.info.query.get("fieldSelector"))).toEqual([null, "metadata.namespace!=gone"]);
     expect(clock.pending).toBe(0);
-    if (query === "") expect(await namesOf(reply)).toEqual([]);
     enforce({ blue: ["a", "b", "gone"] });
-    expect(watchCode(await send("GET", `${gone}/pods?watch=1&resourceVersion=7`))).toBe(410);
+    const sink = watched(await send("GET", `${gone}/pods?watch=1&resourceVersion=7`));
+    await clock.flush();
+    expect(sink.text).toMatch(/^{"type":"ADDED","object":{.*"namespace":"gone","name":"x"/);
+  });
+
+  it("a watch of its whole state is empty at once, and ends once the namespace is granted", async () => {
+    const { send, upstream, clock, enforce } = setup({ blue: ["a", "b"] }, (call) =>
+      call.target === gone ? missing(call) : serving("gone", "x")(call),
+    );
+    const sink = watched(await send("GET", `${gone}/pods?watch=1`));
+    expect(upstream.calls.map((call) => call.info.query.get("fieldSelector"))).toEqual([null, "metadata.namespace!=gone"]);
+    enforce({ blue: ["a", "b", "gone"] });
+    await clock.advance(1_000);
+    expect(sink.text).toMatch(/"code":410/);
   });
 
   it.each([200, 403, 500])("shows nothing of an object whose get is answered %s: it is held as before", async (status) => {
@@ -527,22 +550,30 @@ describe("a list over all namespaces", () => {
 describe("a watch", () => {
   const watch = `${PODS}?watch=true&resourceVersion=7`;
 
-  it("from a list that left a namespace out is answered 410 once it is granted, until the client has listed", async () => {
-    const { send, enforce, clock } = setup({ blue: ["a", "c"] });
-    await clock.advance(60_000);
-    await textOf(await send("GET", PODS)); // leaves out "b" and "new", which nobody knows yet
+  it("from a list that left a namespace out is told what that holds once it is granted", async () => {
+    const { send, enforce, clock } = setup({ blue: ["a", "c"] }, serving("new", "x"));
+    expect(await namesOf(await send("GET", PODS))).toEqual([]); // nobody knows "new" yet
     enforce({ blue: ["a", "c", "new"], defaultSubset: ["b"] });
-    expect(watchCode(await send("GET", watch))).toBe(410);
-    await send("GET", PODS);
-    expect(watchCode(await send("GET", watch))).toBe(200);
+    const sink = watched(await send("GET", watch));
+    await clock.flush();
+    expect(sink.text).toMatch(/"namespace":"new","name":"x"/);
   });
 
-  it("of another informer is still answered 410 after the first one has listed", async () => {
-    const { send, enforce } = setup({ blue: ["a"], defaultSubset: ["b"] });
+  it("is told of a move although another client has listed since, in the same shape or in another", async () => {
+    const { send, enforce, clock } = setup({ blue: ["a"], defaultSubset: ["b"] }, serving("b", "x"));
+    await textOf(await send("GET", PODS));
     enforce({ blue: ["a", "b"] });
-    await send("GET", `${PODS}?labelSelector=app`);
-    expect(watchCode(await send("GET", watch))).toBe(410);
-    expect(watchCode(await send("GET", `${watch}&labelSelector=app`))).toBe(200);
+    await textOf(await send("GET", PODS));
+    await textOf(await send("GET", `${PODS}?labelSelector=app`));
+    for (const [from, told] of [
+      [watch, true],
+      [`${watch}&labelSelector=app`, true],
+      [`${PODS}?watch=true&resourceVersion=8`, false],
+    ] as const) {
+      const sink = watched(await send("GET", from));
+      await clock.flush();
+      expect(sink.text.includes('"name":"x"')).toBe(told);
+    }
   });
 
   it("goes on after its client's list, though both name different user agents", async () => {

@@ -3,27 +3,29 @@
 // a write counts as in flight from its decision to its answer. Lock traffic passes (the election layer marks it), and so do calls that
 // excluded-callers has let through.
 import type { Clock, Random } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { decide } from "../../../route/decide.ts";
-import { createPlanner, NO_PLAN } from "../../../route/plan-query.ts";
+import { createPlanner, type ResourceScope } from "../../../route/plan-query.ts";
 import { isNamespaces, type LabelFilter } from "../../../route/snapshot.ts";
 import type { Discovery } from "../../api-server/discovery.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
 import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
+import { createReleaseOrder } from "../../filter/release-order.ts";
+import { createRelistPace } from "../../filter/relist-pace.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Collection } from "../../relist/collection.ts";
-import { createResync } from "../../relist/resync.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { admit, type Narrowed } from "./admission.ts";
-import { collectionOf, continuesFromList, requestOf, showsAll } from "./collection.ts";
+import { requestOf } from "./collection.ts";
 import { createHoldPlaces } from "./hold.ts";
-import { createNarrow, type NarrowDeps, watchAllowed } from "./narrow.ts";
+import { createNarrow } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
@@ -34,6 +36,8 @@ export interface IsolateDeps {
   /** What the API servers do not know. */
   readonly features: ServerFeatures;
   readonly metrics: StreamMetrics;
+  readonly moves: MoveLog;
+  readonly log: Logger;
   /** Where `/debug/plans` reads the plans. */
   readonly plans: PlanLog;
   readonly clock: Clock;
@@ -50,40 +54,22 @@ const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
   const { session, clock } = deps;
-  const resync = createResync(session, clock);
   const pages = createPages(clock);
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };
   const planner = createPlanner();
-  const streams: NarrowDeps = { ...deps, resync, pages, heldBudget, planner };
-  const narrow = createNarrow(streams);
+  const releases = createReleaseOrder(clock);
+  const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases, relistDelayMs: createRelistPace(clock) });
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
 
-  // Refuses a watch that would go on from a list made under other routes, and notes what the client knows.
-  const sendCollection = async (call: ResourceCall, send: (collection: Collection) => Promise<Reply>): Promise<Reply> => {
-    const collection = collectionOf(call);
-    if (showsAll(call)) return resync.list(collection, () => send(collection));
-    const version = call.info.query.get("resourceVersion") ?? "";
-    const mustList = continuesFromList(call) && resync.mustListAgain(collection, version);
-    return mustList ? expiredWatch(call) : send(collection);
+  const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, scope: ResourceScope, next: Handler) => {
+    const request = requestOf(call, scope);
+    call.record.decision = "narrowed";
+    if (unknown !== undefined) deps.moves.leaveOut(request.collection, unknown);
+    return narrow.narrowed(call, request, queryPlan, scope, next);
   };
 
-  const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, next: Handler): Promise<Reply> =>
-    sendCollection(call, (collection) => {
-      call.record.decision = "narrowed";
-      if (unknown !== undefined) resync.leftOut.note(collection, unknown);
-      return narrow(call, requestOf(call, collection), queryPlan, next);
-    });
-
-  const sendAllowed = (call: ResourceCall, next: Handler): Promise<Reply> => {
-    if (!isListOrWatch(call.info)) return next(call);
-    return sendCollection(call, async (collection) => {
-      // The first page may have been narrowed.
-      const isPage = call.info.query.has("continue");
-      const asked = isPage ? pages.resume(call, collection, NO_PLAN, () => NO_PLAN).call : call;
-      const reply = await next(asked);
-      return call.info.verb === "watch" ? watchAllowed(reply, requestOf(call, collection), streams) : reply;
-    });
-  };
+  const sendAllowed = (call: ResourceCall, scope: ResourceScope, next: Handler): Promise<Reply> =>
+    isListOrWatch(call.info) ? narrow.whole(call, requestOf(call, scope), scope, next) : next(call);
 
   return (next) => async (call) => {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
@@ -96,9 +82,9 @@ export function isolate(deps: IsolateDeps): Layer {
         case "expired":
           return expiredWatch(call);
         case "narrow":
-          return sendNarrowed(call, admitted, next);
+          return sendNarrowed(call, admitted, scope, next);
         case "allow": {
-          const reply = await counted(call, () => sendAllowed(call, next), admitted.done);
+          const reply = await counted(call, () => sendAllowed(call, scope, next), admitted.done);
           return whileAllowed(reply, call.info, session);
         }
         case "check-labels": {

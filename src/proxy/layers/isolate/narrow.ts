@@ -1,25 +1,24 @@
-// Sends a list or watch with what the API server can filter, and filters the reply. Invariant: fails closed. A successful reply that is
+// Sends lists and watches with what the API server can filter, and filters the reply. Invariant: fails closed. A successful reply that is
 // not a readable list or watch is refused, never passed. Called by isolate.ts.
-import type { Planner, QueryPlan } from "../../../route/plan-query.ts";
-import { readViewOf } from "../../../route/snapshot.ts";
+import { NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
-import type { Call, Handler } from "../../call/call.ts";
-import { askReadableCollection, filterReply, readableEncoding } from "../../call/readable.ts";
-import { type End, endWhen } from "../../filter/end-when.ts";
-import { renewingWatch } from "../../filter/renewing-watch.ts";
-import { type CollectionRequest, isTakenAway, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
-import { type WatchDeps, watchStream } from "../../filter/watch-stream.ts";
-import { asSource } from "../../http/byte-stream.ts";
+import type { Call, Handler, ResourceCall } from "../../call/call.ts";
+import { askReadableCollection, filterReply } from "../../call/readable.ts";
+import type { RenewingDeps } from "../../filter/renewing-watch.ts";
+import { type CollectionRequest, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
+import { type ByteSource, discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
+import type { OpenList } from "../../moves/move-log.ts";
 import { enforcedNow } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
-import { createRenewal, createTurns } from "./ask-renewal.ts";
-import { ownedList } from "./owned-list.ts";
+import { createTurns, learnVersion, WHOLE } from "./catch-up.ts";
+import { ownedList, wholeList } from "./owned-list.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
+import { serveWatch, type WatchServerDeps } from "./serve-watch.ts";
 import { createServerSideFilter } from "./server-side-filter.ts";
 
-export interface NarrowDeps extends WatchDeps {
+export interface NarrowDeps extends Omit<RenewingDeps, "rankOf"> {
   readonly features: ServerFeatures;
   /** Where `/debug/plans` reads the plans. */
   readonly plans: PlanLog;
@@ -28,71 +27,101 @@ export interface NarrowDeps extends WatchDeps {
   readonly pages: Pages;
 }
 
-/** Watches that are renewed at a time. */
-const MAX_RENEWED = 2;
+/** Watches that ask for what has moved at a time. */
+const MAX_CATCHING_UP = 8;
 
-export type Narrow = (call: Call, request: CollectionRequest, queryPlan: QueryPlan, next: Handler) => Promise<Reply>;
+export interface Narrow {
+  /** A list or watch of which the client gets a part. */
+  narrowed(
+    call: ResourceCall,
+    request: CollectionRequest,
+    queryPlan: QueryPlan,
+    scope: ResourceScope,
+    next: Handler,
+  ): Promise<Reply>;
+  /** A list or watch of what the subset owns as a whole. */
+  whole(call: ResourceCall, request: CollectionRequest, scope: ResourceScope, next: Handler): Promise<Reply>;
+}
 
 export function createNarrow(deps: NarrowDeps): Narrow {
-  const { session, clock, features, planner } = deps;
+  const { session, clock, features, moves, pages } = deps;
   const serverSideFilter = createServerSideFilter(deps);
-  const turns = createTurns(MAX_RENEWED);
+  const turns = createTurns(MAX_CATCHING_UP);
   const send = async (call: Call, request: CollectionRequest, queryPlan: QueryPlan, next: Handler) => {
+    const told = moves.position;
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
     // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every object that leaves the subset by
     // a change of labels would make the client list again, also on a server that applies them.
     const onIgnored = () =>
       features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
-    return { reply, sent: { ...request, serverFilter, plan, onIgnored } };
+    return { reply, sent: { ...request, serverFilter, plan, onIgnored, told } };
   };
-  return async (asked, request, queryPlan, next) => {
-    const call = askReadableCollection(asked);
-    const { reply, sent } = await send(call, request, queryPlan, next);
-    const renewing = {
-      session,
-      planner,
-      monotonicMs: () => clock.monotonicMs(),
-      watch: (again: Call, renewed: CollectionRequest, newPlan: QueryPlan) => send(again, renewed, newPlan, next),
-      list: next,
-      turns,
-    };
-    return filterReply(call, reply, (body, encoding) => {
-      const { group, resource } = request.collection;
-      if (enforcedNow(session).view(group, resource).isMoving) {
-        call.record.decision = "fenced";
-        call.record.reason = "moving";
-        body.cancel(resourceMoves());
-        throw resourceMoves();
-      }
-      if (call.info.verb !== "watch") return ownedList(body, encoding, sent, deps);
-      return renewingWatch(body, encoding, sent, deps, createRenewal(call, request, queryPlan, encoding, renewing));
-    });
+  const watchDeps = (next: Handler): WatchServerDeps => ({
+    ...deps,
+    monotonicMs: () => clock.monotonicMs(),
+    list: next,
+    turns,
+    async watch(call, request, queryPlan) {
+      const isWhole = queryPlan === WHOLE;
+      const { reply, sent } = isWhole ? await sendWhole(call, request, next) : await send(call, request, queryPlan, next);
+      if (reply.status !== 200 || !isMoving(request)) return { reply, sent };
+      discardBody(reply.body);
+      throw moving(call);
+    },
+  });
+  const sendWhole = async (call: Call, request: CollectionRequest, next: Handler) => {
+    const told = moves.position;
+    return { reply: await next(call), sent: { ...request, serverFilter: NO_SERVER_FILTER, told } };
+  };
+  const isMoving = ({ collection }: CollectionRequest) =>
+    enforcedNow(session).view(collection.group, collection.resource).isMoving === true;
+  const listed = async (
+    asked: ResourceCall,
+    request: CollectionRequest,
+    next: Handler,
+    run: (list: OpenList) => Promise<Reply>,
+  ): Promise<Reply> => {
+    // Before the list, so that the list is of a later version.
+    if (moves.learn(request.collection) !== undefined)
+      await learnVersion(askReadableCollection(asked), request.collection, { moves, list: next }).catch(() => undefined);
+    const list = moves.beginList(request.collection);
+    try {
+      const reply = await run(list);
+      if (reply.status !== 200 || reply.body === null) list.end();
+      return reply;
+    } catch (error) {
+      list.end();
+      throw error;
+    }
+  };
+
+  return {
+    narrowed(asked, request, queryPlan, scope, next) {
+      if (asked.info.verb === "watch") return serveWatch(asked, request, queryPlan, scope, watchDeps(next));
+      return listed(asked, request, next, async (list) => {
+        const call = askReadableCollection(asked);
+        const { reply, sent } = await send(call, request, queryPlan, next);
+        return filterReply(call, reply, (body: ByteSource, encoding) => {
+          if (!isMoving(request)) return ownedList(body, encoding, sent, list, deps);
+          body.cancel(resourceMoves());
+          throw moving(call);
+        });
+      });
+    },
+    whole(asked, request, scope, next) {
+      if (asked.info.verb === "watch") return serveWatch(asked, request, WHOLE, scope, watchDeps(next));
+      return listed(asked, request, next, async (list) => {
+        // The first page may have been narrowed.
+        const isPage = asked.info.query.has("continue");
+        const call = isPage ? pages.resume(asked, request.collection, NO_PLAN, () => NO_PLAN).call : asked;
+        return wholeList(await next(call), request.collection, list, session);
+      });
+    },
   };
 }
 
-/**
- * The reply to an allowed watch. It passes untouched, and ends with a 410 event when a route change touches its collection. If the proxy
- * cannot read the frames, it cannot add that event: it breaks the connection when the subset loses objects of the collection.
- */
-export function watchAllowed(reply: Reply, request: CollectionRequest, deps: WatchDeps): Reply {
-  if (reply.status !== 200 || reply.body === null) return reply;
-  const encoding = readableEncoding(reply);
-  const body = asSource(reply.body);
-  const { "content-length": _, ...headers } = reply.headers;
-  if (encoding !== undefined) {
-    const sent = { ...request, serverFilter: NO_SERVER_FILTER };
-    return { ...reply, headers, body: watchStream(body, encoding, sent, deps) };
-  }
-  const { collection } = request;
-  let hasLost = false;
-  const end: End = {
-    onChange: (listener) =>
-      deps.resync.watching(collection, ({ lost }) => {
-        hasLost ||= lost;
-        listener();
-      }),
-    isOver: () =>
-      hasLost || isTakenAway(readViewOf(enforcedNow(deps.session).view(collection.group, collection.resource)), collection),
-  };
-  return { ...reply, headers, body: endWhen(body, end, "break") };
+function moving({ record }: Call): Error {
+  record.decision = "fenced";
+  record.reason = "moving";
+  return resourceMoves();
 }

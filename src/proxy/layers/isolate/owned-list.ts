@@ -2,24 +2,35 @@
 // subset; a list that cannot be filtered to its end breaks off and never ends as a shorter list. Called by narrow.ts.
 import { createListFilter } from "../../../kube/codec/list-filter.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { parseResourceVersion } from "../../../kube/resource-version.ts";
 import { isHiddenBy } from "../../../route/plan-query.ts";
 import { governingNamespace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { readableEncoding } from "../../call/readable.ts";
 import { listStream } from "../../filter/filtered-body.ts";
+import { LenientFilter } from "../../filter/lenient-filter.ts";
 import { hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
-import type { ByteSource } from "../../http/byte-stream.ts";
-import type { Resync } from "../../relist/resync.ts";
+import { asSource, type ByteSource } from "../../http/byte-stream.ts";
+import type { Reply } from "../../http/handler.ts";
+import type { Collection } from "../../moves/collection.ts";
+import type { MoveLog, OpenList } from "../../moves/move-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
 
 export interface OwnedListDeps {
   readonly session: Session;
-  readonly resync: Resync;
+  readonly moves: MoveLog;
   readonly metrics: StreamMetrics;
 }
 
 /** The filtered body. */
-export function ownedList(body: ByteSource, encoding: Encoding, request: SentRequest, deps: OwnedListDeps): ByteSource {
+export function ownedList(
+  body: ByteSource,
+  encoding: Encoding,
+  request: SentRequest,
+  list: OpenList,
+  deps: OwnedListDeps,
+): ByteSource {
   const { collection, serverFilter, plan = "none" } = request;
   const { group, resource } = collection;
   let enforced = enforcedNow(deps.session);
@@ -36,19 +47,39 @@ export function ownedList(body: ByteSource, encoding: Encoding, request: SentReq
     if (isOwned(view, meta)) return true;
     const namespace = governingNamespace(group, resource, meta);
     const ownership = view.ownershipOf(namespace);
-    if (ownership === "unknown" || ownership === "moving") deps.resync.leftOut.note(collection, namespace);
+    if (ownership === "unknown") deps.moves.leaveOut(collection, namespace);
     if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {
       suspect();
       suspect = undefined;
     }
     return false;
   };
-  const filter = createListFilter(encoding, keep, { labels: view.labelFilter !== undefined });
+  const filter = createListFilter(encoding, keep, {
+    labels: view.labelFilter !== undefined,
+    onVersion: (version) => list.answered(parseResourceVersion(version)),
+    // The proxy's own selector, which the API server repeats.
+    cutShardInfo: serverFilter.shards !== undefined,
+  });
   const served = deps.metrics.servedBy(plan);
   return listStream(body, filter, (filteredBytes, readBytes) => {
+    list.end();
     deps.metrics.filteredBytes.inc(filteredBytes);
     served.read(readBytes);
     served.sent(readBytes - filteredBytes);
     served.dropped(filter.dropped);
   });
+}
+
+/** The answer to a list of what the subset owns as a whole. It passes as it is. */
+export function wholeList(reply: Reply, { group, resource }: Collection, list: OpenList, session: Session): Reply {
+  if (reply.status !== 200 || reply.body === null) return reply;
+  const encoding = readableEncoding(reply);
+  // Nothing is read of a resource that the subset owns everywhere: it moves only with the rules.
+  if (encoding === undefined || enforcedNow(session).view(group, resource).ownsAll) {
+    list.answered(undefined);
+    return reply;
+  }
+  const onVersion = (version: string | undefined) => list.answered(parseResourceVersion(version));
+  const filter = new LenientFilter(createListFilter(encoding, () => true, { keepsAll: true, onVersion }));
+  return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
 }

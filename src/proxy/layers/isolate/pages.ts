@@ -13,7 +13,7 @@ import { StatusError } from "../../../kube/status.ts";
 import type { GroupResource } from "../../../kube/types.ts";
 import type { QueryPlan } from "../../../route/plan-query.ts";
 import { type Call, inNamespace } from "../../call/call.ts";
-import type { Collection } from "../../relist/collection.ts";
+import type { Collection } from "../../moves/collection.ts";
 
 export interface Page {
   readonly call: Call;

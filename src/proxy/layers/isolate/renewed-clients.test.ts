@@ -2,8 +2,8 @@
 // clients of the same shape, clients that do not read.
 import { describe, expect, it } from "vitest";
 import { jsonReply } from "../../../../test/support/layer-call.ts";
-import { bookmark, event, LIST, MORE, ONE, startRenewing as setup } from "../../../../test/support/renewing.ts";
-import { recordingSink } from "../../../../test/support/scripted-body.ts";
+import { bookmark, event, LIST, MORE, ONE, startRenewing as setup, toldUpTo } from "../../../../test/support/renewing.ts";
+import type { Routes } from "../../../../test/support/test-routes.ts";
 import type { Reply } from "../../http/handler.ts";
 
 describe("a watch that is renewed", () => {
@@ -37,6 +37,21 @@ describe("a watch that is renewed", () => {
     expect(sink.text).toContain(event("born", "x", 5));
   });
 
+  it("also where it is named while the API server lists, before the watch that hides it is sent", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const state = await setup(ONE, async ({ info }) => {
+      await promise;
+      return jsonReply({ ...LIST, metadata: { resourceVersion: info.query.get("resourceVersion") } });
+    });
+    await state.open();
+    state.enforce({ blue: ["a"], defaultSubset: ["n", "m", "b"] });
+    await state.settle();
+    state.enforce({ blue: ["a", "born"], defaultSubset: ["n", "m", "b"] });
+    resolve();
+    await state.settle();
+    expect(state.asked).toContain("list born at 10 Exact");
+  });
+
   it("tells that objects went with a namespace that was deleted while the watch was renewed", async () => {
     const waiting: (() => void)[] = [];
     const state = await setup(ONE, async (call) => {
@@ -52,9 +67,8 @@ describe("a watch that is renewed", () => {
       waiting.shift()?.();
       await state.settle();
     }
-    if (state.sources[1]?.opened) state.sources[1].write(event("b", "one", 14, "DELETED"));
-    await state.clock.advance(20_000);
-    expect(sink.text).toMatch(/DELETED|"code":410/);
+    state.sources.at(-1)?.write(event("b", "one", 14, "DELETED"));
+    expect(sink.text).toContain(event("b", "one", 14, "DELETED"));
   });
 
   it("a WatchList whose initial events are not over is not renewed: their end would never come", async () => {
@@ -68,12 +82,12 @@ describe("a watch that is renewed", () => {
     expect(sink.text).toMatch(/"code":410/);
   });
 
-  it("says nothing for a list of the same shape that a route change has touched", async () => {
+  it("says nothing for a list that a route change has touched", async () => {
     const state = await setup(ONE);
     await state.open();
     const { promise, resolve } = Promise.withResolvers<Reply>();
     state.gate.list = promise;
-    const list = state.send("/api/v1/pods"); // a second informer begins, under the old routes
+    const list = state.list(); // a second informer begins, under the old routes
     await state.settle();
     state.gate.list = undefined;
     state.enforce(MORE);
@@ -81,28 +95,22 @@ describe("a watch that is renewed", () => {
     expect(state.asked).toContain("watch from 10");
     resolve(jsonReply({ ...LIST, metadata: { resourceVersion: "20" } })); // without n: it was not asked for
     await list;
-    expect(await state.watchCodeOf(20)).toBe(410);
+    expect([await state.toldFrom(20), await state.toldFrom(21)]).toEqual([event("n", "x", 5) + toldUpTo(20), ""]);
   });
 
-  it("says nothing for a watch of the same shape that is being opened", async () => {
+  it("says nothing for a watch that is being opened", async () => {
     const state = await setup(ONE);
     await state.open();
     const { promise, resolve } = Promise.withResolvers<void>();
     state.gate.watch = promise;
-    await state.send("/api/v1/pods");
-    const late = state.send("/api/v1/pods?watch=1&resourceVersion=20");
+    const late = state.toldFrom(20);
     await state.settle();
     state.gate.watch = undefined;
     state.enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await state.settle();
     expect(state.asked.filter((each) => each === "watch from 10")).toHaveLength(2);
     resolve();
-    const { body } = await late;
-    if (body === null || body instanceof Uint8Array) throw new Error("no stream");
-    const sink = recordingSink();
-    body.open(sink);
-    await state.clock.advance(1_000);
-    expect(sink.text).toMatch(/"code":410/);
+    expect(await late).toBe(event("b", "x", 5, "DELETED") + toldUpTo(20));
   });
 
   it("does not heap up what a client does not read", async () => {
@@ -125,7 +133,7 @@ describe("a watch that is renewed", () => {
   });
 });
 
-describe("a watch that was held up", () => {
+describe("a watch that was held up while a namespace of its subset was deleted", () => {
   const heldUp = async () => {
     const state = await setup(ONE);
     const client = await state.open();
@@ -138,23 +146,26 @@ describe("a watch that was held up", () => {
     return { ...state, ...client };
   };
 
-  it("is not renewed at once: it may owe what came last of a namespace that was deleted meanwhile", async () => {
-    const { enforce, settle, clock, sink, asked } = await heldUp();
+  it("is shown its last events however late, also after it has gone on because of another", async () => {
+    const { enforce, settle, sink, sources } = await heldUp();
+    sources[0]?.write(event("b", "one", 13, "DELETED"));
     enforce({ blue: ["a", "n"], defaultSubset: ["m"] });
     await settle();
-    await clock.advance(1_000);
-    expect(asked).toEqual(["watch from 10"]);
-    expect(sink.text).toMatch(/"code":410/);
+    sources[1]?.write(event("b", "two", 14, "DELETED"));
+    const told = event("n", "x", 5) + toldUpTo(13);
+    const gone = [event("b", "one", 13, "DELETED"), event("b", "two", 14, "DELETED")];
+    expect(sink.text).toBe(event("a", "one", 12) + gone[0] + told + gone[1]);
   });
 
-  it("makes its client list again if that goes at once", async () => {
-    const { control, watchCodeOf } = await heldUp();
+  it("leaves them to the next watch of its client, for which they are listed if the API server is asked to hide them", async () => {
+    const { control, toldFrom, upstream } = await heldUp();
     control.cancel(new Error("the client goes"));
-    expect(await watchCodeOf(12)).toBe(410);
+    expect(await toldFrom(12)).toBe(event("b", "x", 5, "DELETED") + toldUpTo(12));
+    expect(upstream.calls.at(-1)?.info.query.get("fieldSelector")).toBe("metadata.namespace=a");
   });
 });
 
-it("a watch is renewed within five seconds or not at all, however often the routes change meanwhile", async () => {
+it("a watch is renewed within five seconds or not at all, however often its namespace moves meanwhile", async () => {
   const waiting: (() => void)[] = [];
   const state = await setup(ONE, ({ signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
@@ -165,8 +176,8 @@ it("a watch is renewed within five seconds or not at all, however often the rout
   const { sink } = await state.open();
   state.enforce(MORE);
   for (const blue of [
-    ["a", "b", "n", "m"],
-    ["a", "b", "m"],
+    ["a", "b"],
+    ["a", "b", "n"],
   ]) {
     await state.clock.advance(2_000);
     state.enforce({ blue, defaultSubset: ["n", "m"].filter((name) => !blue.includes(name)) });
@@ -178,27 +189,33 @@ it("a watch is renewed within five seconds or not at all, however often the rout
   expect(sink.text).toMatch(/"code":410/);
 });
 
-describe("a client that was between two watches when a namespace of its subset was deleted", () => {
-  it("lists again: what it had not read of that comes to no later watch", async () => {
-    const { open, enforce, watchCodeOf } = await setup(ONE);
-    const { control } = await open();
+describe("a namespace of the subset that was deleted while its client had no watch", () => {
+  const deleted = async (next: Routes) => {
+    const state = await setup(ONE);
+    const { control } = await state.open();
     control.cancel(new Error("the client goes"));
-    enforce({ blue: ["a"], defaultSubset: ["n", "m"] }); // b is deleted
-    expect(await watchCodeOf(10)).toBe(410);
-  });
+    state.enforce({ blue: ["a", "c"], defaultSubset: ["n", "m"] });
+    state.enforce(next);
+    const { sink } = await state.open();
+    await state.settle();
+    state.sources.at(-1)?.write(event("b", "one", 12, "DELETED") + event("b", "two", 13));
+    return sink.text;
+  };
 
-  it("and one whose watch ends just after that as well, but not later", async () => {
-    for (const [ms, code] of [
-      [1_000, 410],
-      [31_000, 200],
-    ] as const) {
-      const { open, enforce, watchCodeOf, clock, sources } = await setup(ONE);
-      await open();
-      enforce({ blue: ["a"], defaultSubset: ["n", "m"] });
-      await clock.advance(ms);
-      sources[0]?.end();
-      expect(await watchCodeOf(10)).toBe(code);
-    }
+  it.each<[string, Routes, string]>([
+    ["comes to its end in the next watch", { blue: ["a", "c"], defaultSubset: ["n", "m"] }, event("b", "one", 12, "DELETED")],
+    [
+      "is told anew if it was born again",
+      { blue: ["a", "b", "c"], defaultSubset: ["n", "m"] },
+      event("b", "x", 5) + toldUpTo(10) + event("b", "one", 12, "DELETED") + event("b", "two", 13),
+    ],
+    [
+      "is told as gone if it was born again as another subset's",
+      { blue: ["a", "c"], defaultSubset: ["b", "n", "m"] },
+      event("b", "x", 5, "DELETED") + toldUpTo(10),
+    ],
+  ])("%s", async (_, next, told) => {
+    expect(await deleted(next)).toBe(told);
   });
 });
 
@@ -208,7 +225,7 @@ describe("a client that takes what it lists otherwise than what it is told, as k
     const { sink } = await open();
     enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await settle();
-    expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
+    expect(sink.text).toBe(event("b", "x", 5, "DELETED") + toldUpTo(10));
     enforce({ blue: ["a", "n"], defaultSubset: ["b", "m"] });
     await clock.advance(1_000);
     expect(sink.text).toMatch(/"code":410/);

@@ -1,6 +1,5 @@
 // Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller never sees a refusal of the
-// proxy's own selectors; namespaces that the query leaves out are noted before the call goes, so that their grant makes the client list
-// again. Called by narrow.ts.
+// proxy's own selectors; the move log knows before the call goes whether the query leaves out unknown namespaces. Called by narrow.ts.
 import {
   type Capabilities,
   joinSelectors,
@@ -17,8 +16,8 @@ import type { ServerFilter } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Collection } from "../../relist/collection.ts";
-import type { Resync } from "../../relist/resync.ts";
+import type { Collection } from "../../moves/collection.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import { type FilterQuery, filterQueryFor, fitQuery, plainQuery, withFilterQuery } from "./filter-query.ts";
 import type { Pages } from "./pages.ts";
@@ -26,7 +25,7 @@ import type { PlanEntry, PlanLog } from "./plan-log.ts";
 
 export interface ServerSideFilterDeps {
   readonly session: Session;
-  readonly resync: Resync;
+  readonly moves: MoveLog;
   readonly metrics: StreamMetrics;
   readonly features: ServerFeatures;
   readonly plans: PlanLog;
@@ -46,12 +45,7 @@ export type ServerSideFilter = (call: Call, collection: Collection, plan: QueryP
 const MAX_ERROR_BYTES = 1024 * 1024;
 
 export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFilter {
-  const { session, resync, metrics, features, plans, pages } = deps;
-  const noteHidden = (collection: Collection, { only, excluded, shards }: FilterQuery) => {
-    resync.leftOut.noteExcluded(collection, excluded);
-    if (only !== undefined) resync.leftOut.noteOnly(collection, only);
-    if (shards !== undefined) resync.leftOut.noteRanges(collection, shards.ranges);
-  };
+  const { session, moves, metrics, features, plans, pages } = deps;
 
   return async (asked, collection, queryPlan, next) => {
     const view = readViewOf(enforcedNow(session).view(collection.group, collection.resource));
@@ -62,7 +56,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       : { call: asked, plan: queryPlan };
     const lackOf = (feature: Feature) => features.lackOf(collection, feature);
     const query = fitQuery(call, filterQueryFor(call, plan, lackOf), replan);
-    noteHidden(collection, query);
+    if (query.only !== undefined || query.shards !== undefined) moves.hidesUnknown(collection);
     const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
     if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 

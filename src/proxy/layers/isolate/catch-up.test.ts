@@ -1,11 +1,19 @@
 // Watches whose subset gains or loses namespaces: what is asked of the API server, what the client sees, and when it has to list again.
 import { describe, expect, it } from "vitest";
 import { jsonReply } from "../../../../test/support/layer-call.ts";
-import { bookmark, event, LIST, MORE, ONE, pod, startRenewing as setup, unanswered } from "../../../../test/support/renewing.ts";
+import {
+  bookmark,
+  event,
+  LIST,
+  MORE,
+  ONE,
+  pod,
+  startRenewing as setup,
+  toldUpTo,
+  unanswered,
+} from "../../../../test/support/renewing.ts";
 import type { recordingSink } from "../../../../test/support/scripted-body.ts";
-import { StatusError } from "../../../kube/status.ts";
 import type { Call } from "../../call/call.ts";
-import type { Reply } from "../../http/handler.ts";
 
 describe("a watch whose subset gains a namespace", () => {
   it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {
@@ -17,7 +25,9 @@ describe("a watch whose subset gains a namespace", () => {
     expect(asked).toEqual(["watch from 10", "list n at 13 Exact", "watch from 13"]);
     expect(sources[0]?.cancelled).toBe(true);
     sources[1]?.write(event("n", "y", 14) + event("m", "other-subset", 15) + event("b", "two", 16));
-    expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + event("n", "y", 14) + event("b", "two", 16));
+    expect(sink.text).toBe(
+      event("a", "one", 12) + event("n", "x", 5) + toldUpTo(13) + event("n", "y", 14) + event("b", "two", 16),
+    );
     expect(sink.state).toBe("open");
     expect(await renewals()).toEqual([expect.stringMatching(/result="renewed".* 1$/)]);
   });
@@ -42,9 +52,9 @@ describe("a watch whose subset gains a namespace", () => {
     sources[0]?.write(event("a", "one", 12) + event("born", "first", 13));
     enforce({ ...MORE, blue: ["a", "b", "n", "born"] });
     await settle();
-    expect(asked.slice(1)).toEqual(["list n at 12 Exact", "list born at 12 Exact", "watch from 12"]);
+    expect(asked.slice(1)).toEqual(["list n at 12 Exact", "watch from 12"]);
     sources[1]?.write(event("born", "first", 13));
-    expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + event("born", "x", 5) + event("born", "first", 13));
+    expect(sink.text).toBe(event("a", "one", 12) + event("n", "x", 5) + toldUpTo(12) + event("born", "first", 13));
   });
 
   it("goes on again and again, each time from where it is", async () => {
@@ -56,10 +66,10 @@ describe("a watch whose subset gains a namespace", () => {
     enforce({ blue: ["a", "b", "n", "m"] });
     await settle();
     expect(asked.slice(3)).toEqual(["list m at 20 Exact", "watch from 20"]);
-    expect(sink.text).toBe(event("n", "x", 5) + event("n", "y", 20) + event("m", "x", 5));
+    expect(sink.text).toBe(event("n", "x", 5) + toldUpTo(10) + event("n", "y", 20) + event("m", "x", 5) + toldUpTo(20));
   });
 
-  it("asks once more, for both, where another one comes meanwhile", async () => {
+  it("is told of one, and then of another one that came meanwhile", async () => {
     const waiting: (() => void)[] = [];
     const state = await setup(ONE, async () => {
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -73,21 +83,14 @@ describe("a watch whose subset gains a namespace", () => {
       waiting.shift()?.();
       await state.settle();
     }
-    expect(state.asked).toEqual([
-      "watch from 10",
-      "list n at 10 Exact",
-      "watch from 10",
-      "list n at 10 Exact",
-      "list m at 10 Exact",
-      "watch from 10",
-    ]);
+    expect(state.asked).toEqual(["watch from 10", "list n at 10 Exact", "watch from 10", "list m at 10 Exact", "watch from 10"]);
     expect(state.sources.map(({ cancelled }) => cancelled)).toEqual([true, true, false]);
     expect(sink.state).toBe("open");
   });
 
   it("asks the API server to end it when the client had asked for that", async () => {
     const { open, enforce, settle, asked, clock } = await setup(ONE);
-    await open("resourceVersion=10&timeoutSeconds=300");
+    await open("resourceVersion=10&allowWatchBookmarks=true&timeoutSeconds=300");
     await clock.advance(100_500);
     enforce(MORE);
     await settle();
@@ -95,10 +98,9 @@ describe("a watch whose subset gains a namespace", () => {
   });
 
   it("asks with the caller's own selectors", async () => {
-    const { open, enforce, settle, upstream, send } = await setup(ONE);
+    const { open, enforce, settle, upstream } = await setup(ONE);
     const selectors = "labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn1";
-    await send(`/api/v1/pods?${selectors}`);
-    await open(`resourceVersion=10&${selectors}`);
+    await open(`resourceVersion=10&allowWatchBookmarks=true&${selectors}`);
     enforce(MORE);
     await settle();
     const list = upstream.calls.find(({ target }) => target.includes("Exact"));
@@ -131,7 +133,8 @@ describe("a watch whose subset loses a namespace", () => {
     await settle();
     expect(asked.slice(1)).toEqual(["list b at 12 Exact", "list n at 12 Exact", "watch from 12"]);
     sources[1]?.write(event("b", "theirs", 14) + event("a", "one", 15));
-    expect(sink.text).toBe(event("b", "x", 12) + event("b", "x", 5, "DELETED") + event("n", "x", 5) + event("a", "one", 15));
+    const told = event("b", "x", 5, "DELETED") + event("n", "x", 5) + toldUpTo(12);
+    expect(sink.text).toBe(event("b", "x", 12) + told + event("a", "one", 15));
   });
 
   it("asks for it while it moves already, and for what comes instead when that is known", async () => {
@@ -142,26 +145,41 @@ describe("a watch whose subset loses a namespace", () => {
     enforce({ blue: ["a"], defaultSubset: ["b", "n", "m"] });
     await settle();
     expect(asked.slice(1)).toEqual(["list b at 10 Exact", "watch from 10"]);
-    expect(sink.text).toBe(event("b", "x", 5, "DELETED"));
+    expect(sink.text).toBe(event("b", "x", 5, "DELETED") + toldUpTo(10));
   });
 
-  it("shows nothing of one that it has gained and lost again meanwhile, and has one that it has lost and gained again", async () => {
-    for (const [there, listed] of [
-      [MORE, "n"],
-      [{ blue: ["a"], defaultSubset: ["b", "n", "m"] }, "b"],
+  it("is told anew of one that has moved there and back meanwhile, since nothing was told of it yet", async () => {
+    for (const [there, moved, type] of [
+      [MORE, "n", "DELETED"],
+      [{ blue: ["a"], defaultSubset: ["b", "n", "m"] }, "b", "ADDED"],
     ] as const) {
-      const { promise, resolve } = Promise.withResolvers<Reply>();
-      const state = await setup(ONE, () => promise);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const state = await setup(ONE, async () => {
+        await promise;
+        return jsonReply({ ...LIST, items: [pod(moved, "x", 5)] });
+      });
       const { sink } = await state.open();
       state.enforce(there);
       await state.settle();
       state.enforce(ONE);
-      resolve(jsonReply({ ...LIST, items: [pod(listed, "secret", 5)] }));
+      resolve();
       await state.settle();
-      expect(state.asked.slice(1)).toEqual([`list ${listed} at 10 Exact`, "watch from 10", "watch from 10"]);
+      const asked = [`list ${moved} at 10 Exact`, "watch from 10"];
+      expect(state.asked.slice(1)).toEqual([...asked, ...asked]);
       state.sources[2]?.write(event("b", "one", 12) + event("n", "other-subset", 13));
-      expect(sink.text).toBe(event("b", "one", 12));
+      expect(sink.text).toBe(event(moved, "x", 5, type) + toldUpTo(10) + event("b", "one", 12));
     }
+  });
+
+  it("is shown the last events of one that was deleted, though it goes on because of another", async () => {
+    const { open, sources, enforce, settle, asked } = await setup(ONE);
+    const { sink } = await open();
+    enforce({ blue: ["a"], defaultSubset: ["n", "m"] }); // b is deleted
+    enforce({ blue: ["a", "n"], defaultSubset: ["m"] });
+    await settle();
+    expect(asked.slice(1)).toEqual(["list n at 10 Exact", "watch from 10"]);
+    sources[1]?.write(event("b", "x", 12, "DELETED"));
+    expect(sink.text).toBe(event("n", "x", 5) + toldUpTo(10) + event("b", "x", 12, "DELETED"));
   });
 });
 
@@ -169,29 +187,66 @@ describe("a watch of namespaces", () => {
   it("asks for each by its name", async () => {
     const item = (name: string) => ({ metadata: { name, resourceVersion: "5" } });
     const { open, enforce, settle, upstream } = await setup(ONE);
-    const { sink } = await open("resourceVersion=10", "namespaces");
+    const { sink } = await open("resourceVersion=10&allowWatchBookmarks=true", "namespaces");
     upstream.onCall = ({ info }) => expect(info.path).toBe("/api/v1/namespaces");
     enforce(MORE);
     await settle();
     const list = upstream.calls.find(({ target }) => target.includes("Exact"));
     expect(list?.info.query.get("fieldSelector")).toBe("metadata.name=n");
     const namespace = { type: "ADDED", object: { kind: "Namespace", apiVersion: "v1", ...item("n") } };
-    expect(sink.text).toBe(`${JSON.stringify(namespace)}\n`);
+    expect(sink.text).toBe(`${JSON.stringify(namespace)}\n${toldUpTo(10, "Namespace")}`);
   });
 });
 
 describe("after that its client", () => {
-  it("lists again once that watch is over: nobody knows how much of it it has read", async () => {
-    const { open, enforce, settle, watchCodeOf, sources, send } = await setup(ONE);
-    await open();
-    enforce(MORE);
-    await settle();
-    sources[1]?.write(event("n", "y", 20));
-    sources[1]?.end();
-    expect(await watchCodeOf(20)).toBe(410);
-    await send("/api/v1/pods");
-    expect(await watchCodeOf(20)).toBe(200);
+  const afterMove = async () => {
+    const state = await setup(ONE);
+    await state.open();
+    state.enforce(MORE);
+    await state.settle();
+    state.sources[1]?.write(event("n", "y", 20));
+    state.sources[1]?.end();
+    return state;
+  };
+
+  it.each([
+    ["goes on from a version that it was shown later", 20, ["watch from 20"], ""],
+    [
+      "is told again if it continues from before the move, since it may have read nothing of it",
+      10,
+      ["list n at 10 Exact", "watch from 10"],
+      event("n", "x", 5) + toldUpTo(10),
+    ],
+  ])("%s", async (_, from, asked, told) => {
+    const state = await afterMove();
+    expect([await state.toldFrom(from), state.asked.slice(3)]).toEqual([told, asked]);
   });
+
+  it("lists again if it continues from an event that was told, since it may know later objects", async () => {
+    const { toldFrom } = await afterMove();
+    await expect(toldFrom(5)).rejects.toThrow("410");
+  });
+});
+
+it("a client that watched from a version that the proxy never gave out, as of a create, is told of moves since", async () => {
+  const { open, enforce, toldFrom, asked, gate } = await setup(ONE);
+  gate.list = Promise.resolve(jsonReply({ ...LIST, metadata: { resourceVersion: "60" } }));
+  const { control } = await open("resourceVersion=50");
+  control.cancel(new Error("the client goes"));
+  enforce(MORE);
+  expect([await toldFrom(50), asked.slice(1)]).toEqual([
+    event("n", "x", 5) + toldUpTo(50),
+    ["list n at 50 Exact", "watch from 50"],
+  ]);
+});
+
+it("a client that takes no bookmarks is told without one", async () => {
+  const { open, enforce, settle, sources } = await setup(ONE);
+  const { sink } = await open("resourceVersion=10");
+  enforce(MORE);
+  await settle();
+  sources[1]?.write(event("n", "y", 14));
+  expect(sink.text).toBe(event("n", "x", 5) + event("n", "y", 14));
 });
 
 describe("a watch is ended, so that its client lists again", () => {
@@ -203,20 +258,21 @@ describe("a watch is ended, so that its client lists again", () => {
   };
 
   it.each([
-    ["too old a version", () => Promise.reject(new StatusError("Expired", "too old"))],
-    ["a refusal", () => jsonReply({ kind: "Status", apiVersion: "v1", code: 403 }, 403)],
-    ["a list of another version", () => jsonReply({ ...LIST, metadata: { resourceVersion: "11" } })],
-    ["no list", () => jsonReply({ kind: "Pod", apiVersion: "v1" })],
-    ["another encoding", () => ({ ...jsonReply(LIST), headers: { "content-type": "text/html" } })],
-    ["no answer in time", unanswered],
-  ])("where the API server has %s", async (_, answer) => {
+    ["too old a version", "expired", () => jsonReply({ kind: "Status", apiVersion: "v1", code: 410 }, 410)],
+    ["a refusal", "failed", () => jsonReply({ kind: "Status", apiVersion: "v1", code: 403 }, 403)],
+    ["a list of another version", "failed", () => jsonReply({ ...LIST, metadata: { resourceVersion: "11" } })],
+    ["no list", "failed", () => jsonReply({ kind: "Pod", apiVersion: "v1" })],
+    ["another encoding", "expired", () => ({ ...jsonReply(LIST), headers: { "content-type": "text/html" } })],
+    ["no answer in time", "failed", unanswered],
+    ["no connection", "failed", () => Promise.reject(new Error("refused"))],
+  ])("where the API server has %s: %s", async (_, result, answer) => {
     const state = await setup(ONE, answer);
     const { sink } = await state.open();
     state.enforce(MORE);
     await state.settle();
     await state.clock.advance(5_000);
     expect(await ended(state, sink)).toBe("410");
-    expect(await state.renewals()).toEqual([expect.stringMatching(/result="expired".* 1$/)]);
+    expect(await state.renewals()).toEqual([expect.stringMatching(`result="${result}".* 1$`)]);
   });
 
   it("where the namespace holds more than 4 MiB", async () => {
@@ -250,13 +306,5 @@ describe("a watch is ended, so that its client lists again", () => {
     over.enforce(MORE);
     await over.settle();
     expect(over.asked.slice(1)).toEqual(["list n at 14 Exact", "watch from 14"]);
-  });
-
-  it("where a namespace that has gone may be the client's still", async () => {
-    const state = await setup(ONE);
-    const { sink } = await state.open();
-    state.enforce({ blue: ["a"], defaultSubset: ["n", "m"] });
-    state.enforce({ blue: ["a", "n"], defaultSubset: ["m"] });
-    expect(await ended(state, sink)).toBe("410");
   });
 });

@@ -1,0 +1,256 @@
+// Asks the API server, as the caller, for what a watch needs to go on although namespaces have moved: what each of them held at one
+// version, and the watch from that version on. Invariant: the answers hold exactly what a list of the caller would at that version; any
+// other answer is an error. Called by serve-watch.ts for a watch that continues, and by filter/renewing-watch.ts for a live one.
+import { MeshError } from "../../../base/errors.ts";
+import { bookmarkFrame, type ListEvent, listEvents, listVersion } from "../../../kube/codec/list-events.ts";
+import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
+import { NEVER, type Version } from "../../../kube/resource-version.ts";
+import { decide } from "../../../route/decide.ts";
+import {
+  excludedNamespaces,
+  isHiddenBy,
+  joinSelectors,
+  NO_PLAN,
+  type Planner,
+  type QueryPlan,
+  type ResourceScope,
+} from "../../../route/plan-query.ts";
+import { governingNamespace, isNamespaces, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import {
+  type Call,
+  createRecord,
+  type Handler,
+  inNamespace,
+  isResourceCall,
+  type ResourceCall,
+  withQuery,
+} from "../../call/call.ts";
+import { readableEncoding } from "../../call/readable.ts";
+import type { Renewed } from "../../filter/renewing-watch.ts";
+import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
+import { asSource, discardBody, readBody } from "../../http/byte-stream.ts";
+import type { CallSignal } from "../../http/call-signal.ts";
+import type { Reply } from "../../http/handler.ts";
+import type { Collection } from "../../moves/collection.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
+import { MAX_MOVED } from "../../moves/moves-between.ts";
+import type { Due, Known } from "../../moves/resource-log.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
+
+export interface CatchUpDeps {
+  readonly session: Session;
+  readonly moves: MoveLog;
+  readonly planner: Planner;
+  readonly monotonicMs: () => number;
+  /** Sends the watch with the plan's server-side filter. */
+  readonly watch: (
+    call: Call,
+    request: CollectionRequest,
+    queryPlan: QueryPlan,
+  ) => Promise<{ readonly reply: Reply; readonly sent: SentRequest }>;
+  readonly list: Handler;
+  /** Limits how many ask at a time: the lists are in memory until they are sent. */
+  readonly turns: Turns;
+}
+
+/** A watch that has caught up, and how the API server answered it. */
+export interface CaughtUp extends Renewed {
+  readonly reply: Reply;
+  readonly encoding: Encoding;
+}
+
+/** @throws MeshError, StatusError: the client has to list */
+export type CatchUp = (version: Version, known: Known, signal: CallSignal) => Promise<CaughtUp>;
+
+/** The plan of a watch that passes whole: the subset owns all that it can show. */
+export const WHOLE: QueryPlan = { ...NO_PLAN };
+
+/** Bound of the lists for one watch together, in bytes. The client itself lists what is larger, in pages. */
+const MAX_LISTED_BYTES = 4 * 1024 * 1024;
+
+/** @param scope of the resource, as far as it is known */
+export function createCatchUp(asked: Call, { collection }: CollectionRequest, scope: ResourceScope, deps: CatchUpDeps): CatchUp {
+  const { session, moves, turns } = deps;
+  const startedMs = deps.monotonicMs();
+  const { group, resource } = collection;
+  return (version, known, signal) =>
+    turns.run(signal, async () => {
+      // The caller's own record belongs to a request that was answered long ago.
+      const call: Call = { ...asked, signal, record: { ...createRecord(asked.info), decision: "narrowed" } };
+      if (!isResourceCall(call)) throw refused("it is no watch");
+      await learnVersion(call, collection, deps);
+      const told = moves.position;
+      const plan = planNow(call, scope, deps);
+      // The lists come first: a namespace that is born meanwhile is hidden by a watch with this plan.
+      if (plan.only !== undefined || plan.shards !== undefined) moves.hidesUnknown(collection);
+      const due = moves.since(collection, known);
+      const names = namesToTell(due, plan);
+      // Whose last events come with this watch, they may be hidden from the next one.
+      const isOwed = due.kind === "moved" && due.departed.some((name) => !names.includes(name));
+      const departed = isOwed ? (known.departed ?? known) : { version: NEVER, told };
+      const view = readViewOf(enforcedNow(session).view(group, resource));
+      const [gained, lost] = [true, false].map((isOwn) => names.filter((name) => (view.ownershipOf(name) === "own") === isOwn));
+      if (asked.record.tellsListsApart && gained?.length !== 0) throw refused("its client has to list new objects");
+      const events: ListEvent[] = [];
+      let bookmark: Uint8Array | undefined;
+      let room = MAX_LISTED_BYTES;
+      let encoding: Encoding | undefined;
+      const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
+        const reply = checked(await listAt(version, namespace, call, deps.list), encoding);
+        encoding = reply.encoding;
+        const body = await readBody(reply.body, room);
+        room -= body.length;
+        const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
+        const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
+        events.push(...listEvents(encoding, type, body, version, keep));
+        if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, body, version);
+      };
+      for (const namespace of lost ?? []) await tell("DELETED", namespace);
+      for (const namespace of gained ?? []) await tell("ADDED", namespace);
+      events.sort((a, b) => (a.version < b.version ? -1 : 1));
+      const passedMs = deps.monotonicMs() - startedMs;
+      const { reply, sent } = await deps.watch(watchFrom(version, call, passedMs), { collection, version }, plan);
+      const answer = checked(reply, encoding);
+      return {
+        names,
+        events,
+        bookmark,
+        source: asSource(answer.body),
+        request: { ...sent, told, departed },
+        reply,
+        encoding: answer.encoding,
+      };
+    });
+}
+
+function takesBookmarks({ info }: ResourceCall): boolean {
+  return ["true", "1", "t"].includes((info.query.get("allowWatchBookmarks") ?? "").toLowerCase());
+}
+
+// The last events of a departed namespace come with the watch, unless the API server is asked to leave them out.
+function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
+  if (due.kind === "nothing") return [];
+  if (due.kind === "expired") throw refused("too much has moved");
+  const { only, shards } = plan;
+  const hidden = due.departed.filter((name) => isHiddenBy({ only, shards, excluded: excludedNamespaces(plan) }, name));
+  if (due.moved.length + hidden.length > MAX_MOVED) throw refused("too much has moved");
+  return [...due.moved, ...hidden];
+}
+
+/** Asks for the API server's version of the resource if the move log needs it. @throws MeshError, StatusError */
+export async function learnVersion(
+  call: Call,
+  collection: Collection,
+  { moves, list }: Pick<CatchUpDeps, "moves" | "list">,
+): Promise<void> {
+  const learn = moves.learn(collection);
+  if (learn === undefined || !isResourceCall(call)) return;
+  const query = selectorsOf(call);
+  query.set("limit", "1");
+  const { body, encoding } = checked(await list({ ...withQuery(call, query), headers: listHeaders(call) }));
+  const version = listVersion(encoding, await readBody(body, MAX_LISTED_BYTES));
+  if (version === undefined) throw refused("the version of its resource cannot be compared");
+  learn(version);
+}
+
+function listAt(version: Version, namespace: string, call: ResourceCall, list: Handler): Promise<Reply> {
+  const query = selectorsOf(call);
+  query.set("resourceVersion", String(version));
+  query.set("resourceVersionMatch", "Exact");
+  const headers = listHeaders(call);
+  if (!isNamespaces(call.info)) return list({ ...inNamespace(call, namespace, query), headers });
+  query.set("fieldSelector", joinSelectors(query.get("fieldSelector"), `metadata.name=${namespace}`));
+  return list({ ...withQuery(call, query), headers });
+}
+
+function selectorsOf({ info }: ResourceCall): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const name of ["labelSelector", "fieldSelector", "shardSelector"]) {
+    const own = info.query.get(name);
+    if (own !== null) query.set(name, own);
+  }
+  return query;
+}
+
+function listHeaders({ headers }: ResourceCall): ResourceCall["headers"] {
+  return { ...headers, accept: listAccept(headers.accept ?? "") };
+}
+
+// A watch of metadata alone is asked for as PartialObjectMetadata, a list as PartialObjectMetadataList.
+function listAccept(accept: string): string {
+  return accept.replaceAll(/;\s*as=PartialObjectMetadata(?=\s*(?:[;,]|$))/g, ";as=PartialObjectMetadataList");
+}
+
+function watchFrom(version: Version, call: ResourceCall, passedMs: number): Call {
+  const query = new URLSearchParams(call.info.query);
+  query.set("resourceVersion", String(version));
+  query.delete("sendInitialEvents");
+  query.delete("resourceVersionMatch");
+  const timeout = Number(query.get("timeoutSeconds") ?? 0);
+  if (timeout > 0) query.set("timeoutSeconds", String(Math.max(1, Math.floor(timeout - passedMs / 1000))));
+  return withQuery(call, query);
+}
+
+function planNow(call: ResourceCall, scope: ResourceScope, { session, planner }: CatchUpDeps): QueryPlan {
+  const { group, resource } = call.info;
+  const decision = decide(enforcedNow(session).view(group, resource), call.info, scope, planner);
+  if (decision.kind === "allow") return WHOLE;
+  if (decision.kind !== "narrow") throw refused(`it is decided otherwise now: ${decision.kind}`);
+  return decision.queryPlan;
+}
+
+function checked(reply: Reply, expected?: Encoding): { readonly body: NonNullable<Reply["body"]>; readonly encoding: Encoding } {
+  const encoding = readableEncoding(reply);
+  const isExpected = expected === undefined || encoding === expected;
+  if (reply.status === 200 && reply.body !== null && encoding !== undefined && isExpected) return { body: reply.body, encoding };
+  discardBody(reply.body);
+  const what = `status ${reply.status}, content type ${String(reply.headers["content-type"] ?? "none")}`;
+  if (reply.status === 200 || reply.status === 410) throw refused(what);
+  throw new MeshError("RENEWAL_FAILED", `renewing a watch: ${what}`);
+}
+
+function refused(why: string): MeshError {
+  return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
+}
+
+/** Limits how many tasks run at a time, first come, first served: each task holds much memory. */
+export interface Turns {
+  /** Runs the work when it is its turn. @throws MeshError `ABORTED` if the signal fires before that, or what the work throws */
+  run<T>(signal: CallSignal, work: () => Promise<T>): Promise<T>;
+}
+
+export function createTurns(atATime: number): Turns {
+  const waiting = new Set<() => void>();
+  let running = 0;
+  const turn = (signal: CallSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const gone = () => {
+        waiting.delete(go);
+        reject(new MeshError("ABORTED", "waiting for a turn: aborted", { cause: signal.reason }));
+      };
+      const go = () => {
+        waiting.delete(go);
+        signal.removeEventListener("abort", gone);
+        running++;
+        resolve();
+      };
+      if (signal.aborted) gone();
+      else if (running < atATime) go();
+      else {
+        signal.addEventListener("abort", gone, { once: true });
+        waiting.add(go);
+      }
+    });
+  return {
+    async run(signal, work) {
+      await turn(signal);
+      try {
+        return await work();
+      } finally {
+        running--;
+        const [next] = waiting;
+        next?.();
+      }
+    },
+  };
+}

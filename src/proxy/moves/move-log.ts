@@ -1,0 +1,173 @@
+// Remembers which namespaces moved, and up to which resourceVersion a client may lack what they hold, or still have it. A watch that
+// continues from a version asks what it has to be told (`since`). Invariant: nothing is remembered of single clients, so a watch that lives,
+// one that resumes and one of a second client are one case. Called by the filters and the layers.
+//
+// - A list or a watch from its beginning shows the slice of that moment; the log takes its version (`given`).
+// - A snapshot marks each move with the highest version given so far. The client is told of the move if it continues from that version or
+//   an earlier one. A list under way counts when its version is known.
+// - Events of unknown namespaces are held until their owner is known. Only what was left out meanwhile (`leaveOut`, `hidesUnknown`) makes a
+//   new namespace a move.
+// - The moves are stored with the snapshot. After a restart, whoever continues from before one has to list. The version for new moves is
+//   read from the API server when it is first needed (`learn`); until then such a move is later than all versions.
+
+import type { Version } from "../../kube/resource-version.ts";
+import type { GroupResource } from "../../kube/types.ts";
+import type { Enforced, MoveKeeper, Session } from "../session/session.ts";
+import { LOST, UNMOVED } from "../session/stored-moves.ts";
+import type { Collection } from "./collection.ts";
+import { movesBetween, type SnapshotChange } from "./moves-between.ts";
+import { type Due, type Known, ResourceLog } from "./resource-log.ts";
+
+export interface MoveLog {
+  /** A client gets something of this version; undefined if the version is not known. */
+  given(target: GroupResource, version: Version | undefined): void;
+  /** A client continues from a version that it has from wherever. */
+  resumed(target: GroupResource, version: Version): void;
+  /** A client is told what it missed, up to `version`, by events of these versions. */
+  told(target: GroupResource, version: Version, events: readonly Version[]): void;
+  /** Objects of an unknown namespace were left out. */
+  leaveOut(target: GroupResource, namespace: string): void;
+  /** True if objects of the unknown namespace were left out, so that none of them is waited for any more. */
+  hasLeftOut(target: GroupResource, namespace: string): boolean;
+  /** The API server is asked to leave out namespaces that are not known yet. */
+  hidesUnknown(target: GroupResource): void;
+  /** A list is sent. */
+  beginList(target: GroupResource): OpenList;
+  /** The number of changes so far: what a client is told now, it is told up to this. */
+  readonly position: number;
+  /** What a client of the collection has to be told. */
+  since(collection: Collection, known: Known): Due;
+  /** True if the namespace was the subset's and has left the table: its DELETED events are still the client's. */
+  isDeparted(target: GroupResource, namespace: string): boolean;
+  /** See `ResourceLog.learn`: undefined if `since` is certain; otherwise takes the API server's version, to be read after this call. */
+  learn(target: GroupResource): ((version: Version) => void) | undefined;
+  /** Calls the listener after every change of the routes that the log has taken. Returns the unsubscription. */
+  onChange(listener: () => void): () => void;
+}
+
+/** A list between its request and the end of its answer. */
+export interface OpenList {
+  /** The version is known; undefined if it cannot be read. Later calls do nothing. */
+  answered(version: Version | undefined): void;
+  /** It is over. Does nothing after `answered`. */
+  end(): void;
+}
+
+/** Clients can invent resources. */
+const MAX_RESOURCES = 1_000;
+/** Of namespaces that were not the subset's when they left the table. */
+const MAX_LEFT = 10_000;
+
+/** @param keeper stores the moves with the snapshot */
+export function createMoveLog(session: Pick<Session, "current" | "onChange">, keeper: MoveKeeper): MoveLog {
+  const logs = new Map<string, ResourceLog>();
+  const left = new Set<string>();
+  const listeners = new Set<() => void>();
+  let position = 0;
+  /** The routes that an earlier process has left: resources that this one has not seen yet compare with them. */
+  let first: Enforced | undefined;
+  let hasForgotten = false;
+
+  const create = (key: string, { group, resource }: GroupResource): ResourceLog => {
+    const before = keeper.movesBefore;
+    if (hasForgotten || before === "lost") return new ResourceLog(LOST, position);
+    if (before === "none") return new ResourceLog(undefined, position);
+    const log = new ResourceLog(before.resources.get(key) ?? (before.hasLostOthers ? LOST : UNMOVED), position);
+    if (first !== undefined && session.current !== undefined && first !== session.current)
+      log.take(movesBetween(first, session.current).of(group, resource), position, () => false);
+    return log;
+  };
+  const logOf = (target: GroupResource): ResourceLog => {
+    const key = `${target.group}/${target.resource}`;
+    let log = logs.get(key);
+    if (log === undefined) {
+      log = create(key, target);
+      logs.set(key, log);
+      const [oldest] = logs.keys();
+      if (logs.size > MAX_RESOURCES && oldest !== undefined) {
+        logs.delete(oldest);
+        hasForgotten = true;
+      }
+    }
+    return log;
+  };
+
+  const take = (change: SnapshotChange) => {
+    for (const [key, log] of logs) {
+      const { group, resource } = targetOf(key);
+      log.take(change.of(group, resource), position, (name) => left.has(name));
+    }
+    for (const name of change.removed) left.add(name);
+    if (left.size <= MAX_LEFT) return;
+    left.clear();
+    for (const log of logs.values()) log.forgetNames(position);
+  };
+
+  // What an earlier process has left is followed from its routes on, also of resources that nobody asks for yet.
+  const begin = (now: Enforced) => {
+    const { movesBefore } = keeper;
+    if (movesBefore === "none") return;
+    first = now;
+    for (const key of movesBefore === "lost" ? [] : movesBefore.resources.keys()) logOf(targetOf(key));
+  };
+
+  session.onChange((now, before) => {
+    if (before === undefined) {
+      begin(now);
+      return;
+    }
+    position++;
+    take(movesBetween(before, now));
+    const failures: unknown[] = [];
+    for (const listener of [...listeners]) {
+      try {
+        if (listeners.has(listener)) listener();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  });
+  keeper.keepMoves(() => {
+    const { movesBefore } = keeper;
+    const hasLost = movesBefore === "lost" || (movesBefore !== "none" && (movesBefore.hasLostOthers || position > 0));
+    const resources = new Map([...logs].map(([key, log]) => [key, log.stored]));
+    return { resources, hasLostOthers: hasForgotten || hasLost };
+  });
+
+  return {
+    given: (target, version) => logOf(target).give(version),
+    resumed: (target, version) => logOf(target).resume(version),
+    told: (target, version, events) => logOf(target).tell(version, events, position),
+    leaveOut: (target, namespace) => logOf(target).leaveOut(namespace),
+    hasLeftOut: (target, namespace) => logOf(target).hasLeftOut(namespace),
+    hidesUnknown: (target) => logOf(target).hideUnknown(),
+    beginList(target) {
+      const log = logOf(target);
+      const list = log.beginList(position);
+      let isOpen = true;
+      const once = (run: () => void) => {
+        if (isOpen) run();
+        isOpen = false;
+      };
+      return { answered: (version) => once(() => log.answered(list, version)), end: () => once(() => log.endList(list)) };
+    },
+    get position() {
+      return position;
+    },
+    since: (collection, known) => logOf(collection).since(collection, known),
+    isDeparted: (target, namespace) => logOf(target).isDeparted(namespace),
+    learn: (target) => logOf(target).learn,
+    onChange(listener) {
+      // One entry for each call, so that the same function may be subscribed twice.
+      const entry = () => listener();
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+  };
+}
+
+function targetOf(key: string): GroupResource {
+  const [group = "", resource = ""] = key.split("/");
+  return { group, resource };
+}

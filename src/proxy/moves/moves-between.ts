@@ -1,0 +1,119 @@
+// What a new snapshot changes for one resource: the namespaces that the pod may read now and could not before, and the other way round.
+// Pure; called by the move log. A namespace that the pod owned and now retains, or has back, has not moved.
+//
+// The cost for a resource does not depend on the number of namespaces: namespaces with the same class before and after are compared once.
+import { servesAlike } from "../../route/callers.ts";
+import { ownsUnknown } from "../../route/plan-query.ts";
+import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import type { Enforced } from "../session/session.ts";
+
+/** The moves of one resource. */
+export interface Moves {
+  /** Other things than namespaces have moved, so that everything counts as moved. */
+  readonly isEverything: boolean;
+  /** Namespaces that were known before and are known now, and that the subset gained or lost; undefined if they are more than MAX_NAMED. */
+  readonly moved: readonly string[] | undefined;
+  /** Namespaces that are new in the table, by whether the subset owns them. */
+  readonly born: ReadonlyMap<string, boolean>;
+  /** Namespaces of the subset that have left the table, most often because they were deleted. */
+  readonly departed: readonly string[];
+}
+
+export interface SnapshotChange {
+  of(group: string, resource: string): Moves;
+  /** All namespaces that have left the table. */
+  readonly removed: readonly string[];
+}
+
+/** The most namespaces whose content is sent to a client that continues a watch. */
+export const MAX_MOVED = 16;
+/** The most moved namespaces that are remembered by name. */
+export const MAX_NAMED = 1_000;
+
+/** In the place of a namespace. */
+const CLUSTER_SCOPE = "";
+
+/** Compares two snapshots. */
+export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
+  const sameCallers = servesAlike(before.snapshot, now.snapshot);
+  const [born, removed] = [missingIn(before, now), missingIn(now, before)];
+  const pairs = classPairs(before, now);
+  return {
+    removed,
+    of(group, resource) {
+      const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
+      const isComparable = sameCallers && hasSameTerms(old, next);
+      const isEverything = !isComparable || isOwn(old.ownershipOf(CLUSTER_SCOPE)) !== isOwn(next.ownershipOf(CLUSTER_SCOPE));
+      return {
+        isEverything,
+        moved: isEverything ? [] : movedIn(pairs, old, next),
+        born: new Map(
+          born.filter((name) => old.ownershipOf(name) === "unknown").map((name) => [name, isOwn(next.ownershipOf(name))]),
+        ),
+        departed: removed.filter((name) => isOwn(old.ownershipOf(name)) && next.ownershipOf(name) === "unknown"),
+      };
+    },
+  };
+}
+
+// Which objects move by their labels, or of unknown namespaces, is not known here.
+function hasSameTerms(old: ResourceView, next: ResourceView): boolean {
+  const haveSameLabels = old.labelFilter?.labelSelector === next.labelFilter?.labelSelector;
+  return haveSameLabels && ownsUnknown(old) === ownsUnknown(next) && (old.isMoving ?? false) === (next.isMoving ?? false);
+}
+
+/** Undefined if more has moved than can be named. */
+function movedIn(pairs: readonly ClassPair[], old: ResourceView, next: ResourceView): string[] | undefined {
+  const names: string[] = [];
+  for (const { sample, members } of pairs) {
+    const [was, is] = [old.ownershipOf(sample), next.ownershipOf(sample)];
+    if (isOwn(was) === isOwn(is) || was === "unknown" || is === "unknown") continue;
+    if (members === undefined || next.labelFilter !== undefined) return undefined;
+    names.push(...members);
+  }
+  return names.length > MAX_NAMED ? undefined : names;
+}
+
+function isOwn(ownership: Ownership): boolean {
+  return ownership === "own";
+}
+
+// The namespaces that the table of `of` names and the other one does not.
+function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
+  const { classOf, fenced } = of.snapshot.table;
+  const names = new Set([...classOf.keys(), ...fenced]);
+  return [...names].filter((name) => !table.classOf.has(name) && !table.fenced.has(name));
+}
+
+/** The namespaces with the same state for every resource, before and now. */
+interface ClassPair {
+  readonly sample: string;
+  /** All of them; undefined if there are many. */
+  members: string[] | undefined;
+}
+
+function classPairs(before: Enforced, now: Enforced): ClassPair[] {
+  const pairs = new Map<string, ClassPair>();
+  const seen = new Set<string>();
+  const take = (namespace: string) => {
+    if (seen.has(namespace)) return;
+    seen.add(namespace);
+    const key = `${classKey(before, namespace)}>${classKey(now, namespace)}`;
+    const pair = pairs.get(key);
+    if (pair === undefined) pairs.set(key, { sample: namespace, members: [namespace] });
+    else if (pair.members !== undefined && pair.members.push(namespace) > MAX_NAMED) pair.members = undefined;
+  };
+  for (const { snapshot } of [before, now]) {
+    for (const namespace of snapshot.table.classOf.keys()) take(namespace);
+    for (const namespace of snapshot.table.fenced) take(namespace);
+  }
+  return [...pairs.values()];
+}
+
+/** Namespaces with equal keys have the same state for every resource. */
+function classKey({ snapshot: { table } }: Enforced, namespace: string): string {
+  // Fenced namespaces can differ: shared resources do not move, and the class decides which resources are shared.
+  const byTable = `${table.fenced.has(namespace) ? "!" : ""}${table.classOf.get(namespace) ?? "unknown"}`;
+  if (table.retained === undefined) return byTable;
+  return `${byTable}+${table.retained.findIndex(({ namespaces }) => namespaces.has(namespace))}`;
+}

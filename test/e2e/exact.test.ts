@@ -222,5 +222,5 @@ function eventsOf(stream: ProbeStream): Element[] {
 
 // The bookmark that ends the initial events has the resourceVersion of the watch's start, which differs between watches.
 function comparable({ bytes, initialEnd, ...element }: Element): object {
-  return initialEnd ? { ...element, initialEnd } : { ...element, bytes };
+  return initialEnd ? { ...element, initialEnd, version: undefined } : { ...element, bytes };
 }

@@ -174,6 +174,28 @@ describeWithKube("server-side filtering", () => {
       const one = await during(single, "one-namespace", () => list("single", CONFIG_MAP_LIST));
       expect([one.requests, one.dropped]).toEqual([1, 0]);
     });
+
+    it("tells of a shard selector only a client that sent one", async () => {
+      for (const path of [CONFIG_MAP_LIST, FOO_LIST]) {
+        for (const accept of [JSON_TYPE, PROTOBUF, PARTIAL, TABLE]) {
+          if (path === FOO_LIST && accept === PROTOBUF) continue; // custom resources have no protobuf
+          const asked = await during(blue, "shards", async () => {
+            const seen = (await list("blue", path, accept)).toString("latin1");
+            expect(seen.includes("shardRange"), `${path} as ${accept}`).toBe(false);
+            expect(seen.includes("shardInfo"), `${path} as ${accept}`).toBe(false);
+          });
+          expect(asked.requests, `${path} as ${accept}`).toBe(1);
+          // The API server itself leaves it out of Tables, of metadata, and of custom resources.
+          const byUid = encodeURIComponent("shardRange(object.metadata.uid,'0x0000000000000000','0x8000000000000000')");
+          const [own, direct] = await Promise.all(
+            (["blue", "direct"] as const).map((side) => list(side, `${path}?shardSelector=${byUid}`, accept)),
+          );
+          const isTold = (body: Buffer | undefined) => body?.includes("object.metadata.uid");
+          expect(isTold(own), `${path} as ${accept}`).toBe(isTold(direct));
+          if (path === CONFIG_MAP_LIST && accept === JSON_TYPE) expect(isTold(direct)).toBe(true);
+        }
+      }
+    });
   });
 
   describe("by a server that restarts without shard selectors under a running proxy", () => {

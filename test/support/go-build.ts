@@ -16,6 +16,7 @@ export const GO_PROGRAMS = [
   "test/operators/go-foo",
   "test/operators/fake-kubelet",
   "test/operators/go-old",
+  "test/operators/go-retry",
   "test/kube",
   "test/tools/helm",
 ] as const;

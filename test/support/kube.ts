@@ -32,6 +32,7 @@ export interface AuditEvent {
   /** A watch has two lines: "ResponseStarted", and "ResponseComplete" at its end (none if the API server was killed before). */
   readonly stage: string;
   readonly verb: string;
+  readonly requestURI?: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly userAgent?: string;
   readonly objectRef?: {

@@ -22,6 +22,7 @@ export interface ProbeStream {
   readonly contentType: string;
   readonly bytes: () => Buffer;
   readonly ended: () => boolean;
+  readonly close: () => void;
 }
 
 export interface Probe {
@@ -74,7 +75,8 @@ export function createProbe({ url, caPem, token, keep = true }: ProbeTarget): Pr
       });
       answer.body.on("end", done).on("error", done);
       const contentType = String(answer.headers["content-type"]);
-      return { status: answer.statusCode, contentType, bytes: () => Buffer.concat(chunks), ended: () => ended };
+      const bytes = () => Buffer.concat(chunks);
+      return { status: answer.statusCode, contentType, bytes, ended: () => ended, close: () => void answer.body.destroy() };
     },
     received: () => Buffer.concat(kept),
     close: () => dispatcher.destroy(),

@@ -8,6 +8,8 @@ export interface Element {
   readonly name: string;
   /** ADDED, MODIFIED, ...; "" in a list. */
   readonly type: string;
+  /** The resourceVersion. */
+  readonly version: string;
   /** The bytes of the element as Latin-1; for a Table only its rows. */
   readonly bytes: string;
   /** True for the bookmark that ends the initial events. */
@@ -35,6 +37,13 @@ interface Meta {
 /** Splits a list. */
 export function readList(contentType: string, body: Buffer): List {
   return contentType.includes("protobuf") ? readProtobufList(body) : readJsonList(body.toString("latin1"));
+}
+
+/** Reads one object. */
+export function readObject(contentType: string, body: Buffer): Element {
+  if (!contentType.includes("protobuf")) return jsonElement("", body.toString("latin1"));
+  const object = bytesOf(decode(body.subarray(4)), 2) ?? Buffer.alloc(0);
+  return protobufElement("", object, object);
 }
 
 /** Splits a watch. An incomplete end is left out. */
@@ -89,12 +98,13 @@ function jsonElement(type: string, bytes: string): Element {
     rows?: readonly { object?: { metadata?: Meta } }[];
   };
   const meta = value.rows?.[0]?.object?.metadata ?? value.metadata ?? value.object?.metadata ?? {};
-  const { namespace = "", name = "", annotations } = meta;
+  const { namespace = "", name = "", resourceVersion: version = "", annotations } = meta;
   // A row has its object's age.
   return {
     namespace,
     name,
     type,
+    version,
     bytes: bytes.replace(/^({"cells":\[.*?)"\d+[smhd0-9]*"/, '$1"AGE"'),
     initialEnd: annotations?.["k8s.io/initial-events-end"] === "true",
   };
@@ -136,7 +146,7 @@ function protobufElement(type: string, object: Buffer, bytes: Buffer): Element {
   const meta = decode(bytesOf(decode(object), 1) ?? Buffer.alloc(0));
   const text = (number: number) => bytesOf(meta, number)?.toString() ?? "";
   const initialEnd = bytes.includes("k8s.io/initial-events-end");
-  return { name: text(1), namespace: text(3), type, bytes: bytes.toString("latin1"), initialEnd };
+  return { name: text(1), namespace: text(3), version: text(6), type, bytes: bytes.toString("latin1"), initialEnd };
 }
 
 function readProtobufWatch(body: Buffer): Element[] {

@@ -16,30 +16,38 @@ function setup() {
 }
 
 describe("the watches that show one move", () => {
-  it("wait for each other, and show it in the order of their ranks, a moment apart", async () => {
+  it("show it in the order of their ranks, a moment apart, each rank as a whole", async () => {
     const { clock, shown, enter } = setup();
-    const watches = [enter("custom", 2), enter("namespaces", 0), enter("secrets", 1), enter("pods", 1)];
-    for (const watch of watches.slice(1)) watch.ready();
-    await clock.advance(999);
+    const [custom, namespaces, secrets, pods] = [
+      enter("custom", 2),
+      enter("namespaces", 0),
+      enter("secrets", 1),
+      enter("pods", 1),
+    ];
+    custom.ready();
+    secrets.ready();
+    await clock.advance(500);
     expect(shown).toEqual([]);
-    watches[0]?.ready();
-    await clock.flush();
+    namespaces.ready();
+    await clock.advance(200);
     expect(shown).toEqual(["namespaces"]);
-    await clock.advance(20);
+    pods.ready();
+    await clock.flush();
     expect(shown).toEqual(["namespaces", "secrets", "pods"]);
-    await clock.advance(20);
+    await clock.advance(100);
     expect(shown).toEqual(["namespaces", "secrets", "pods", "custom"]);
+    await clock.advance(0);
     expect(clock.pending).toBe(0);
   });
 
   it("wait a second for the slowest, which does not wait then", async () => {
     const { clock, shown, enter } = setup();
-    const [quick, slow] = [enter("quick"), enter("slow", 1)];
+    const [slow, quick] = [enter("slow"), enter("quick", 1)];
     quick.ready();
     await clock.advance(1_000);
     expect(shown).toEqual(["quick"]);
     slow.ready();
-    await clock.flush();
+    await clock.advance(100);
     expect(shown).toEqual(["quick", "slow"]);
   });
 
@@ -49,7 +57,7 @@ describe("the watches that show one move", () => {
     quick.ready();
     failed.leave();
     failed.leave();
-    await clock.flush();
+    await clock.advance(0);
     expect(shown).toEqual(["quick"]);
     expect(clock.pending).toBe(0);
   });
@@ -68,6 +76,7 @@ describe("the watches that show one move", () => {
   it("do not wait for those that begin after their release", async () => {
     const { clock, shown, enter } = setup();
     enter("first").ready();
+    await clock.advance(0);
     const [late, later] = [enter("late"), enter("later")];
     late.ready();
     await clock.flush();

@@ -1,11 +1,12 @@
 // Lets the watches of a pod show one move together, so that an operator does not see half of a namespace: children are gained before the
-// parents that own them, and lost after them. Invariant: nobody waits for longer than a second. Called by renewing-watch.ts.
+// parents that own them, and lost after them. A rank leaves when all of it is ready and the ranks before it have left. Invariant: nobody
+// waits for the others for longer than a second. Called by renewing-watch.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";
 
 export interface ReleaseOrder {
-  /** A watch begins to ask for what has moved. Those that begin before the others have been released wait for each other. */
+  /** A watch begins to ask for what has moved. */
   enter(rank: number): Ticket;
 }
 
@@ -19,62 +20,91 @@ export interface Ticket {
 /** The slowest is not waited for any longer. */
 const PATIENCE_MS = 1_000;
 /** Between two ranks: the operator handles the events of its watches side by side. */
-const GAP_MS = 20;
+const GAP_MS = 100;
 /** Of all watches that wait. More is shown at once. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-interface Group {
-  readonly asking: Set<object>;
-  readonly waiting: { readonly rank: number; readonly go: () => void }[];
-  readonly timer: Timer;
-  bytes: number;
-  isReleased: boolean;
+interface Member {
+  readonly rank: number;
+  /** Lets the watch show what it has; undefined while it asks. */
+  go: (() => void) | undefined;
+}
+
+/** The watches that show the same moves. */
+class Group {
+  readonly #clock: Clock;
+  readonly #members = new Set<Member>();
+  readonly #patience: Timer;
+  readonly #onClosed: () => void;
+  #gap: Timer | undefined;
+  #bytes = 0;
+  #isImpatient = false;
+
+  constructor(clock: Clock, onClosed: () => void) {
+    this.#clock = clock;
+    this.#onClosed = onClosed;
+    this.#patience = clock.after(PATIENCE_MS, () => this.#waitNoLonger());
+  }
+
+  enter(rank: number): Ticket {
+    const member: Member = { rank, go: undefined };
+    this.#members.add(member);
+    return {
+      ready: (bytes) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        // It may ask again after it was let go.
+        this.#members.add(member);
+        member.go = resolve;
+        this.#bytes += bytes;
+        if (this.#bytes > MAX_BYTES) this.#waitNoLonger();
+        else this.#advance();
+        return promise;
+      },
+      leave: () => {
+        if (this.#members.delete(member)) this.#advance();
+      },
+    };
+  }
+
+  #waitNoLonger(): void {
+    this.#isImpatient = true;
+    this.#onClosed();
+    this.#advance();
+  }
+
+  // Lets the first rank go if all of it is ready, then the next one.
+  #advance(): void {
+    if (this.#gap !== undefined) return;
+    const counted = [...this.#members].filter(({ go }) => go !== undefined || !this.#isImpatient);
+    const first = Math.min(...counted.map(({ rank }) => rank));
+    const leaving = counted.filter(({ rank }) => rank === first);
+    if (this.#members.size === 0) {
+      this.#patience.cancel();
+      this.#onClosed();
+    }
+    if (leaving.length === 0 || leaving.some(({ go }) => go === undefined)) return;
+    for (const member of leaving) {
+      this.#members.delete(member);
+      member.go?.();
+    }
+    this.#gap = this.#clock.after(this.#members.size === 0 ? 0 : GAP_MS, () => {
+      this.#gap = undefined;
+      this.#advance();
+    });
+  }
 }
 
 export function createReleaseOrder(clock: Clock): ReleaseOrder {
   let current: Group | undefined;
-
-  const begin = (): Group => {
-    const timer = clock.after(PATIENCE_MS, () => release(group));
-    const group: Group = { asking: new Set(), waiting: [], timer, bytes: 0, isReleased: false };
-    return group;
-  };
-  const release = (group: Group) => {
-    if (group.isReleased) return;
-    group.isReleased = true;
-    group.timer.cancel();
-    if (current === group) current = undefined;
-    const ranks = [...Map.groupBy(group.waiting, ({ rank }) => rank)].sort(([a], [b]) => a - b);
-    for (const [index, [, waiting]] of ranks.entries()) {
-      const go = () => {
-        for (const each of waiting) each.go();
-      };
-      if (index === 0) go();
-      else clock.after(index * GAP_MS, go);
-    }
-  };
-
   return {
     enter(rank) {
-      current ??= begin();
-      const group = current;
-      const ticket = {};
-      group.asking.add(ticket);
-      const leave = () => {
-        if (group.asking.delete(ticket) && group.asking.size === 0) release(group);
-      };
-      return {
-        leave,
-        ready(bytes) {
-          const { promise, resolve } = Promise.withResolvers<void>();
-          if (group.isReleased) resolve();
-          else group.waiting.push({ rank, go: resolve });
-          group.bytes += bytes;
-          leave();
-          if (group.bytes > MAX_BYTES) release(group);
-          return promise;
-        },
-      };
+      if (current === undefined) {
+        const group: Group = new Group(clock, () => {
+          if (current === group) current = undefined;
+        });
+        current = group;
+      }
+      return current.enter(rank);
     },
   };
 }

@@ -32,7 +32,7 @@ export interface Renewed {
 }
 
 /** Asks the API server as of a version. Rejects if one answer is missing, and has given up all other answers then. */
-export type Renew = (version: Version, known: Known, signal: CallSignal) => Promise<Renewed>;
+export type Renew = (version: Version, known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
 export interface RenewingDeps extends WatchDeps {
   readonly releases: ReleaseOrder;
@@ -170,8 +170,9 @@ class RenewingWatch implements ByteSink, SourceControl {
     const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
     let ticket: Ticket | undefined;
     try {
-      ticket = releases.enter(rankOf(known));
-      const renewed = await this.#whole(version, known, asking, ticket);
+      const rank = rankOf(known);
+      ticket = releases.enter(rank);
+      const renewed = await this.#whole(version, known, asking, rank, ticket);
       metrics.renewals.inc({ result: "renewed" });
       this.#send(renewed);
     } catch (error) {
@@ -183,10 +184,10 @@ class RenewingWatch implements ByteSink, SourceControl {
   }
 
   // What can be shown now, in one piece: nothing has moved since it was asked for.
-  async #whole(version: Version, known: Known, asking: CallSignal, ticket: Ticket): Promise<Renewed> {
+  async #whole(version: Version, known: Known, asking: CallSignal, rank: number, ticket: Ticket): Promise<Renewed> {
     if (this.#unreadBytes > MAX_UNREAD_BYTES) throw new MeshError("NOT_RENEWED", "renewing a watch: its client does not read");
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const renewed = await this.#renew(version, known, asking);
+      const renewed = await this.#renew(version, known, asking, rank);
       await ticket.ready(bytesOf(renewed));
       if (!this.#isOver() && !this.#hasMoved(renewed)) return renewed;
       renewed.source.cancel(GIVEN_UP);

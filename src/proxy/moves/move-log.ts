@@ -27,7 +27,10 @@ export interface MoveLog {
   told(target: GroupResource, version: Version, events: readonly Version[]): void;
   /** Objects of an unknown namespace were left out. */
   leaveOut(target: GroupResource, namespace: string): void;
-  /** True if objects of the unknown namespace were left out, so that none of them is waited for any more. */
+  /**
+   * True if nobody waits for the owner of the unknown namespace: some of its objects were left out already, or it has left the table, most
+   * often because it was deleted.
+   */
   hasLeftOut(target: GroupResource, namespace: string): boolean;
   /** The API server is asked to leave out namespaces that are not known yet. */
   hidesUnknown(target: GroupResource): void;
@@ -140,7 +143,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, ke
     resumed: (target, version) => logOf(target).resume(version),
     told: (target, version, events) => logOf(target).tell(version, events, position),
     leaveOut: (target, namespace) => logOf(target).leaveOut(namespace),
-    hasLeftOut: (target, namespace) => logOf(target).hasLeftOut(namespace),
+    hasLeftOut: (target, namespace) => left.has(namespace) || logOf(target).hasLeftOut(namespace),
     hidesUnknown: (target) => logOf(target).hideUnknown(),
     beginList(target) {
       const log = logOf(target);

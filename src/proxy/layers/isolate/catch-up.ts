@@ -60,7 +60,7 @@ export interface CaughtUp extends Renewed {
 }
 
 /** @throws MeshError, StatusError: the client has to list */
-export type CatchUp = (version: Version, known: Known, signal: CallSignal) => Promise<CaughtUp>;
+export type CatchUp = (version: Version, known: Known, signal: CallSignal, rank?: number) => Promise<CaughtUp>;
 
 /** The plan of a watch that passes whole: the subset owns all that it can show. */
 export const WHOLE: QueryPlan = { ...NO_PLAN };
@@ -73,8 +73,8 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
   const { session, moves, turns } = deps;
   const startedMs = deps.monotonicMs();
   const { group, resource } = collection;
-  return (version, known, signal) =>
-    turns.run(signal, async () => {
+  return (version, known, signal, rank = 0) =>
+    turns.run(signal, rank, async () => {
       // The caller's own record belongs to a request that was answered long ago.
       const call: Call = { ...asked, signal, record: { ...createRecord(asked.info), decision: "narrowed" } };
       if (!isResourceCall(call)) throw refused("it is no watch");
@@ -213,16 +213,16 @@ function refused(why: string): MeshError {
   return new MeshError("NOT_RENEWED", `renewing a watch: ${why}`);
 }
 
-/** Limits how many tasks run at a time, first come, first served: each task holds much memory. */
+/** Limits how many tasks run at a time, the lowest rank first: each task holds much memory. */
 export interface Turns {
   /** Runs the work when it is its turn. @throws MeshError `ABORTED` if the signal fires before that, or what the work throws */
-  run<T>(signal: CallSignal, work: () => Promise<T>): Promise<T>;
+  run<T>(signal: CallSignal, rank: number, work: () => Promise<T>): Promise<T>;
 }
 
 export function createTurns(atATime: number): Turns {
-  const waiting = new Set<() => void>();
+  const waiting = new Map<() => void, number>();
   let running = 0;
-  const turn = (signal: CallSignal) =>
+  const turn = (signal: CallSignal, rank: number) =>
     new Promise<void>((resolve, reject) => {
       const gone = () => {
         waiting.delete(go);
@@ -238,18 +238,18 @@ export function createTurns(atATime: number): Turns {
       else if (running < atATime) go();
       else {
         signal.addEventListener("abort", gone, { once: true });
-        waiting.add(go);
+        waiting.set(go, rank);
       }
     });
   return {
-    async run(signal, work) {
-      await turn(signal);
+    async run(signal, rank, work) {
+      await turn(signal, rank);
       try {
         return await work();
       } finally {
         running--;
-        const [next] = waiting;
-        next?.();
+        const [next] = [...waiting].sort(([, a], [, b]) => a - b);
+        next?.[0]();
       }
     },
   };

@@ -148,7 +148,8 @@ describeWithKube("the chart", () => {
     expect(await run("get", "virtualapps", "-n", "default", "-o", "name")).toBe("virtualapp.ctrlmesh.kruise.io/kept\n");
 
     await helmHere("install", RELEASE, CHART, "--set", "crds.keep=false");
-    await helmHere("uninstall", RELEASE, "--wait");
+    // By polling: Helm 4's default, a watcher, sometimes waits for ever for what has gone before it watched.
+    await helmHere("uninstall", RELEASE, "--wait=legacy");
     expect(await left()).toEqual([]);
   });
 

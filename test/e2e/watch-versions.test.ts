@@ -26,7 +26,7 @@ import {
 } from "../support/watch-versions/cells.ts";
 import { type FollowedCell, followCell } from "../support/watch-versions/followed.ts";
 import { type Reference, startReference } from "../support/watch-versions/reference.ts";
-import { CLUSTER_ROLES, moves, ownWrites, type Traffic } from "../support/watch-versions/traffic.ts";
+import { birthsAndDeaths, CLUSTER_ROLES, moves, ownWrites, type Traffic } from "../support/watch-versions/traffic.ts";
 
 const ROAMING = ["roam-0", "roam-1", "roam-2"];
 const SUBSETS = {
@@ -165,6 +165,9 @@ describeWithKube("watches from any version", () => {
   }
 
   it("see exactly their own objects' events and go on, while nothing moves", () => expectExact([], 10));
+
+  it("see exactly their own objects' events and go on, with five births and deaths of other namespaces a second", () =>
+    expectExact([birthsAndDeaths(mesh, "born-", { side: "left" })], 15));
 
   it("see exactly their own objects' events and go on, while namespaces move between two other subsets", () =>
     expectExact([moves(mesh, ROAMING, ["left", "right"])], 9));

@@ -41,6 +41,7 @@ export function createModelDisk(pod: PodRef): ModelDisk {
           return undefined;
         }
       },
+      willChange: () => undefined,
       async save(snapshot) {
         if (state === "fails") throw new MeshError("SNAPSHOT_FILE", "the disk is broken");
         if (state === "hangs") return new Promise((resolve) => waiting.push({ snapshot, resolve }));

@@ -17,10 +17,15 @@ export const GO_PROGRAMS = [
   "test/operators/fake-kubelet",
   "test/operators/go-old",
   "test/operators/go-retry",
+  "test/operators/go-children",
   "test/kube",
   "test/tools/helm",
 ] as const;
-export type GoProgram = (typeof GO_PROGRAMS)[number];
+/** Modules without sources of their own, by the package of another module that they build. Only nightly tests use them. */
+const FOREIGN_PACKAGES = {
+  "test/operators/prometheus-operator": "github.com/prometheus-operator/prometheus-operator/cmd/operator",
+} as const;
+export type GoProgram = (typeof GO_PROGRAMS)[number] | keyof typeof FOREIGN_PACKAGES;
 
 /** Build, vet and test use the same flags, since with other flags Go compiles all of Kubernetes again. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];
@@ -38,13 +43,22 @@ export async function goProgram(program: GoProgram): Promise<string> {
   process.stderr.write(`building ${program} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
   try {
     // Without symbols the control plane is 60 MB smaller.
-    const args = ["build", ...GO_FLAGS, "-ldflags=-s -w", "-o", partial, "."];
+    const args = ["build", ...GO_FLAGS, "-ldflags=-s -w", "-o", partial, packageOf(program)];
     await run("go", args, { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_TIMEOUT_MS });
     renameSync(partial, binary);
   } finally {
     rmSync(partial, { force: true });
   }
   return binary;
+}
+
+/** The folder of another module that the program requires, in Go's module cache. @throws Error if it cannot be downloaded */
+export async function goModuleFolder(program: GoProgram, module: string): Promise<string> {
+  const { stdout } = await run("go", ["mod", "download", "-json", module], {
+    cwd: join(ROOT, program),
+    timeout: BUILD_TIMEOUT_MS,
+  });
+  return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 
 /** The reason why Go programs cannot be built here; undefined if they can. */
@@ -58,6 +72,10 @@ export async function goVersion(): Promise<string | undefined> {
     ({ stdout }) => stdout.trim(),
     () => undefined,
   );
+}
+
+function packageOf(program: GoProgram): string {
+  return (FOREIGN_PACKAGES as Readonly<Record<string, string>>)[program] ?? ".";
 }
 
 function isSource(name: string): boolean {

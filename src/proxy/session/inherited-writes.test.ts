@@ -23,6 +23,7 @@ async function start({ endedCleanly = false, hasStored = true, hasPromised = fal
   const acks: number[] = [];
   const stop = new AbortController();
   const file = {
+    willChange: () => undefined,
     load: async () => (hasStored ? stored : undefined),
     save: async (snapshot: Snapshot) => void saved.push(snapshot.digest),
   };

@@ -30,6 +30,7 @@ function setup() {
   const disk = { fails: false };
   const answered: string[] = [];
   const file = {
+    willChange: () => undefined,
     load: async () => saved.at(-1),
     save: async (snapshot: Snapshot) => {
       saved.push(snapshot);

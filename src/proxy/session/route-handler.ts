@@ -143,6 +143,7 @@ export function createRouteHandler(deps: RouteHandlerDeps): RouteHandler {
       return;
     }
     // From here on the snapshot is in force, so no NACK may follow.
+    if (snapshot.digest !== enforcer.current?.snapshot.digest) file.willChange();
     enforce(snapshot);
     acknowledge(snapshot, answers);
   };

@@ -6,7 +6,7 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { createSnapshotFile, type LockMemory, type MovesMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
-import type { StoredMoves } from "./stored-moves.ts";
+import { NO_MOVES, type StoredMoves } from "./stored-moves.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");
@@ -210,4 +210,19 @@ describe("beside the snapshot, the moves", () => {
       expect(await loaded()).toEqual([undefined, "none"]);
     }
   });
+});
+
+it("what a process has stored of moves is lost if it ended before it stored its last routes", async () => {
+  const start = async () => {
+    const moves: MovesMemory = { before: "none", read: () => NO_MOVES };
+    const file = createSnapshotFile({ path, pod, log: silentLogger(), moves });
+    await file.load();
+    return { file, moves };
+  };
+  const first = await start();
+  first.file.willChange();
+  await first.file.save(snapshot);
+  expect((await start()).moves.before).toEqual(NO_MOVES);
+  (await start()).file.willChange();
+  expect((await start()).moves.before).toBe("lost");
 });

@@ -3,6 +3,8 @@
 // which acknowledges a snapshot only after `save`: the snapshot is stored, or (on a full disk) the old snapshot is removed. Else a restart
 // could enforce an older snapshot.
 
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -25,6 +27,11 @@ const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
 export interface SnapshotFile {
   /** The stored snapshot if it is this pod's; undefined if there is none or it cannot be used. */
   load(): Promise<Snapshot | undefined>;
+  /**
+   * A snapshot that is not stored comes into force at once. Until the next `save`, another process does not believe the stored moves:
+   * clients may have been told of more. Synchronous, since nothing of the snapshot may be shown before.
+   */
+  willChange(): void;
   /**
    * Stores the snapshot in place of what was there. If it cannot be written, `save` removes the old one instead and resolves.
    * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
@@ -60,6 +67,7 @@ export function createSnapshotFile(options: {
 }): SnapshotFile {
   const { path, pod, log, lock, moves, maxBytes = MAX_SNAPSHOT_BYTES } = options;
 
+  const unsavedPath = `${path}.unsaved`;
   const read = async (): Promise<Stored | undefined> => {
     try {
       return storedFromJson(await readBounded(path, maxBytes), pod);
@@ -78,14 +86,24 @@ export function createSnapshotFile(options: {
         lock.closed = stored?.lock?.closed;
         lock.longestLeaseMs = stored?.lock?.longestLeaseMs;
       }
-      if (moves !== undefined && stored?.snapshot !== undefined) moves.before = stored.moves;
+      const isWhole = stored?.snapshot !== undefined && !existsSync(unsavedPath);
+      if (moves !== undefined && stored?.snapshot !== undefined) moves.before = isWhole ? stored.moves : "lost";
       return stored?.snapshot;
+    },
+    willChange() {
+      try {
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(unsavedPath, "");
+      } catch (error) {
+        log.warn({ err: error, path: unsavedPath }, "unsaved moves not noted: after a crash an informer may miss a move");
+      }
     },
     async save(snapshot) {
       try {
         const text = snapshotToJson(snapshot, pod, lock, moves?.read());
         if (Buffer.byteLength(text) > maxBytes) throw new MeshError("SNAPSHOT_FILE", `snapshot is over ${maxBytes} bytes`);
         await replaceFile(path, text);
+        await removeFile(unsavedPath).catch(() => undefined);
       } catch (error) {
         await keepLockOnly(path, lockToJson(snapshot, pod, lock), error);
         log.warn({ err: error, path }, "snapshot not stored: a restart needs the manager");

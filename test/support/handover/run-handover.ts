@@ -1,7 +1,6 @@
 // Moves many namespaces in one edit of a VirtualApp (onLoss: InPlace) from the default subset's operator to v2's, and measures
 // the times and the cost for the API server and the mesh. Called by bench/handover.ts and test/nightly/handover-scale.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
-import { stringify } from "yaml";
 import { VIRTUAL_APPS } from "../../../src/api/resources.ts";
 import { eventually } from "../eventually.ts";
 import { startKube } from "../kube.ts";
@@ -9,6 +8,7 @@ import { FOOS, type Mesh, type MeshPod, startMesh } from "../mesh.ts";
 import { createProbe } from "../probe.ts";
 import { readMetrics } from "../proxy-metrics.ts";
 import { type FooInformer, startFooInformer } from "./informer.ts";
+import { isConverged, regexApp, setRegex } from "./regex-app.ts";
 import { parseRequestCounts, requestsBetween } from "./server-requests.ts";
 
 export interface HandoverOptions {
@@ -50,7 +50,7 @@ export async function runHandover({ namespaces, foosEach, note = () => {} }: Han
   const mesh = await startMesh({ kube, restarts: true });
   const informers: FooInformer[] = [];
   try {
-    await mesh.apply(virtualApp("^nothing$"));
+    await mesh.apply(regexApp(mesh, "^nothing$"));
     const from = await mesh.addPod({ name: "foo-0", labels: { version: "v1" }, operator: true });
     const to = await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" }, operator: true });
     // The pods run first, so that the first owner reconciles while the Foos are created.
@@ -85,7 +85,7 @@ async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: 
     const [askedBefore, acksBefore] = [await asked(), await acks(mesh)];
     const editedAtMs = Date.now();
     const start = performance.now();
-    const { metadata } = await client.patch(VIRTUAL_APPS, KEY, { type: "merge", body: { spec: specOf("^hand-") } });
+    const generation = await setRegex(mesh, "^hand-");
     const when = async (check: () => boolean | Promise<boolean>) => {
       await eventually(check, { withinMs: 300_000, everyMs: 20 });
       return Math.round(performance.now() - start);
@@ -95,7 +95,7 @@ async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: 
       when(async () => (await through.get(`/apis/demo.ctrlmesh.io/v1/namespaces/${nameOf(0)}/foos/foo-0`)).status === 200),
       when(() => next?.count(isMoved) === total),
       when(() => old?.count(isMoved) === 0),
-      when(() => isConverged(mesh, metadata.generation)),
+      when(() => isConverged(mesh, generation)),
     ]);
     const requests = requestsBetween(askedBefore, await asked(), isOfHandover);
     const acknowledged = (await acks(mesh)) - acksBefore;
@@ -108,12 +108,6 @@ async function measure(mesh: Mesh, { from, to, informers, total }: Sides, note: 
     await direct.close();
     await through.close();
   }
-}
-
-async function isConverged(mesh: Mesh, generation: number | undefined): Promise<boolean> {
-  const { status } = await mesh.client.get(VIRTUAL_APPS, KEY);
-  const converged = status?.conditions?.find(({ type }) => type === "Converged");
-  return converged?.status === "True" && converged.observedGeneration === generation;
 }
 
 /** The operators' work in the audit log. */
@@ -162,17 +156,4 @@ async function untilReconciled(mesh: Mesh, by: MeshPod, total: number): Promise<
 
 async function acks(mesh: Mesh): Promise<number> {
   return (await readMetrics(String(mesh.manager.ready.health))).sum("ctrlmesh_manager_snapshot_ack_seconds_count");
-}
-
-function specOf(regex: string) {
-  return {
-    selector: { matchLabels: { component: KEY.name } },
-    configuration: { controller: { leaderElectionName: KEY.name } },
-    route: { onLoss: "InPlace", subRules: [{ name: "moved", match: [{ namespaceRegex: regex }] }] },
-    subsets: [{ name: "v2", labels: { version: "v2" }, routeRules: ["moved"] }],
-  };
-}
-
-function virtualApp(regex: string): string {
-  return stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "VirtualApp", metadata: KEY, spec: specOf(regex) });
 }

@@ -1,6 +1,7 @@
-// What happens in a cluster while others watch: writes of their own objects, moves of namespaces.
+// What happens in a cluster while others watch: writes of their own objects, births and deaths of namespaces, moves of namespaces.
 import { setTimeout as sleep } from "node:timers/promises";
 import { CONFIG_MAPS, NAMESPACES } from "../../../src/kube/client/resources.ts";
+import type { KubeClient } from "../../../src/kube/client/types.ts";
 import type { Mesh } from "../mesh.ts";
 import { CLUSTER_ROLE, LABELS } from "./cells.ts";
 
@@ -55,6 +56,32 @@ export function ownWrites({ client }: Mesh, namespaces: readonly string[]): Traf
     await client.patch(NAMESPACES, { name: namespace }, { type: "merge", body });
     await client.patch(CLUSTER_ROLES, { name: CLUSTER_ROLE }, { type: "merge", body });
   });
+}
+
+/** How many namespaces of birthsAndDeaths exist at a time. */
+const ALIVE = 5;
+
+/** Creates five namespaces a second, each with a ConfigMap, and deletes each after a second. No controller runs, so it finalizes them. */
+export function birthsAndDeaths(
+  { client, createNamespace }: Mesh,
+  prefix: string,
+  labels: Readonly<Record<string, string>>,
+): Traffic {
+  return repeat(200, async (turn) => {
+    await createNamespace(`${prefix}${turn}`, labels);
+    await client.create(CONFIG_MAPS, { metadata: { namespace: `${prefix}${turn}`, name: "a", labels: LABELS } });
+    if (turn < ALIVE) return;
+    const old = `${prefix}${turn - ALIVE}`;
+    await client.delete(CONFIG_MAPS, { namespace: old, name: "a" });
+    await removeNamespace(client, old);
+  });
+}
+
+/** Deletes a namespace that has no objects. */
+export async function removeNamespace(client: KubeClient, name: string): Promise<void> {
+  await client.delete(NAMESPACES, { name });
+  const body = { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: { finalizers: [] } };
+  await client.request({ method: "PUT", path: `/api/v1/namespaces/${name}/finalize`, body });
 }
 
 /** Moves the namespaces from one side to the other and back, one every 300 ms, and writes in them. */

@@ -13,6 +13,7 @@ import type { Reply } from "../../http/handler.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
 import { continuesFromList } from "./collection.ts";
 import { beginHold, type Hold, type HoldDeps } from "./hold.ts";
+import type { RecentLoss } from "./recent-loss.ts";
 
 export type Admission =
   /** Pass as it is. `done` must be called once a write has been answered or has failed. */
@@ -46,12 +47,16 @@ const AGAIN = `try again in ${RETRY_SECONDS} s`;
 export async function admit<T>(
   call: ResourceCall,
   scope: ResourceScope,
-  deps: HoldDeps & { readonly planner: Planner },
+  deps: HoldDeps & {
+    readonly planner: Planner;
+    readonly recentLoss: RecentLoss;
+  },
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
   const { info } = call;
   const { session, clock } = deps;
   let hold: Hold | undefined;
+  let hasWaited = false;
   try {
     for (;;) {
       const enforced = enforcedNow(session);
@@ -63,6 +68,16 @@ export async function admit<T>(
       if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.queryPlan, unknown: undefined });
       if (decision.kind === "refuse") {
         const error = refusal(decision, enforced, call);
+        if (
+          !hasWaited &&
+          hold === undefined &&
+          isAct(info) &&
+          decision.why === "other-subset" &&
+          (await deps.recentLoss.outlast())
+        ) {
+          hasWaited = true;
+          continue;
+        }
         if (decision.why === "moving" && continuesFromList(call)) return proceed(EXPIRED);
         throw error;
       }

@@ -68,6 +68,9 @@ export const WHOLE: QueryPlan = { ...NO_PLAN };
 /** Bound of the lists for one watch together, in bytes. The client itself lists what is larger, in pages. */
 const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 
+/** For one watch. */
+const LISTS_AT_A_TIME = 4;
+
 /** @param scope of the resource, as far as it is known */
 export function createCatchUp(asked: Call, { collection }: CollectionRequest, scope: ResourceScope, deps: CatchUpDeps): CatchUp {
   const { session, moves, turns } = deps;
@@ -98,15 +101,20 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
         const reply = checked(await listAt(version, namespace, call, deps.list), encoding);
         encoding = reply.encoding;
-        const body = await readBody(reply.body, room);
+        const body = await readBody(reply.body, Math.max(0, room));
         room -= body.length;
+        if (room < 0) throw refused("its namespaces hold too much");
         const isIn = (meta: ItemMeta) => governingNamespace(group, resource, meta) === namespace;
         const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
         events.push(...listEvents(encoding, type, body, version, keep));
         if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, body, version);
       };
-      for (const namespace of lost ?? []) await tell("DELETED", namespace);
-      for (const namespace of gained ?? []) await tell("ADDED", namespace);
+      const tasks = [
+        ...(lost ?? []).map((name) => () => tell("DELETED", name)),
+        ...(gained ?? []).map((name) => () => tell("ADDED", name)),
+      ];
+      for (let at = 0; at < tasks.length; at += LISTS_AT_A_TIME)
+        await Promise.all(tasks.slice(at, at + LISTS_AT_A_TIME).map((task) => task()));
       events.sort((a, b) => (a.version < b.version ? -1 : 1));
       const passedMs = deps.monotonicMs() - startedMs;
       const { reply, sent } = await deps.watch(watchFrom(version, call, passedMs), { collection, version }, plan);
@@ -234,13 +242,16 @@ export function createTurns(atATime: number): Turns {
         running++;
         resolve();
       };
-      if (signal.aborted) gone();
-      else if (running < atATime) go();
-      else {
-        signal.addEventListener("abort", gone, { once: true });
-        waiting.set(go, rank);
-      }
+      if (signal.aborted) return gone();
+      signal.addEventListener("abort", gone, { once: true });
+      waiting.set(go, rank);
+      // Later, when all watches that show the same move wait.
+      queueMicrotask(next);
     });
+  const next = () => {
+    const [first] = [...waiting].sort(([, a], [, b]) => a - b);
+    if (running < atATime) first?.[0]();
+  };
   return {
     async run(signal, rank, work) {
       await turn(signal, rank);
@@ -248,8 +259,7 @@ export function createTurns(atATime: number): Turns {
         return await work();
       } finally {
         running--;
-        const [next] = [...waiting].sort(([, a], [, b]) => a - b);
-        next?.[0]();
+        next();
       }
     },
   };

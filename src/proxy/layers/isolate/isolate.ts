@@ -29,6 +29,7 @@ import { createNarrow } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
+import { createRecentLoss } from "./recent-loss.ts";
 
 export interface IsolateDeps {
   readonly session: Session;
@@ -59,6 +60,7 @@ export function isolate(deps: IsolateDeps): Layer {
   const planner = createPlanner();
   const releases = createReleaseOrder(clock);
   const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases, relistDelayMs: createRelistPace(clock) });
+  const recentLoss = createRecentLoss(session, clock);
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
 
   const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, scope: ResourceScope, next: Handler) => {
@@ -75,7 +77,7 @@ export function isolate(deps: IsolateDeps): Layer {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
-    return admit(call, scope, { session, clock, ask: next, places, planner }, async (admitted) => {
+    return admit(call, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted) => {
       switch (admitted.kind) {
         case "missing":
           return admitted.reply;

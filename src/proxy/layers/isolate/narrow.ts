@@ -28,7 +28,7 @@ export interface NarrowDeps extends Omit<RenewingDeps, "rankOf"> {
 }
 
 /** Watches that ask for what has moved at a time. */
-const MAX_CATCHING_UP = 8;
+const MAX_CATCHING_UP = 3;
 
 export interface Narrow {
   /** A list or watch of which the client gets a part. */

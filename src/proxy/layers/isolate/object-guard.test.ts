@@ -382,6 +382,7 @@ describe("pods that labels divide, through their bindings", () => {
   it("are bound by such a request where namespaces alone divide them, in our own", async () => {
     const world = setup();
     world.enforce(subset("gold", PODS));
+    await world.clock.advance(500); // a refusal right after a change waits until informers know of the change
     expect((await world.refusal("POST", `${inA}/bindings`, bindingOf())).code).toBe(403);
     world.session.enforce(snapshot(table([subset("gold", PODS)], { a: [0] }), { subset: "gold", version: 9, digest: "d9" }));
     expect((await world.send("POST", `${inA}/bindings`, bindingOf())).status).toBe(200);

@@ -1,0 +1,164 @@
+// prometheus-operator, built unmodified from its module, in two subsets of forty namespaces with a Prometheus each, while ten namespaces
+// move in place there and back. It has some twenty informers and no leader election, and knows nothing of a mesh.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Resource } from "../../src/kube/client/resource.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { type Child, startChild } from "../support/child-process.ts";
+import { eventually } from "../support/eventually.ts";
+import { goModuleFolder, goProgram } from "../support/go-build.ts";
+import { moveTo, regexApp } from "../support/handover/regex-app.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { type Mesh, startMesh } from "../support/mesh.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const PROGRAM = "test/operators/prometheus-operator";
+const MODULE = "github.com/prometheus-operator/prometheus-operator";
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
+const NAMESPACES = Array.from({ length: 40 }, (_, index) => `ns-${String(index).padStart(2, "0")}`);
+const MOVED = NAMESPACES.filter((name) => name.startsWith("ns-0"));
+const NOTHING = "^nothing$";
+const PROMETHEUS = "one";
+const STATEFUL_SETS: Resource = { group: "apps", version: "v1", resource: "statefulsets", kind: "StatefulSet", namespaced: true };
+const PROMETHEUSES: Resource = {
+  ...{ group: "monitoring.coreos.com", version: "v1", resource: "prometheuses" },
+  ...{ kind: "Prometheus", namespaced: true },
+};
+const BINDING = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: prometheus-operator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: prometheus-operator}
+subjects: [{kind: ServiceAccount, name: foo-operator, namespace: foo-system}]
+`;
+
+/** A line of the operator's log. */
+interface Line {
+  readonly ts: string;
+  readonly level: string;
+  readonly msg: string;
+  readonly key?: string;
+  readonly err?: string;
+}
+
+interface Operator {
+  readonly pod: string;
+  readonly child: Child;
+  readonly lines: Line[];
+}
+
+describeWithKube(`prometheus-operator while namespaces move (ROUNDS=${ROUNDS})`, () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  const operators = {} as Record<"default" | "v2", Operator>;
+  let uids = new Map<string, string>();
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube, appName: "prometheus-operator" });
+    const folder = await goModuleFolder(PROGRAM, MODULE);
+    const crds = join(folder, "example/prometheus-operator-crd");
+    for (const file of readdirSync(crds)) await kubectl(kube.kubeconfig, ["apply", "--server-side", "-f", join(crds, file)]);
+    const role = join(folder, "example/rbac/prometheus-operator/prometheus-operator-cluster-role.yaml");
+    await kubectl(kube.kubeconfig, ["apply", "-f", role]);
+    await mesh.apply(BINDING);
+    for (const namespace of NAMESPACES) {
+      await mesh.createNamespace(namespace);
+      const spec = { serviceAccountName: "default", serviceMonitorSelector: {} };
+      await eventually(() => mesh.client.create(PROMETHEUSES, { metadata: { namespace, name: PROMETHEUS }, spec } as KubeObject));
+    }
+    await mesh.apply(regexApp(mesh, NOTHING));
+    operators.default = await start("v1");
+    operators.v2 = await start("v2");
+    await eventually(async () => expect((await statefulSets()).size, outputs()).toBe(NAMESPACES.length), {
+      withinMs: 60_000,
+      everyMs: 500,
+    });
+    uids = await statefulSets();
+  });
+  afterAll(async () => {
+    await Promise.all(Object.values(operators).map(({ child }) => child.stop(2_000)));
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  async function start(version: string): Promise<Operator> {
+    const { name, kubeconfig } = await mesh.addPod({ name: `prometheus-operator-${version}`, labels: { version } });
+    const lines: Line[] = [];
+    const child = await startChild({
+      name,
+      command: await goProgram(PROGRAM),
+      args: ["--log-format=json", "--web.listen-address=127.0.0.1:0"],
+      env: { KUBECONFIG: kubeconfig },
+      readyLine: false,
+      onLine: (line) => {
+        if (line.startsWith("{")) lines.push(JSON.parse(line) as Line);
+      },
+    });
+    return { pod: name, child, lines };
+  }
+
+  const statefulSets = async () =>
+    new Map((await mesh.client.list(STATEFUL_SETS)).items.map(({ metadata }) => [metadata.namespace ?? "", metadata.uid ?? ""]));
+  const outputs = () =>
+    Object.values(operators)
+      .map(({ pod, child }) => `${pod}:\n${child.output().slice(-3_000)}`)
+      .join("\n");
+  const isSync = ({ msg }: Line) => msg === "sync prometheus";
+
+  it("syncs each Prometheus of a moved namespace in its new subset", async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [subset, regex] of [
+        ["v2", "^ns-0"],
+        ["default", NOTHING],
+      ] as const) {
+        const { lines } = operators[subset];
+        const start = lines.length;
+        await moveTo(mesh, regex);
+        await eventually(
+          () => {
+            const synced = new Set(
+              lines
+                .slice(start)
+                .filter(isSync)
+                .map(({ key }) => key),
+            );
+            expect(
+              MOVED.filter((namespace) => !synced.has(`${namespace}/${PROMETHEUS}`)),
+              outputs(),
+            ).toEqual([]);
+          },
+          { withinMs: 20_000, everyMs: 50 },
+        );
+      }
+    }
+  }, 300_000);
+
+  it("logs no error about what exists or does not", () => {
+    const errors = Object.values(operators).flatMap(({ pod, lines }) =>
+      lines
+        .filter(({ level, msg, err = "" }) => level !== "info" && /already exists|does not exist|not found/.test(`${msg} ${err}`))
+        .map(({ ts, msg, key, err }) => [pod, ts, msg, key, err].join(" ")),
+    );
+    expect(errors).toEqual([]);
+  });
+
+  it("recreates no StatefulSet", async () => {
+    expect(await statefulSets()).toEqual(uids);
+    expect(mesh.podWrites().filter(({ verb, resource }) => verb === "delete" && resource === "statefulsets")).toEqual([]);
+  });
+
+  it("syncs each Prometheus in one subset at a time", () => {
+    const syncs = Object.values(operators).flatMap(({ pod, lines }) =>
+      lines.filter(isSync).map(({ ts, key }) => ({ pod, ts, key })),
+    );
+    syncs.sort((a, b) => (a.ts < b.ts ? -1 : 1));
+    for (const namespace of NAMESPACES) {
+      const own = syncs.filter(({ key }) => key === `${namespace}/${PROMETHEUS}`);
+      const turns = own.filter(({ pod }, index) => pod !== own[index - 1]?.pod);
+      expect(turns.length, namespace).toBe(MOVED.includes(namespace) ? 1 + 2 * ROUNDS : 1);
+    }
+  });
+});

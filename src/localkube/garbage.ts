@@ -124,7 +124,7 @@ export class GarbageCollector {
     const type = this.#backend.registry.byStorageKey(ref.resource);
     if (current === undefined || type === undefined) return;
     const finalized = { ...current, spec: { ...asObject(current.spec), finalizers: [] } };
-    // Writes a namespace once more only if a finalizer still holds it.
+    // While metadata.finalizers still hold the namespace, it stays, and is written once without its spec.finalizers.
     if ((current.metadata.finalizers ?? []).length === 0) finishDeletion(this.#backend, type, finalized);
     else if (JSON.stringify(current.spec) !== JSON.stringify(finalized.spec)) store.put(ref.resource, finalized);
   }

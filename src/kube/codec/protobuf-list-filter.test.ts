@@ -56,7 +56,7 @@ function code(run: () => unknown): string {
   return "none";
 }
 
-test("a golden body has the bytes that Go writes for a list of two, one kept", () => {
+test("a list of two items as Go writes it, without the foreign item, is the list of one item as Go writes it", () => {
   const before = Buffer.from(
     "6b387300" + // k8s\0
       "0a0d" +
@@ -84,7 +84,7 @@ test("a golden body has the bytes that Go writes for a list of two, one kept", (
   expect(filter(before).bytes.toString("hex")).toBe(after);
 });
 
-describe("with the exact length", () => {
+describe("within the bound of held bytes", () => {
   const [a, b, x] = [item("mine", "a", [2, "spec"]), item("mine", "b"), item("foreign", "x", [2, "spec"])];
   test.each([
     ["first", [x, a, b], [a, b]],
@@ -93,7 +93,7 @@ describe("with the exact length", () => {
     ["all", [x, x], []],
     ["none", [a, b], [a, b]],
     ["of an empty list", [], []],
-  ])("dropped %s: the body is the one that holds only the rest", (_, before, after) => {
+  ])("items dropped %s: the body is the same as that of a list of only the kept items", (_, before, after) => {
     const { bytes, kept, dropped } = filter(list(...before));
     expect(bytes.equals(list(...after))).toBe(true);
     expect([kept, dropped]).toEqual([after.length, before.length - after.length]);

@@ -165,7 +165,7 @@ function compareClaims(desired: RouteTable, groups: readonly ClaimGroup[]): Comp
       else if (holding === "otherwise") otherwise.push(namespace);
     };
     for (const namespace of desiredNamespaces) read(namespace);
-    // A namespace that only the claim knows counts too: the desired table gives resources without a rule to the default subset.
+    // A namespace that is only in the claim's table counts too: under the desired table, the default subset owns what no rule covers in it.
     for (const namespace of claim.table.classOf.keys()) if (!desired.classOf.has(namespace)) read(namespace);
     conflicts.set(claim, otherwise);
     if (isEnforced) held.set(claim.subset, [...(held.get(claim.subset) ?? []), asDesired]);

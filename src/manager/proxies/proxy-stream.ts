@@ -25,7 +25,7 @@ import {
   turnAway,
 } from "./stream-machine.ts";
 
-/** Whether this replica leads, and since which change of the leader. */
+/** Whether this replica leads, and in which epoch. */
 export interface Leadership {
   /** Undefined unless this replica leads at this very moment. Grows with every leader. */
   readonly epoch: number | undefined;
@@ -85,7 +85,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
       pod = key;
       const details = exceededBound(registration);
       if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
-      // By the caller, where that is proved: else who names another's pod uses up the registrations of that pod.
+      // Counted for the caller if its identity is proved. Otherwise a caller that names another pod uses up that pod's registrations.
       if (deps.registrations.allow(caller === undefined ? key : podKey(caller))) return undefined;
       return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
     },
@@ -118,9 +118,9 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
         write(effect.message);
         break;
       case "welcome":
-        due.cancel(); // the proxy may have waited for us until now, and a promise with tables is long
+        due.cancel(); // the time starts again: the proxy may have waited for us until now, and a promise with tables is long
         due = expectMessage();
-        stream.sendMetadata(new Metadata()); // the proxy knows by it that it is served, also if nothing is to be sent
+        stream.sendMetadata(new Metadata()); // it tells the proxy that it is served, even if no message follows
         write(effect.message);
         break;
       case "look-later":
@@ -194,7 +194,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     asked ??= deps.identify?.(stream.metadata, stream.getPeer());
     return asked;
   };
-  // What a pod sends costs memory before it can be judged, so nothing is read of a pod that is none of the mesh's.
+  // What a pod sends costs memory before it can be judged, so nothing is read from a pod outside of the mesh.
   const listenTo = (verdict: Verdict, waitedMs: number) => {
     if (state.kind === "over") return;
     if (verdict.kind === "wait") return end(verdict.message, status.UNAVAILABLE);
@@ -208,8 +208,9 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
   const beginLater = (waitedMs: number) => {
     look = clock.after(LOOK_MS, () => begin(waitedMs + LOOK_MS));
   };
-  // Where to go does not depend on who asks, and a registration may be long: what is not read is hardly sent. While nobody leads, proxies
-  // wait here rather than come back hundreds of times a second, and are served the moment when this replica leads.
+  // A redirect is the same for every caller, so it is sent without reading the registration. That may be long, and flow control stops most
+  // of what is not read. While nobody leads, proxies wait here rather than come back hundreds of times a second, and are served as soon as
+  // this replica leads.
   const begin = (waitedMs: number) => {
     if (state.kind === "over") return;
     const endpoint = deps.leaderElsewhere?.();
@@ -220,7 +221,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     } else if (endpoint !== "" || waitedMs >= MAX_WAIT_MS) {
       apply(turnAway(state, { kind: "redirect", endpoint }));
     } else {
-      void whoCalls(); // it will have to be known
+      void whoCalls(); // starts to identify the caller, which is needed if this replica becomes the leader
       beginLater(waitedMs);
     }
   };

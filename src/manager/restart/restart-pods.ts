@@ -36,8 +36,8 @@ export function restartPods({ pods, factsOf, plan, isEvicted }: RestartPodFacts)
       terminating: pod.terminating || isEvicted(pod.uid),
       connected: known?.connected ?? false,
       leader: known?.leader ?? false,
-      // The acknowledged rules may retain namespaces that an undone edit gives back. These need no restart, and neither does a
-      // fence.
+      // The acknowledged rules may retain namespaces that the pod gets back because an edit was undone. Such namespaces need no
+      // restart, and neither do namespaces that are only fenced.
       retains:
         retainsSomething(known?.acknowledged?.table) &&
         retainsSomething(plan.rulesFor(pod).table) &&

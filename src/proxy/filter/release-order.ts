@@ -1,6 +1,6 @@
 // Lets the watches of a pod show one move together, so that an operator does not see half of a namespace: children are gained before the
-// parents that own them, and lost after them. A rank leaves when all of it is ready and the ranks before it have left. Invariant: nobody
-// waits for the others for longer than a second. Called by renewing-watch.ts.
+// parents that own them, and lost after them. Watches are released by rank (`rankOf`): when all watches of the rank are ready and all lower
+// ranks are released. Invariant: no watch waits for the others for longer than a second. Called by renewing-watch.ts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isNamespaces } from "../../route/snapshot.ts";
@@ -17,11 +17,11 @@ export interface Ticket {
   leave(): void;
 }
 
-/** The slowest is not waited for any longer. */
+/** The longest time that watches wait for the slowest one. */
 const PATIENCE_MS = 1_000;
-/** Between two ranks: the operator handles the events of its watches side by side. */
+/** The pause between two ranks. The operator reads its watches in parallel, so without a pause it could handle the later rank first. */
 const GAP_MS = 100;
-/** Of all watches that wait. More is shown at once. */
+/** Bound of what all waiting watches hold. Above it, watches that are ready do not wait for slower ones. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 interface Member {
@@ -52,7 +52,7 @@ class Group {
     return {
       ready: (bytes) => {
         const { promise, resolve } = Promise.withResolvers<void>();
-        // It may ask again after it was let go.
+        // A watch that was released may ask again, and is then a member again.
         this.#members.add(member);
         member.go = resolve;
         this.#bytes += bytes;

@@ -1,10 +1,10 @@
-// A watch that goes on when its subset gains or loses namespaces, where its client would have to list everything again. The proxy puts
+// A watch that goes on when its subset gains or loses namespaces, so that its client need not list everything again. The proxy puts
 // together what a list would show: what the namespaces held at the version up to which the client has seen everything, as ADDED or
 // DELETED events, and a new watch from that version on. Called by serve-watch.ts.
 //
-// Without this, client-go's reflector waits for up to a minute before it lists, without any event, and lists thousands of namespaces
-// for one. Invariants: no event of a gained namespace leaves after another move of the collection; any failure ends the watch with a
-// 410, as if this file did not exist.
+// Without this, client-go's reflector would wait for up to a minute without any event, and would then list thousands of namespaces
+// because one has moved. Invariants: no event of a gained namespace is sent after another move; any failure ends the
+// watch with a 410, as if this file did not exist.
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
@@ -12,7 +12,7 @@ import type { Encoding } from "../../kube/codec/types.ts";
 import { NEVER, type Version } from "../../kube/resource-version.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
-import type { Known } from "../moves/resource-log.ts";
+import { hasMoved, type Known } from "../moves/resource-log.ts";
 import { expiredFrame } from "./expired.ts";
 import type { ReleaseOrder, Ticket } from "./release-order.ts";
 import type { SentRequest } from "./sent-request.ts";
@@ -24,14 +24,14 @@ export interface Renewed {
   readonly names: readonly string[];
   /** What they held at the version. */
   readonly events: readonly ListEvent[];
-  /** Behind the events, which are of earlier versions, so that the client continues from the version. Absent if it takes none. */
+  /** Sent after the events, whose versions are earlier, so that the client continues from the version. Absent if it takes no bookmarks. */
   readonly bookmark?: Uint8Array | undefined;
   /** The API server's answer to the watch from the version on. */
   readonly source: ByteSource;
   readonly request: SentRequest;
 }
 
-/** Asks the API server as of a version. Rejects if one answer is missing, and has given up all other answers then. */
+/** Asks the API server for what `Renewed` holds, as of a version. Rejects if one answer is missing, after it has cancelled the others. */
 export type Renew = (version: Version, known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
 export interface RenewingDeps extends WatchDeps {
@@ -41,11 +41,11 @@ export interface RenewingDeps extends WatchDeps {
   readonly rankOf: (known: Known) => number;
 }
 
-/** For all questions and the wait for a turn. The client gets no event meanwhile. */
+/** The longest time for all requests of a renewal and the wait for its turn. The client gets no event meanwhile. */
 export const RENEWAL_MS = 5_000;
-/** Moves in quick succession are asked for together. After so many, the client lists again. */
+/** If a namespace moves again during a renewal, the renewal is tried again. After so many tries, the client lists again. */
 const MAX_TRIES = 5;
-/** Bound of the events that were put together here and wait for the client. Nobody can pause them. One more set may come on top. */
+/** A client with more unread bytes of renewals than this has to list again. Checked before each renewal, so one renewal may exceed it. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
@@ -76,12 +76,25 @@ type State =
   | { readonly kind: "expiring"; readonly timer: { cancel(): void } }
   | { readonly kind: "over" };
 
+/** The states that may follow. */
+const NEXT: Readonly<Record<State["kind"], readonly State["kind"][]>> = {
+  watching: ["renewing", "expiring", "over"],
+  // Itself: something has moved before the first frame left.
+  renewing: ["renewing", "watching", "expiring", "over"],
+  expiring: ["over"],
+  over: [],
+};
+
+function step(before: State, next: State): State {
+  return NEXT[before.kind].includes(next.kind) ? next : before;
+}
+
 class RenewingWatch implements ByteSink, SourceControl {
   readonly #sink: ByteSink;
   readonly #encoding: Encoding;
   readonly #renew: Renew;
   readonly #deps: RenewingDeps;
-  /** Ends the watch's part in the call's signal. */
+  /** Removes the listener on the call's signal. */
   readonly #unlink: () => void;
   #state: State;
   #unreadBytes = 0;
@@ -136,7 +149,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     this.#finish(error);
   }
 
-  // From the server: it drains, or the watch's time is over. As when the API server ends a watch.
+  // From this proxy: it drains, or the watch's time is over. The client sees a clean end, as when the API server ends a watch.
   #endByCall(reason: unknown): void {
     if (this.#state.kind === "over") return;
     this.#finish(reason instanceof Error ? reason : GIVEN_UP);
@@ -156,17 +169,15 @@ class RenewingWatch implements ByteSink, SourceControl {
   // renewing => watching   the API server has answered
   #watch({ source, request }: Renewed): void {
     const takeOver = (version: Version, known: Known) => void this.#goOn(version, known);
-    this.#state = {
-      kind: "watching",
-      stream: watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this),
-    };
+    const stream = watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this);
+    if (!this.#become({ kind: "watching", stream })) stream.cancel(GIVEN_UP);
   }
 
   // watching => renewing   the collection has gained or lost a few namespaces
   async #goOn(version: Version, known: Known): Promise<void> {
     const { metrics, clock, releases, rankOf } = this.#deps;
     const asking = new CallAbort();
-    this.#state = { kind: "renewing", asking };
+    if (!this.#become({ kind: "renewing", asking })) return;
     const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
     let ticket: Ticket | undefined;
     try {
@@ -183,7 +194,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     }
   }
 
-  // What can be shown now, in one piece: nothing has moved since it was asked for.
+  // Asks until the answers are current: none of their namespaces has moved since the request.
   async #whole(version: Version, known: Known, asking: CallSignal, rank: number, ticket: Ticket): Promise<Renewed> {
     if (this.#unreadBytes > MAX_UNREAD_BYTES) throw new MeshError("NOT_RENEWED", "renewing a watch: its client does not read");
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -196,10 +207,10 @@ class RenewingWatch implements ByteSink, SourceControl {
     throw new MeshError("NOT_RENEWED", "renewing a watch: its namespaces move too often");
   }
 
-  // One of the namespaces has moved or departed since it was asked for. The stream itself asks for all others.
+  // Something has moved since it was asked for: nothing of a later version than the move's mark may leave before the client is told.
   #hasMoved({ names, request: { collection, told } }: Renewed): boolean {
     const due = this.#deps.moves.since(collection, { version: NEVER, told });
-    return due.kind === "moved" && [...due.moved, ...due.departed].some((name) => names.includes(name));
+    return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));
   }
 
   #send(renewed: Renewed): void {
@@ -208,7 +219,7 @@ class RenewingWatch implements ByteSink, SourceControl {
     const versions = events.map(({ version }) => version);
     metrics.eventsOf(request.collection).forwarded.value += events.length;
     if (request.version !== undefined) moves.told(request.collection, request.version, versions);
-    // The client may go at any of them.
+    // The client may disconnect during any of these writes.
     for (const frame of framesOf(renewed)) if (!this.#isOver() && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
     if (this.#isOver()) source.cancel(GIVEN_UP);
     else this.#watch(renewed);
@@ -223,13 +234,13 @@ class RenewingWatch implements ByteSink, SourceControl {
       this.#sink.write(expiredFrame(this.#encoding));
       this.end();
     });
-    this.#state = { kind: "expiring", timer };
+    if (!this.#become({ kind: "expiring", timer })) timer.cancel();
   }
 
   // watching, renewing, expiring => over
   #finish(error: Error = GIVEN_UP): void {
     const before = this.#state;
-    this.#state = { kind: "over" };
+    this.#become({ kind: "over" });
     this.#unlink();
     switch (before.kind) {
       case "watching":
@@ -246,6 +257,12 @@ class RenewingWatch implements ByteSink, SourceControl {
       default:
         before satisfies never;
     }
+  }
+
+  /** False if that state cannot follow. */
+  #become(next: State): boolean {
+    this.#state = step(this.#state, next);
+    return this.#state === next;
   }
 
   #isOver(): boolean {

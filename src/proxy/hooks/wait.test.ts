@@ -31,7 +31,7 @@ describe("waiting for the operator to go", () => {
     expect(result.idle).toBeUndefined();
     table = LISTENING;
     await clock.advance(500);
-    table = SERVED; // it gives its lease back over a connection of its own
+    table = SERVED; // the operator releases its lease over a new connection
     await clock.advance(500);
     table = LISTENING;
     await clock.advance(900);
@@ -40,7 +40,7 @@ describe("waiting for the operator to go", () => {
     expect(result.idle).toBe(true);
   });
 
-  it("gives up in time for the drain", async () => {
+  it("gives up after the given time if the operator stays connected", async () => {
     const { clock, result } = wait(() => SERVED);
     await clock.advance(20_000);
     expect(result.idle).toBe(false);

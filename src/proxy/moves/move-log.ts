@@ -1,13 +1,13 @@
-// Remembers which namespaces moved, and up to which resourceVersion a client may lack what they hold, or still have it. A watch that
-// continues from a version asks what it has to be told (`since`). Invariant: nothing is remembered of single clients, so a watch that lives,
-// one that resumes and one of a second client are one case. Called by the filters and the layers.
+// Remembers which namespaces moved, each with a mark: a client that continues from that resourceVersion or an earlier one may not know of
+// the move. A watch that continues from a version asks what it has to be told (`since`). Invariant: nothing is remembered of single clients,
+// so a live watch, a resumed one and one of a second client are the same case. Called by the filters and the layers.
 //
-// - A list or a watch from its beginning shows the slice of that moment; the log takes its version (`given`).
+// - A list, or a watch without a version, shows what the subset may read at that moment. The log notes its version (`given`).
 // - A snapshot marks each move with the highest version given so far. The client is told of the move if it continues from that version or
-//   an earlier one. A list under way counts when its version is known.
-// - Events of unknown namespaces are held until their owner is known. Only what was left out meanwhile (`leaveOut`, `hidesUnknown`) makes a
-//   new namespace a move.
-// - The moves are stored with the snapshot. After a restart, whoever continues from before one has to list. The version for new moves is
+//   an earlier one. A list under way raises the marks of moves since its request as soon as its version is known.
+// - Events of unknown namespaces are held until their owner is known, so a new namespace is no move. It is one only if something of it was
+//   left out meanwhile (`leaveOut`, `hidesUnknown`).
+// - The moves are stored with the snapshot. After a restart, a client that continues from a mark or below has to list. The version for new moves is
 //   read from the API server when it is first needed (`learn`); until then such a move is later than all versions.
 
 import type { Version } from "../../kube/resource-version.ts";
@@ -21,7 +21,7 @@ import { type Due, type Known, ResourceLog } from "./resource-log.ts";
 export interface MoveLog {
   /** A client gets something of this version; undefined if the version is not known. */
   given(target: GroupResource, version: Version | undefined): void;
-  /** A client continues from a version that it has from wherever. */
+  /** A client continues from a version, wherever it got the version. */
   resumed(target: GroupResource, version: Version): void;
   /** A client is told what it missed, up to `version`, by events of these versions. */
   told(target: GroupResource, version: Version, events: readonly Version[]): void;
@@ -36,13 +36,16 @@ export interface MoveLog {
   hidesUnknown(target: GroupResource): void;
   /** A list is sent. */
   beginList(target: GroupResource): OpenList;
-  /** The number of changes so far: what a client is told now, it is told up to this. */
+  /** The number of changes so far. A client that is told now is told of all changes up to this number. */
   readonly position: number;
   /** What a client of the collection has to be told. */
   since(collection: Collection, known: Known): Due;
   /** True if the namespace was the subset's and has left the table: its DELETED events are still the client's. */
   isDeparted(target: GroupResource, namespace: string): boolean;
-  /** See `ResourceLog.learn`: undefined if `since` is certain; otherwise takes the API server's version, to be read after this call. */
+  /**
+   * See `ResourceLog.learn`: undefined if `since` is certain; otherwise a function that takes the API server's version, as read
+   * after this call.
+   */
   learn(target: GroupResource): ((version: Version) => void) | undefined;
   /** Calls the listener after every change of the routes that the log has taken. Returns the unsubscription. */
   onChange(listener: () => void): () => void;
@@ -56,9 +59,9 @@ export interface OpenList {
   end(): void;
 }
 
-/** Clients can invent resources. */
+/** Bound of the resources that are remembered: a client may request any name. */
 const MAX_RESOURCES = 1_000;
-/** Of namespaces that were not the subset's when they left the table. */
+/** Bound of the remembered names of namespaces that have left the table. */
 const MAX_LEFT = 10_000;
 
 /** @param keeper stores the moves with the snapshot */
@@ -67,7 +70,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, ke
   const left = new Set<string>();
   const listeners = new Set<() => void>();
   let position = 0;
-  /** The routes that an earlier process has left: resources that this one has not seen yet compare with them. */
+  /** The routes that an earlier process has stored. The log of a resource that is requested later starts with the moves since them. */
   let first: Enforced | undefined;
   let hasForgotten = false;
 
@@ -106,7 +109,7 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, ke
     for (const log of logs.values()) log.forgetNames(position);
   };
 
-  // What an earlier process has left is followed from its routes on, also of resources that nobody asks for yet.
+  // Continues the logs that an earlier process has stored, from its routes on, also for resources that no client has requested yet.
   const begin = (now: Enforced) => {
     const { movesBefore } = keeper;
     if (movesBefore === "none") return;

@@ -14,7 +14,7 @@ import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 interface Move extends Mark {
   /** The namespace was the subset's and has left the table: its last events are still to be shown. */
   readonly isDeparted: boolean;
-  /** The namespace is new. Only who has seen nothing after the version may have missed something of it. */
+  /** The namespace is new. Only a client that was shown nothing later than the version may have missed something of it. */
   readonly isBirth?: boolean;
 }
 
@@ -52,7 +52,7 @@ const EXPIRED: Due = { kind: "expired" };
 
 /** Bound of the named moves, and of the namespaces that were left out while they were unknown. */
 const MAX_NAMES = MAX_NAMED;
-/** Of them, those that are stored. */
+/** The most moves that are stored by name. */
 const MAX_STORED = 200;
 const MAX_OUT_OF_ORDER = 10_000;
 
@@ -61,33 +61,33 @@ export class ResourceLog {
   #given: Version = NEVER;
   /** Clients may have been given later versions: by an earlier process, or in a form that was not read. */
   #gaveMore: boolean;
-  /** Counts what makes a version that is being read useless. */
+  /** Counts the changes after which a version that `learn` has requested earlier is of no use. */
   #changes = 0;
-  /** At or below it, any namespace that was unknown then may have been left out. */
+  /** To a client at or below this mark, objects of any namespace that was unknown may not have been shown. */
   #blindTo: Mark;
   /** At or below it, a version is expired. */
   #horizon: Mark;
-  /** The same for collections with objects in namespaces: more namespaces have moved than are named. */
+  /** The same for collections with objects in namespaces. It rises when more namespaces have moved than can be remembered by name. */
   #namespacesHorizon: Mark;
   /** The oldest first. */
   readonly #moves = new Map<string, Move>();
   /** Unknown namespaces of which something was left out. */
   readonly #leftOut = new Set<string>();
-  /** The API server is asked to leave out unknown namespaces, and nobody sees which. */
+  /** The API server is asked to leave out unknown namespaces, so the proxy does not see which ones it left out. */
   #hidesUnknown = false;
   readonly #lists = new Set<ListUnderWay>();
-  /** Versions of events that clients were given after later ones: who continues from one may know more. */
+  /** Versions of events that were sent after later versions. A client that continues from one of them may know more than that version. */
   readonly #outOfOrder = new Set<Version>();
 
   /**
    * @param before what the process before has left; undefined if there was none
-   * @param sequence of the last change: nobody has noted what moved until then, so a watch that was told of less is expired
+   * @param sequence number of the last change. Moves up to it were not recorded here, so a watch that was told only of earlier ones is expired
    */
   constructor(before?: StoredResource, sequence = 0) {
     this.#gaveMore = before !== undefined;
     this.#blindTo = { version: this.#gaveMore ? WITHOUT_END : NEVER, sequence: 0 };
     this.#horizon = { version: before?.horizon ?? NEVER, sequence };
-    // Whoever was told of an earlier move by events may continue from one of them, and know more (see `#outOfOrder`, which is not stored).
+    // A client that was told of an earlier move may continue from one of the told events, and know more (`#outOfOrder` is not stored).
     const versions = before?.moves.map(({ version }) => version) ?? [];
     this.#namespacesHorizon = { version: [before?.namespacesHorizon ?? NEVER, ...versions].reduce(laterOf), sequence: 0 };
     for (const { name, version, isDeparted } of before?.moves ?? [])
@@ -102,7 +102,7 @@ export class ResourceLog {
     } else if (version > this.#given) this.#given = version;
   }
 
-  /** A client continues from a version. A number that nobody was given here is not believed: it may be any. */
+  /** A client continues from a version. One above all that were given here is not noted as given, as a client may send any number. */
   resume(version: Version): void {
     if (version > this.#given) this.#gaveMore = true;
   }
@@ -141,7 +141,7 @@ export class ResourceLog {
     this.#hidesUnknown = true;
   }
 
-  /** A namespace that was not the subset's has been forgotten: it may be another one when it comes back. */
+  /** The names of namespaces that left the table were forgotten. A namespace that appears may have one of these names. */
   forgetNames(sequence: number): void {
     this.#blindTo = { version: this.#bound, sequence };
   }
@@ -195,7 +195,7 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
-  // The newest last. What is forgotten is expired.
+  // Adds the move as the newest. If the oldest is forgotten, clients that had to be told of it have to list again.
   #put(name: string, move: Move): void {
     this.#moves.delete(name);
     this.#moves.set(name, move);
@@ -237,7 +237,7 @@ export class ResourceLog {
       return undefined;
     const changes = this.#changes;
     return (version) => {
-      // Asked too early for what has come since.
+      // Something has changed since the version was requested, so it may be too low.
       if (this.#changes !== changes) return;
       const known = <T extends Mark>(mark: T): T => (mark.version === WITHOUT_END ? { ...mark, version } : mark);
       this.give(version);

@@ -69,7 +69,7 @@ describe("a watch whose subset gains a namespace", () => {
     expect(sink.text).toBe(event("n", "x", 5) + toldUpTo(10) + event("n", "y", 20) + event("m", "x", 5) + toldUpTo(20));
   });
 
-  it("is told of one, and then of another one that came meanwhile", async () => {
+  it("asks once more, for both, where another one comes meanwhile", async () => {
     const waiting: (() => void)[] = [];
     const state = await setup(ONE, async () => {
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -83,7 +83,14 @@ describe("a watch whose subset gains a namespace", () => {
       waiting.shift()?.();
       await state.settle();
     }
-    expect(state.asked).toEqual(["watch from 10", "list n at 10 Exact", "watch from 10", "list m at 10 Exact", "watch from 10"]);
+    expect(state.asked).toEqual([
+      "watch from 10",
+      "list n at 10 Exact",
+      "watch from 10",
+      "list n at 10 Exact",
+      "list m at 10 Exact",
+      "watch from 10",
+    ]);
     expect(state.sources.map(({ cancelled }) => cancelled)).toEqual([true, true, false]);
     expect(sink.state).toBe("open");
   });

@@ -1,6 +1,6 @@
-// Serves a watch: from its beginning, or from a version that the client has from wherever: a list, an event, a create. If something has
-// moved since that version, the client is first told of it, or has to list again. Invariant: a watch that continues shows exactly what a
-// list at its version and the events behind it would. Called by isolate.ts.
+// Serves a watch without a version, or one from a version that the client got from a list, an event, a create or elsewhere. If something
+// has moved since that version, the client is first told of it, or has to list again. Invariant: after a watch that continues, the client
+// knows exactly what a list at its version and the events after that version would show. Called by isolate.ts.
 import { MeshError } from "../../../base/errors.ts";
 import type { Encoding } from "../../../kube/codec/types.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
@@ -24,7 +24,7 @@ import { type CatchUp, type CatchUpDeps, type CaughtUp, createCatchUp, WHOLE } f
 
 export type WatchServerDeps = CatchUpDeps & Omit<RenewingDeps, "rankOf">;
 
-/** A watch that passes whole is sent as the client wrote it. If it cannot be read, it breaks off when something moves. */
+/** A watch that passes whole, without filtering, is sent as the client wrote it. If its answer cannot be read, it breaks off at a move. */
 export async function serveWatch(
   asked: ResourceCall,
   request: CollectionRequest,
@@ -97,7 +97,7 @@ function passed(
   const encoding = readableEncoding(reply);
   const { "content-length": _, ...headers } = reply.headers;
   if (encoding !== undefined) return { ...reply, headers, body: begun(asSource(reply.body), encoding) };
-  // As a list under way: nobody knows which versions it gives.
+  // The log treats it as a list under way, since the versions that it gives to the client cannot be read.
   const open = moves.beginList(collection);
   const source = countedSource(asSource(reply.body), () => open.answered(undefined));
   const isOver = () => hasMoved(moves.since(collection, { version: NEVER, told }));

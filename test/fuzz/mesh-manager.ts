@@ -67,7 +67,6 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
   const reconciler = createAppReconciler({
     source,
     client,
-    store: apps,
     apps: appsIn(apps),
     pods,
     past,

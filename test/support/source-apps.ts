@@ -7,7 +7,9 @@ import type { Store } from "../../src/runtime/store.ts";
 
 /** The app of a VirtualApp, which may be invalid. */
 export function appOf(object: unknown): App {
-  return createVirtualAppSource().appOf(object as VirtualApp);
+  const [app] = createVirtualAppSource().appsOf([object as VirtualApp]);
+  if (app === undefined) throw new Error("an object without an app");
+  return app;
 }
 
 /** The app that a spec describes. */

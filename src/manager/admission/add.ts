@@ -7,7 +7,6 @@ import type { Registry } from "../../base/metrics.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { ClusterFacts, KnownCluster } from "../facts/cluster-facts.ts";
 import type { InjectionSettings } from "../injection/injection.ts";
@@ -41,11 +40,13 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, sources, apps, clock, facts } = options;
   const read = shareReads(async (app: AppName) => {
     for (const source of sources) {
-      try {
-        return source.appOf(await client.get(source.resource, app, { timeoutMs: READ_TIMEOUT_MS, maxRetries: 0 }));
-      } catch (error) {
-        if (!isStatus(error, "NotFound")) throw error;
-      }
+      const { items } = await client.list(source.resource, {
+        namespace: app.namespace,
+        timeoutMs: READ_TIMEOUT_MS,
+        maxRetries: 0,
+      });
+      const found = source.appsOf(items).find(({ ref }) => ref.name === app.name);
+      if (found !== undefined) return found;
     }
     return undefined;
   }, clock);

@@ -2,7 +2,6 @@
 // injected or refused with a message. Without a proxy it would own everything, beside the other pods. A pod passes unchanged only
 // if the app does not select it, or if the app's deletion is complete. The webhook only reads, so a dry run changes nothing.
 import type { Clock } from "../../base/clock.ts";
-import { matchesSelector } from "../../kube/label-selector.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { injectPod } from "../injection/inject-pod.ts";
@@ -49,7 +48,7 @@ export function createInjectWebhook({ apps, read, settings, clock }: InjectOptio
 
 /** True if the pod must not pass unchanged. */
 function asksFor(app: App, { object }: AdmissionRequest): boolean {
-  return isLive(app) && matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels);
+  return isLive(app) && app.pods.selects((object as KubeObject).metadata?.labels);
 }
 
 async function readNow(read: InjectOptions["read"], name: AppName): Promise<App | undefined> {
@@ -78,8 +77,8 @@ export function createAdmitWebhook(inject: (app: AppName) => Review): (app: AppN
 
 function judgePod(app: App, { object }: AdmissionRequest, all: readonly App[], settings: InjectionSettings): AdmissionAnswer {
   const { kind, namespace, name } = app.ref;
-  // The webhook configuration may be older than the app.
-  if (!matchesSelector(app.pods.selector, (object as KubeObject).metadata?.labels)) return { allowed: true };
+  // The webhook configuration may be older than the app, and its entry may select more.
+  if (!app.pods.selects((object as KubeObject).metadata?.labels)) return { allowed: true };
   if (!isLive(app)) return answerWhileDeleted(app);
   if (app.spec === undefined) {
     const problems = app.problems.join("; ");
@@ -141,8 +140,9 @@ function untilKnown(
   const gone = () => resolve(undefined);
   signal.addEventListener("abort", gone, { once: true });
   const unsubscribe = apps.onChange(({ type, object }) => {
-    const { metadata } = object;
-    if (type !== "deleted" && metadata.name === name && metadata.namespace === namespace) resolve(apps.get(name, namespace));
+    if (type === "deleted" || object.metadata.namespace !== namespace) return;
+    const app = apps.get(name, namespace);
+    if (app !== undefined) resolve(app);
   });
   return promise.finally(() => {
     timer.cancel();

@@ -26,18 +26,19 @@ export function createValidateWebhook({ sources, apps, namespaces }: ValidateOpt
     if (source === undefined || (request.operation !== "CREATE" && request.operation !== "UPDATE")) return notOurs(request);
     if (!isObject(request.object)) return { allowed: false, reason: "BadRequest", message: "the review carries no object" };
     const { kind } = source.resource;
-    const others = apps.list(request.namespace).filter(({ ref }) => ref.name !== request.name || ref.kind !== kind);
+    const appName = source.appNameOf(request.object as KubeObject);
+    const others = apps.list(request.namespace).filter(({ ref }) => ref.name !== appName || ref.kind !== kind);
     const { problems, warnings } = source.judgeEdit(request.oldObject ?? undefined, request.object, {
       others,
       namespaces: namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined,
     });
-    const all = request.operation === "CREATE" ? [...namesakes(others, request.name), ...problems] : problems;
+    const all = request.operation === "CREATE" ? [...namesakes(others, appName), ...problems] : problems;
     return all.length === 0 ? { allowed: true, warnings } : refusal(source, request.name, all);
   };
 }
 
 /** The label of injected pods and the snapshots contain an app's name without its kind. */
-function namesakes(others: readonly App[], name: string | undefined): Problem[] {
+function namesakes(others: readonly App[], name: string): Problem[] {
   return others
     .filter(({ ref }) => ref.name === name)
     .map(({ ref }) => ({ path: "metadata.name", message: `is the name of a ${ref.kind} of this namespace; use another name` }));

@@ -1,7 +1,6 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does not run, because a
 // running operator may write. A pod with a proxy that may still write stays in the facts of an app, even if its labels change.
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
-import { matchesSelector } from "../../kube/label-selector.ts";
 import type { Apps, PodSelection } from "../sources/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type PodKey, podKey } from "./pod-key.ts";
@@ -56,7 +55,7 @@ const OBJECTS_ALONE: PodView = {
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {
   const { namespace = "", name = "", labels } = pod.metadata;
   const injected = labels?.[INJECTED_LABEL];
-  if (injected === app.name || matchesSelector(app.selector, labels)) return true;
+  if (injected === app.name || app.selects(labels)) return true;
   const apps = view.appsOf(podKey({ namespace, name })) ?? [];
   if (apps.length > 0 || !carriesProxy(pod)) return apps.includes(app.name);
   return injected === undefined || (!view.isApp(injected) && !hasEnded(pod) && mayBeAtWork(pod, view));

@@ -5,7 +5,6 @@ import { appAnnotations, HOST_ALIASES, INTERCEPT } from "../../api/annotations.t
 import { countTerms } from "../../api/label-selector.ts";
 import { PROXY_IMAGE, podAnnotationSlips, podOptions } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/problems.ts";
-import { matchesSelector } from "../../kube/label-selector.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod } from "./build-pod.ts";
@@ -33,7 +32,7 @@ export function injectPod(request: InjectionRequest): Injection {
 // An empty selector would select every pod. The API server refuses it, but an invalid stored object must not stop the pods of
 // other apps.
 function selects({ pods }: App, { metadata }: PodManifest): boolean {
-  return countTerms(pods.selector) > 0 && matchesSelector(pods.selector, metadata.labels);
+  return countTerms(pods.selector) > 0 && pods.selects(metadata.labels);
 }
 
 function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injection {

@@ -73,7 +73,7 @@ function setUp({ settleMs = 0 } = {}) {
     return step;
   };
   const turn = async () => {
-    const result = restarter.carryOut({ metadata: APP }, await next(), signal);
+    const result = restarter.carryOut({ ref: APP, object: { metadata: APP } }, await next(), signal);
     await clock.flush(); // the eviction is answered concurrently
     return result;
   };

@@ -52,9 +52,9 @@ export interface Restarter {
   next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
   /**
    * Carries the step out, and returns when to plan again. Does not wait for the answer to an eviction: `onAnswer` reports it.
-   * @param object the source object, for its events; @param signal aborts the eviction also after the return
+   * @param app with the source object, for its events; @param signal aborts the eviction also after the return
    */
-  carryOut(object: KubeObject, step: RestartStep, signal: AbortSignal): Result;
+  carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
   /** Call when the app is gone. */
   forget(app: Request): void;
 }
@@ -184,15 +184,14 @@ export function createRestarter(options: RestarterOptions): Restarter {
       const believedMs = answer?.uid === step.record.uid ? answer.endsUntilMs - known.nowMs : 0;
       return believedMs > 0 ? { ...step, recheckMs: believedMs } : step;
     },
-    carryOut(object, step, signal) {
+    carryOut({ ref, object }, step, signal) {
       if (step.finished !== undefined) {
         const { pod, subset, left } = step.finished;
         const owner = ownerText({ kind: "subset", subset });
         const message = `restarted pod ${pod} of ${owner}, which retained namespaces that its subset has lost; ${left} left`;
         events.event(object, "Normal", "RestartedPod", message);
       }
-      const { namespace = "", name = "" } = object.metadata;
-      if (step.kind === "evict") ask({ namespace, name }, step.record, signal);
+      if (step.kind === "evict") ask(ref, step.record, signal);
       if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: step.recheckMs };
       return {};
     },

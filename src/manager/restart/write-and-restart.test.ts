@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
+import { appOf } from "../../../test/support/source-apps.ts";
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { StatusFeed } from "../status/status-feed.ts";
@@ -37,7 +38,7 @@ async function turn(feed: { previous?: RestartStatus; stored?: RestartStatus; is
     plan: { subsets: [""], desired: table([], {}), isDissolving: false, rulesFor: () => expect.fail() },
   };
   const makeStatus = (_previous: unknown, _now: string, restart: RestartStatus | undefined) => of(restart);
-  const result = await writeAndRestart({ app: APP, facts, restarter, statuses, makeStatus }, new AbortController().signal);
+  const result = await writeAndRestart({ app: appOf(APP), facts, restarter, statuses, makeStatus }, new AbortController().signal);
   return { done, result };
 }
 

@@ -3,12 +3,11 @@
 
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Result } from "../../runtime/reconciler.ts";
-import type { SourceObject } from "../sources/app.ts";
-import type { StatusFeed } from "../status/status-feed.ts";
+import type { StatusApp, StatusFeed } from "../status/status-feed.ts";
 import type { AppRestartFacts, Restarter } from "./restarter.ts";
 
 export interface RestartTurn {
-  readonly app: SourceObject;
+  readonly app: StatusApp;
   readonly facts: Omit<AppRestartFacts, "previous">;
   readonly restarter: Restarter;
   readonly statuses: StatusFeed;

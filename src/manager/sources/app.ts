@@ -36,7 +36,9 @@ export interface NamespaceFacts {
 export interface PodSelection {
   /** The app's name. */
   readonly name: string;
+  /** Matches every pod that `selects` accepts, and maybe other pods of the namespace. For the webhook's entry. */
   readonly selector: LabelSelector;
+  selects(podLabels: Labels | undefined): boolean;
   subsetOf(podLabels: Labels): string;
 }
 
@@ -59,7 +61,12 @@ export interface AppSpec {
 
 export interface App {
   readonly ref: AppRef;
+  /** The first of `objects`. It has the status and the Events of the app. */
   readonly object: SourceObject;
+  /** The source objects that form the app: the live ones, or all of them if the whole app is being deleted. */
+  readonly objects: readonly SourceObject[];
+  /** Objects that are being deleted while others of the app stay. */
+  readonly leaving: readonly SourceObject[];
   /** The pods that the spec selects, also if the spec is refused. */
   readonly pods: PodSelection;
   /** Undefined if the spec is refused. */
@@ -73,10 +80,12 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly resource: Resource<O>;
   /** Name of its controller in logs and metrics. */
   readonly controllerName: string;
-  /** The annotations of the object that the snapshot depends on. */
-  readonly annotations: readonly string[];
-  /** Never throws. */
-  appOf(object: O): App;
+  /** What an app depends on in its object beside the spec. Compared as JSON. */
+  inputsOf(object: KubeObject): unknown;
+  /** The name of the app that the object is a part of. */
+  appNameOf(object: KubeObject): string;
+  /** The apps that these objects form. Never throws. */
+  appsOf(objects: readonly O[]): App[];
   /** The answer of admission to a created object (`before` is then undefined) or a changed object. */
   judgeEdit(before: unknown, after: unknown, surroundings: Surroundings): EditVerdict;
 }
@@ -95,7 +104,12 @@ export interface EditVerdict {
   readonly warnings: readonly string[];
 }
 
-/** True unless the object is being deleted. */
+/** The app with other versions of its objects. */
+export function withObjects(app: App, objects: readonly SourceObject[]): App {
+  return { ...app, object: objects[0] ?? app.object, objects };
+}
+
+/** True unless the app is being deleted. */
 export function isLive({ object }: Pick<App, "object">): boolean {
   return object.metadata.deletionTimestamp === undefined;
 }
@@ -115,18 +129,21 @@ export interface Apps {
 
 export function createApps(informers: Pick<Informers, "store">, sources: readonly Source[]): Apps {
   const kinds = sources.map((source) => ({ source, store: informers.store(source.resource) }));
+  const known = new Map<string, readonly App[]>();
+  // Subscribed first, so that no other handler of the same change gets the apps of before.
+  for (const { store } of kinds) store.onChange(({ object }) => known.delete(object.metadata.namespace ?? ""));
+  const appsIn = (namespace: string): readonly App[] => {
+    const apps = known.get(namespace) ?? kinds.flatMap(({ source, store }) => source.appsOf(store.list(namespace)));
+    known.set(namespace, apps);
+    return apps;
+  };
+  const namespaces = () => new Set(kinds.flatMap(({ store }) => store.list().map(({ metadata }) => metadata.namespace ?? "")));
   return {
     get hasSynced() {
       return kinds.every(({ store }) => store.hasSynced);
     },
-    get(name, namespace) {
-      for (const { source, store } of kinds) {
-        const object = store.get(name, namespace);
-        if (object !== undefined) return source.appOf(object);
-      }
-      return undefined;
-    },
-    list: (namespace) => kinds.flatMap(({ source, store }) => store.list(namespace).map((object) => source.appOf(object))),
+    get: (name, namespace) => appsIn(namespace).find(({ ref }) => ref.name === name),
+    list: (namespace) => (namespace === undefined ? [...namespaces()].flatMap(appsIn) : [...appsIn(namespace)]),
     onChange(handler) {
       const ends = kinds.map(({ source, store }) => store.onChange((change) => handler(change, source.resource.kind)));
       return () => {

@@ -8,6 +8,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createRoutes } from "./routes.ts";
+import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
 const REF = { namespace: "ops", name: "shop" };
 const { signal } = new AbortController();
@@ -23,7 +24,7 @@ function setUp() {
   const client = createFakeKubeClient();
   const namespaces = createStore<KubeObject>(() => {});
   namespaces.replace([namespace("a"), namespace("b", { tier: "gold" })]);
-  const routes = createRoutes({ client, source: { resource: VIRTUAL_APPS }, namespaces });
+  const routes = createRoutes({ client, source: createVirtualAppSource(), namespaces });
   const put = (generation: number, spec: object = {}, uid = "uid") => {
     const metadata = { ...REF, uid, generation };
     return client.put(VIRTUAL_APPS, { ...sampleVirtualApp({ route, subsets, ...spec }), metadata } as unknown as VirtualApp);
@@ -75,10 +76,11 @@ describe("the desired route table", () => {
     const seen = put(1);
     const newer = put(2);
     expect(await read(seen)).toBe("edited");
-    expect(routes.newest(seen)).toEqual(newer);
-    const newest = put(3);
-    expect(routes.newest(newest)).toBe(newest);
-    expect(routes.newest(seen)).toBe(seen);
+    const newest = (object: VirtualApp) => routes.newest(appOf(object))?.object;
+    expect(newest(seen)).toEqual(newer);
+    const third = put(3);
+    expect(newest(third)).toBe(third);
+    expect(newest(seen)).toBe(seen);
   });
 
   it("is not used if the object is gone, or another object has its name", async () => {

@@ -1,9 +1,10 @@
 // The desired route table of each app. A table is compiled again only if the spec or the namespaces have changed: with 10,000
 // namespaces that takes half a second. Equal inputs give the same object, so the plan can reuse its comparisons.
 //
-// Invariant: a table is used only if the API server still had its spec after the compilation. After an outage each watch returns
+// Invariant: a table is used only if the API server still had the specs of its objects after the compilation. After an outage each watch returns
 // separately, so the manager may see a namespace before an earlier edit of the spec. That namespace must not get an owner by the
 // old spec.
+import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -13,17 +14,17 @@ import { formatRequest } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, AppRef, AppSpec, Source, SourceObject } from "./app.ts";
 
-export interface RoutesOptions<O extends SourceObject> {
+export interface RoutesOptions {
   readonly client: Pick<KubeClient, "get">;
-  readonly source: Pick<Source<O>, "resource">;
+  readonly source: Pick<Source, "resource" | "appsOf" | "inputsOf">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "onChange">;
 }
 
-export interface Routes<O extends SourceObject> {
-  /** The object from the watch, or the object that was read if its spec is newer. */
-  newest(seen: O): O;
+export interface Routes {
+  /** The app from the watch; or, if an object was read that has a newer spec, the app with that object. Undefined if such an object belongs to another app. */
+  newest(seen: App): App | undefined;
   /**
-   * The table of the spec. "edited": the API server has a newer spec, which `newest` now returns. "gone": the object is gone or
+   * The table of the spec. "edited": the API server has a newer spec, which `newest` now returns. "gone": an object of the app is gone or
    * was created again under its name, which the watch will show.
    * @throws what reading the object throws
    */
@@ -32,24 +33,24 @@ export interface Routes<O extends SourceObject> {
 }
 
 interface Compiled {
-  /** Identifies the inputs: uid, generation and the number of changes of namespaces. */
+  /** Identifies the inputs: the objects, and the number of changes of namespaces. */
   readonly of: string;
   readonly table: RouteTable;
   /** The API server still had this spec after the compilation. */
   isChecked: boolean;
 }
 
-export function createRoutes<O extends SourceObject>({ client, source, namespaces }: RoutesOptions<O>): Routes<O> {
+export function createRoutes({ client, source, namespaces }: RoutesOptions): Routes {
   const compiled = new Map<string, Compiled>();
-  const read = new Map<string, O>();
+  const read = new Map<string, readonly SourceObject[]>();
   let changes = 0;
   namespaces.onChange((change) => {
     if (labelsChanged(change)) changes++;
   });
 
-  const compile = ({ ref, object }: App, spec: AppSpec): Compiled => {
-    const { uid, generation } = object.metadata;
-    const of = `${uid}/${generation}/${changes}`;
+  const compile = ({ ref, objects }: App, spec: AppSpec): Compiled => {
+    const inputs = objects.map((object) => [object.metadata.uid, object.metadata.generation, source.inputsOf(object)]);
+    const of = JSON.stringify([changes, inputs]);
     const before = compiled.get(formatRequest(ref));
     if (before?.of === of) return before;
     const facts = namespaces.list().map(({ metadata }) => ({ name: metadata.name ?? "", labels: metadata.labels ?? {} }));
@@ -60,23 +61,26 @@ export function createRoutes<O extends SourceObject>({ client, source, namespace
 
   return {
     newest(seen) {
-      const key = formatRequest({ namespace: seen.metadata.namespace ?? "", name: seen.metadata.name ?? "" });
-      const own = read.get(key);
-      if (own !== undefined && isNewer(own, seen)) return own;
-      read.delete(key);
-      return seen;
+      const before = read.get(formatRequest(seen.ref)) ?? [];
+      const newer = before.filter((own) => seen.objects.some((object) => isNewer(own, object)));
+      if (newer.length === 0) {
+        read.delete(formatRequest(seen.ref));
+        return seen;
+      }
+      const objects = seen.objects.map((object) => newer.find((own) => isNewer(own, object)) ?? object);
+      return source.appsOf(objects).find(({ ref }) => ref.name === seen.ref.name);
     },
     async tableOf(app, spec, signal) {
       const entry = compile(app, spec);
       if (entry.isChecked) return entry.table;
-      const { namespace, name } = app.ref;
-      const now = await client.get(source.resource, { namespace, name }, { signal }).catch((error: unknown) => {
-        if (isStatus(error, "NotFound")) return undefined;
-        throw error;
-      });
-      if (now === undefined || now.metadata.uid !== app.object.metadata.uid) return "gone";
-      if (isNewer(now, app.object)) {
-        read.set(formatRequest(app.ref), now);
+      const current = await Promise.all(app.objects.map((object) => readAgain(client, source.resource, object, signal)));
+      if (current.includes(undefined)) return "gone";
+      const newer = current.filter((now, at) => isNewer(now, app.objects[at]));
+      if (newer.length > 0) {
+        read.set(
+          formatRequest(app.ref),
+          newer.filter((now) => now !== undefined),
+        );
         return "edited";
       }
       entry.isChecked = true;
@@ -89,6 +93,23 @@ export function createRoutes<O extends SourceObject>({ client, source, namespace
   };
 }
 
-function isNewer(a: SourceObject, b: SourceObject): boolean {
+/** The object as the API server has it; undefined if it is gone or was created again. */
+async function readAgain(
+  client: Pick<KubeClient, "get">,
+  resource: Resource<SourceObject>,
+  { metadata: { namespace, name = "", uid } }: SourceObject,
+  signal: AbortSignal,
+): Promise<SourceObject | undefined> {
+  try {
+    const now = await client.get(resource, { namespace, name }, { signal });
+    return now.metadata.uid === uid ? now : undefined;
+  } catch (error) {
+    if (isStatus(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+function isNewer(a: SourceObject | undefined, b: SourceObject | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
   return a.metadata.uid === b.metadata.uid && (a.metadata.generation ?? 0) > (b.metadata.generation ?? 0);
 }

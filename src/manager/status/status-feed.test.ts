@@ -5,7 +5,7 @@ import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { AppStatus, LastHandover } from "../../api/app-status.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
-import { createStatusFeed, paceHeld } from "./status-feed.ts";
+import { createStatusFeed, type MakeStatus, paceHeld } from "./status-feed.ts";
 
 const REF = { namespace: "ops", name: "shop" };
 const signal = new AbortController().signal;
@@ -20,13 +20,19 @@ function setup() {
   const sample = sampleVirtualApp() as unknown as VirtualApp;
   const object = client.put(VIRTUAL_APPS, { ...sample, metadata: { ...sample.metadata, uid: "u1", generation: 1 } });
   const clock = createFakeClock();
-  const feed = createStatusFeed({
+  const statuses = createStatusFeed({
     resource: VIRTUAL_APPS,
     client,
     events: { event: (_object, _type, reason) => void told.push(reason) },
     clock,
     observed: { statusWritten: (before, after) => void observed.push([before, after]) },
   });
+  const ref = { kind: VIRTUAL_APPS.kind, ...REF };
+  const feed = {
+    ...statuses,
+    previous: (of: VirtualApp) => statuses.previous({ ref, object: of }),
+    write: (of: VirtualApp, make: MakeStatus, end: AbortSignal) => statuses.write({ ref, object: of }, make, end),
+  };
   const written = () => client.read<VirtualApp>(VIRTUAL_APPS, REF)?.status;
   /** The object as the watch brings it. */
   const put = (change: object, status?: AppStatus) => {

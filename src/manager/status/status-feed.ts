@@ -10,7 +10,7 @@ import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
-import type { SourceObject } from "../sources/app.ts";
+import type { App, SourceObject } from "../sources/app.ts";
 import { ageMs, LOST_AFTER_MS, nextStepMs } from "./ages.ts";
 import { appEvents } from "./app-events.ts";
 import { displayedStatus, readStatus } from "./display-names.ts";
@@ -24,6 +24,9 @@ export interface StatusFeedOptions {
   readonly observed?: Pick<ManagerMetrics, "statusWritten"> | undefined;
 }
 
+/** The app, and the object that has its status. */
+export type StatusApp = Pick<App, "ref" | "object">;
+
 /** Computes the status from the previous one. `now` is in RFC 3339 with milliseconds. */
 export type MakeStatus = (previous: AppStatus | undefined, now: string) => AppStatus;
 
@@ -36,8 +39,8 @@ export interface Written {
 
 export interface StatusFeed {
   /** The status to compute the next one from: the last one written, even if the watch has not brought it yet. */
-  previous(object: SourceObject): AppStatus | undefined;
-  write(object: SourceObject, make: MakeStatus, signal: AbortSignal): Promise<Written>;
+  previous(app: StatusApp): AppStatus | undefined;
+  write(app: StatusApp, make: MakeStatus, signal: AbortSignal): Promise<Written>;
   /** The app is gone. */
   forget(app: { readonly namespace: string; readonly name: string }): void;
 }
@@ -54,8 +57,8 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
   const heldWrittenMs = new Map<string, number>();
 
   /** The last written object, while the watch lags behind that write; otherwise the object that the watch has brought. */
-  const newest = (object: SourceObject): SourceObject => {
-    const key = keyOf(object);
+  const newest = ({ ref, object }: StatusApp): SourceObject => {
+    const key = formatRequest(ref);
     const last = written.get(key);
     if (last === undefined) return object;
     if (isSameSpec(last.object, object) && last.olderVersions.has(object.metadata.resourceVersion)) return last.object;
@@ -64,9 +67,10 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
   };
 
   return {
-    previous: (object) => readStatus(newest(object).status),
-    async write(object, make, signal) {
-      const key = keyOf(object);
+    previous: (app) => readStatus(newest(app).status),
+    async write(app, make, signal) {
+      const { object } = app;
+      const key = formatRequest(app.ref);
       const nowMs = clock.now();
       const elapsedMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
@@ -83,7 +87,7 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
         return displayedStatus(paced.status);
       };
       const options = { signal, fieldManager: "ctrlmesh-manager" };
-      const base = newest(object);
+      const base = newest(app);
       const after = await writeStatus(client, resource, base, desired, options);
       if (after === undefined || change === undefined) return { isWritten: false };
       if (after !== base) {
@@ -101,10 +105,6 @@ export function createStatusFeed({ resource, client, events, clock, observed }: 
       heldWrittenMs.delete(formatRequest(app));
     },
   };
-}
-
-function keyOf({ metadata: { namespace = "", name = "" } }: SourceObject): string {
-  return formatRequest({ namespace, name });
 }
 
 function isSameSpec(a: SourceObject, b: SourceObject): boolean {

@@ -20,7 +20,7 @@ import type { PodWatch } from "../../facts/pod-watch.ts";
 import type { ManagerMetrics } from "../../metrics/metrics.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import type { RestarterOptions } from "../../restart/restarter.ts";
-import type { App, Apps, Source, SourceObject } from "../../sources/app.ts";
+import type { App, Apps, Source } from "../../sources/app.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
 // Makes a burst of namespaces or acknowledgements one reconcile. Changes must arrive within a second, which is much longer.
@@ -50,19 +50,21 @@ export interface AppControllerOptions extends Required<Pick<RestarterOptions, "i
   readonly observed: ManagerMetrics;
 }
 
-export function addAppController<O extends SourceObject>(source: Source<O>, options: AppControllerOptions): Controller {
+export function addAppController(source: Source, options: AppControllerOptions): Controller {
   const { informers, registry, apps, pods, past, webhooks } = options;
-  const store = informers.store(source.resource);
   const namespaces = informers.store(metadataOnly(NAMESPACES));
   const viewOf = ({ metadata }: Pod) => podViewIn(metadata.namespace ?? "", { apps, factsOf: registry.facts, past });
-  const appsIn = (namespace?: string): App[] => store.list(namespace).map((object) => source.appOf(object));
+  const appsIn = (namespace?: string): App[] => apps.list(namespace).filter(({ ref }) => ref.kind === source.resource.kind);
   const appsWithPod = (pod: Pod) => appsIn(pod.metadata.namespace).filter((app) => isPodOf(app.pods, pod, viewOf(pod)));
   const refs = (list: readonly App[]) => list.map(({ ref }) => ref);
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  // A change of an annotation does not change the generation.
-  const readAnnotations = ({ metadata }: KubeObject) => source.annotations.map((name) => metadata.annotations?.[name]);
+  // The name of a deleted app is in no list any more. An object may leave one app and join another one of its namespace.
+  const refsOf = (object: KubeObject) => {
+    const { namespace = "" } = object.metadata;
+    return [{ namespace, name: source.appNameOf(object) }, ...refs(appsIn(namespace))];
+  };
   const controller = controllerOf({
     name: source.controllerName,
     debounceMs: DEBOUNCE_MS,
@@ -71,10 +73,17 @@ export function addAppController<O extends SourceObject>(source: Source<O>, opti
     backoff: BACKOFF,
     ...options,
   })
-    .for(source.resource, { predicates: [anyOf(generationChanged, changed(readAnnotations))] })
+    .watches(source.resource, refsOf, {
+      predicates: [
+        anyOf(
+          generationChanged,
+          changed((object) => source.inputsOf(object)),
+        ),
+      ],
+    })
     .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
     .withReconciler(
-      createAppReconciler({ ...options, source, store, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
+      createAppReconciler({ ...options, source, namespaces, injection, onAnswer: (app) => controller.enqueue(app) }),
     );
 
   const enqueue = (list: readonly App[]) => {

@@ -28,7 +28,7 @@ import type { GoneAppPod } from "../../plan/pod-claims.ts";
 import type { ProxyRegistry } from "../../proxies/proxy-registry.ts";
 import { createRestarter, type RestarterOptions } from "../../restart/restarter.ts";
 import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
-import { type App, type Apps, isLive, type PodSelection, type Source, type SourceObject } from "../../sources/app.ts";
+import { type App, type Apps, isLive, type PodSelection, type Source, withObjects } from "../../sources/app.ts";
 import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
 import { createRoutes } from "../../sources/routes.ts";
 import { appStatus, injectionStatus, rejectedStatus } from "../../status/app-status.ts";
@@ -36,12 +36,9 @@ import { readStatus } from "../../status/display-names.ts";
 import { conditionOf, type StatusFacts } from "../../status/facts.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
 
-export interface AppReconcilerOptions<O extends SourceObject>
-  extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
-  readonly source: Source<O>;
+export interface AppReconcilerOptions extends Pick<RestarterOptions, "isLeader" | "onAnswer" | "settleMs"> {
+  readonly source: Source;
   readonly client: Pick<KubeClient, "get" | "patch" | "createSubresource" | "request">;
-  /** The objects of the source kind. */
-  readonly store: Pick<Store<O>, "get">;
   /** The apps of all source kinds. */
   readonly apps: Pick<Apps, "get">;
   readonly pods: PodLists;
@@ -56,8 +53,8 @@ export interface AppReconcilerOptions<O extends SourceObject>
   readonly log: Logger;
 }
 
-export function createAppReconciler<O extends SourceObject>(options: AppReconcilerOptions<O>): Reconciler {
-  const { source, store, apps, pods, past, namespaces, registry, client, injection, clock, log } = options;
+export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
+  const { source, apps, pods, past, namespaces, registry, client, injection, clock, log } = options;
   const { resource } = source;
   const issued = new Map<string, Issue>();
   /**
@@ -89,8 +86,8 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   };
 
   /** The app, if a plan can be made from its spec; otherwise the result to return. */
-  const accept = async (object: O, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
-    const app = source.appOf(object);
+  const accept = async (app: App, said: Said, signal: AbortSignal): Promise<Accepted | { readonly instead: Result }> => {
+    const { object } = app;
     const key = formatRequest(app.ref);
     if (!isLive(app)) {
       const selection = app.spec === undefined ? injectedPods(app.ref.name) : app.pods;
@@ -100,15 +97,21 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     if (app.spec === undefined) {
       const message = plainTexts(app.problems).join("; ");
       const rejected = { ...said, generation, reason: "Invalid", message } as const;
-      await statuses.write(object, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      await statuses.write(app, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
       return { instead: {} };
     }
     // The finalizer is added before the first proxy gets routes. A later deletion must revoke these routes.
     const begin = () => void (object.status?.routeVersion === undefined && begun.set(key, uid));
-    const held = await setFinalizer(client, resource, object, true, signal, begin);
-    // The spec is newer than the checked one. The watch will queue the app again.
-    if (held === undefined || (held.metadata.generation ?? 0) !== generation) return { instead: {} };
-    const current = { ...app, object: held };
+    const held = await Promise.all(
+      app.objects.map((each) => setFinalizer(client, resource, each, true, signal, each === object ? begin : undefined)),
+    );
+    // A spec is newer than the checked one. The watch will queue the app again.
+    const checked = held.filter((each, at) => each?.metadata.generation === app.objects[at]?.metadata.generation);
+    const objects = checked.filter((each) => each !== undefined);
+    if (objects.length < app.objects.length) return { instead: {} };
+    // What they had is in the hands of pods, not in the objects: from here on it is handed over like after any other edit.
+    await Promise.all(app.leaving.map((each) => setFinalizer(client, resource, each, false, signal)));
+    const current = withObjects(app, objects);
     const bySpec = await routes.tableOf(current, app.spec, signal);
     if (bySpec === "edited") return { instead: { requeueAfterMs: AT_ONCE_MS } };
     return bySpec === "gone" ? { instead: {} } : { app: current, selection: app.pods, bySpec };
@@ -146,7 +149,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
             ...app.spec,
             ...common,
             bySpec,
-            ownersHashes: statuses.previous(app.object)?.ownersHashes,
+            ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });
     return { plan, pods: own, version: handOut(key, app, plan, own) };
@@ -160,8 +163,8 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
   };
 
   /** Returns undefined if the pods are not known yet. Then no status is written. */
-  const serve = async (object: O, said: Said, signal: AbortSignal): Promise<Result | undefined> => {
-    const accepted = await accept(object, said, signal);
+  const serve = async (seen: App, said: Said, signal: AbortSignal): Promise<Result | undefined> => {
+    const accepted = await accept(seen, said, signal);
     if ("instead" in accepted) return accepted.instead;
     const planned = planNow(accepted);
     if (planned === undefined) return undefined;
@@ -169,7 +172,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     const { plan, version } = planned;
     const known = { pods: planned.pods, factsOf: registry.facts, plan };
     if (plan.isDissolving && isDissolved(plan, known.pods, known.factsOf) && hasFinalizer(app.object)) {
-      await setFinalizer(client, resource, app.object as O, false, signal);
+      await Promise.all(app.objects.map((each) => setFinalizer(client, resource, each, false, signal)));
       log.info({ app: formatRequest(app.ref), version }, "every pod owns everything: the finalizer can be removed");
       return {};
     }
@@ -178,7 +181,7 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
     const facts = { ...known, ...said, generation, version, lockName, idle: app.spec?.notSupported ?? [] };
     return writeAndRestart(
       {
-        ...{ app: app.object, restarter, statuses },
+        ...{ app, restarter, statuses },
         facts: { ...known, app: app.ref, isPaused: app.spec?.isPaused === true, hasLock: lockName !== "" },
         makeStatus: (previous, now, restart) => appStatus({ ...facts, previous, now, restart }),
       },
@@ -188,20 +191,22 @@ export function createAppReconciler<O extends SourceObject>(options: AppReconcil
 
   return {
     async reconcile(request: Request, signal: AbortSignal): Promise<Result> {
-      const seen = store.get(request.name, request.namespace);
+      const seen = apps.get(request.name, request.namespace);
       if (seen === undefined) {
         forget(request);
         return {};
       }
-      const object = routes.newest(seen);
-      const look = injection?.look(source.appOf(object), conditionOf(statuses.previous(object), "InjectionReady"));
+      if (seen.ref.kind !== resource.kind) return {};
+      const app = routes.newest(seen);
+      if (app === undefined) return {};
+      const look = injection?.look(app, conditionOf(statuses.previous(app), "InjectionReady"));
       const said = { injection: look?.verdict };
-      const { generation = 0 } = object.metadata;
+      const { generation = 0 } = app.object.metadata;
       const writeInjectionAlone = async () =>
         said.injection === undefined
           ? undefined
-          : statuses.write(object, (previous, now) => injectionStatus({ ...said, generation, previous, now }), signal);
-      const result = await serve(object, said, signal).catch(async (error: unknown) => {
+          : statuses.write(app, (previous, now) => injectionStatus({ ...said, generation, previous, now }), signal);
+      const result = await serve(app, said, signal).catch(async (error: unknown) => {
         await writeInjectionAlone().catch(() => undefined); // the first error is the one to report
         throw error;
       });
@@ -244,7 +249,13 @@ function lastLockName(status: AppStatus | undefined): string | undefined {
 
 // The pods of an app with a refused spec: those with its proxy.
 function injectedPods(name: string): PodSelection {
-  return { name, selector: { matchLabels: { [INJECTED_LABEL]: name } }, subsetOf: () => DEFAULT_SUBSET };
+  const matchLabels = { [INJECTED_LABEL]: name };
+  return {
+    name,
+    selector: { matchLabels },
+    selects: (labels) => labels?.[INJECTED_LABEL] === name,
+    subsetOf: () => DEFAULT_SUBSET,
+  };
 }
 
 const AT_ONCE_MS = 1;

@@ -4,7 +4,7 @@ import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotati
 import { formatProblem } from "../../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
-import { type Labels, matchesTerms } from "../../../kube/label-selector.ts";
+import { type Labels, matchesSelector, matchesTerms } from "../../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../../route/table.ts";
 import type { App, AppSpec, Source } from "../app.ts";
@@ -13,15 +13,17 @@ import { judgeEdit, notSupported } from "./virtual-app-edit.ts";
 
 export function createVirtualAppSource(): Source<VirtualApp> {
   const known = new WeakMap<VirtualApp, App>();
+  const appOf = (object: VirtualApp): App => {
+    const app = known.get(object) ?? virtualAppOf(object);
+    known.set(object, app);
+    return app;
+  };
   return {
     resource: VIRTUAL_APPS,
     controllerName: "virtual-app",
-    annotations: [STRIP_MANAGED_FIELDS],
-    appOf(object) {
-      const app = known.get(object) ?? virtualAppOf(object);
-      known.set(object, app);
-      return app;
-    },
+    inputsOf: ({ metadata }) => metadata.annotations?.[STRIP_MANAGED_FIELDS],
+    appNameOf: ({ metadata }) => metadata.name ?? "",
+    appsOf: (objects) => objects.map(appOf),
     judgeEdit,
   };
 }
@@ -29,11 +31,19 @@ export function createVirtualAppSource(): Source<VirtualApp> {
 function virtualAppOf(object: VirtualApp): App {
   const { namespace = "", name = "" } = object.metadata;
   const { spec } = object;
+  const selector = spec?.selector ?? {};
   const checked = validateVirtualApp(object);
   return {
     ref: { kind: VIRTUAL_APPS.kind, namespace, name },
     object,
-    pods: { name, selector: spec?.selector ?? {}, subsetOf: (labels) => subsetOfPod(spec, labels) },
+    objects: [object],
+    leaving: [],
+    pods: {
+      name,
+      selector,
+      selects: (labels) => matchesSelector(selector, labels),
+      subsetOf: (labels) => subsetOfPod(spec, labels),
+    },
     spec: checked.ok ? specOf(checked.value) : undefined,
     problems: checked.ok ? [] : checked.problems.map(formatProblem),
   };

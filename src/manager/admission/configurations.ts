@@ -40,10 +40,10 @@ export interface WebhookTarget {
 
 /** True if the app's pods must be injected. */
 export function isInjected(app: App, managerNamespace: string): boolean {
-  const { metadata, status } = app.object;
+  const { status } = app.object;
   if (app.ref.namespace === managerNamespace) return false;
   const isBringingBack = hasFinalizer(app.object);
-  if (metadata.deletionTimestamp !== undefined && !isBringingBack) return false;
+  if (app.isEnding && !isBringingBack) return false;
   if (app.spec !== undefined) return true;
   // An app that was served before keeps its entry. Its pods are refused until the app is corrected, or until its deletion is
   // complete. Otherwise they would run without a proxy and own everything, beside pods that have a proxy.

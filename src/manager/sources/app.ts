@@ -49,6 +49,8 @@ export interface AppSpec {
   /** Name of the operator's lock; "" if it has none. */
   readonly lockName: string;
   readonly callers: CallerPolicy;
+  /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
+  readonly waitsFor?: string;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
   /** Pods retain lost namespaces read-only until they are restarted. */
@@ -65,6 +67,8 @@ export interface App {
   readonly object: SourceObject;
   /** The source objects that form the app: the live ones, or all of them if the whole app is being deleted. */
   readonly objects: readonly SourceObject[];
+  /** The app is being deleted or is switched off: every pod gets the whole view back. */
+  readonly isEnding: boolean;
   /** Objects that are being deleted while others of the app stay. */
   readonly leaving: readonly SourceObject[];
   /** The pods that the spec selects, also if the spec is refused. */
@@ -109,9 +113,9 @@ export function withObjects(app: App, objects: readonly SourceObject[]): App {
   return { ...app, object: objects[0] ?? app.object, objects };
 }
 
-/** True unless the app is being deleted. */
-export function isLive({ object }: Pick<App, "object">): boolean {
-  return object.metadata.deletionTimestamp === undefined;
+/** True unless the app ends. */
+export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
+  return !isEnding;
 }
 
 export interface Apps {

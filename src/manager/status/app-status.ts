@@ -58,20 +58,32 @@ type RejectedFacts = Pick<StatusFacts, "generation" | "previous" | "now" | "inje
 
 /** The status of an app with a refused spec: the routes stay, and the conditions say why. */
 export function rejectedStatus(facts: RejectedFacts): AppStatus {
-  const { previous, reason } = facts;
+  const { reason } = facts;
   const message = `${facts.message} (running pods keep their routes; a new pod gets none until the spec is corrected)`;
   const verdict = { status: "False", reason, message } as const;
-  const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the spec is refused" } as const;
-  const verdicts: Partial<Verdicts> = {
-    Ready: verdict,
-    Accepted: verdict,
-    Converged: verdict,
+  return withoutNewRoute(facts, { Ready: verdict, Accepted: verdict, Converged: verdict });
+}
+
+type NotPlacedFacts = Omit<RejectedFacts, "reason"> & Pick<StatusFacts, "idle">;
+
+/** The status of an app with a valid spec for which no route can be compiled yet. */
+export function notPlacedStatus(facts: NotPlacedFacts): AppStatus {
+  const message = `${facts.message} (running pods keep their routes; a new pod waits)`;
+  const verdict = { status: "False", reason: "NotPlaced", message } as const;
+  return withoutNewRoute(facts, { Ready: verdict, Accepted: acceptedVerdict(facts), Converged: verdict });
+}
+
+function withoutNewRoute(facts: Omit<RejectedFacts, "reason" | "message">, verdicts: Partial<Verdicts>): AppStatus {
+  const { previous } = facts;
+  const unknown = { status: "Unknown", reason: "NotKnown", message: "not checked while the app has no new route" } as const;
+  const conditions = conditionsOf(facts, {
+    ...verdicts,
     InjectionReady: facts.injection,
     // A condition about pods stays, with the generation that it describes.
     ...(conditionOf(previous, "LockPermitted") === undefined ? { LockPermitted: unknown } : {}),
     ...(conditionOf(previous, "TrafficIntercepted") === undefined ? { TrafficIntercepted: unknown } : {}),
-  };
-  return withBoundedTexts({ ...previous, observedGeneration: facts.generation, conditions: conditionsOf(facts, verdicts) });
+  });
+  return withBoundedTexts({ ...previous, observedGeneration: facts.generation, conditions });
 }
 
 /** The conditions in order. A condition without a new verdict stays as it is. */

@@ -31,7 +31,7 @@ import { soonest, writeAndRestart } from "../../restart/write-and-restart.ts";
 import { type App, type Apps, isLive, type PodSelection, type Source, withObjects } from "../../sources/app.ts";
 import { hasFinalizer, setFinalizer } from "../../sources/finalizer.ts";
 import { createRoutes } from "../../sources/routes.ts";
-import { appStatus, injectionStatus, rejectedStatus } from "../../status/app-status.ts";
+import { appStatus, injectionStatus, notPlacedStatus, rejectedStatus } from "../../status/app-status.ts";
 import { readStatus } from "../../status/display-names.ts";
 import { conditionOf, type StatusFacts } from "../../status/facts.ts";
 import { createStatusFeed } from "../../status/status-feed.ts";
@@ -98,6 +98,11 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       const message = plainTexts(app.problems).join("; ");
       const rejected = { ...said, generation, reason: "Invalid", message } as const;
       await statuses.write(app, (previous, now) => rejectedStatus({ ...rejected, previous, now }), signal);
+      return { instead: {} };
+    }
+    if (app.spec.waitsFor !== undefined) {
+      const waiting = { ...said, generation, idle: app.spec.notSupported, message: app.spec.waitsFor };
+      await statuses.write(app, (previous, now) => notPlacedStatus({ ...waiting, previous, now }), signal);
       return { instead: {} };
     }
     // The finalizer is added before the first proxy gets routes. A later deletion must revoke these routes.

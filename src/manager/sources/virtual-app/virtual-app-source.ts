@@ -37,6 +37,7 @@ function virtualAppOf(object: VirtualApp): App {
     ref: { kind: VIRTUAL_APPS.kind, namespace, name },
     object,
     objects: [object],
+    isEnding: object.metadata.deletionTimestamp !== undefined,
     leaving: [],
     pods: {
       name,

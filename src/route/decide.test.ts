@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, objects, retained, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, limit, objects, retained, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { ResourceScope } from "./plan-query.ts";
@@ -53,6 +53,23 @@ describe("a request for one object", () => {
   it("belongs to the default subset when it is cluster-scoped", () => {
     expect(ask("", "PUT", "/api/v1/nodes/n")).toEqual({ kind: "allow" });
     expect(ask("canary", "PUT", "/api/v1/nodes/n")).toMatchObject({ kind: "refuse" });
+  });
+  it("belongs to a shard, and the message says whose or that it is nobody's", () => {
+    const maps = group("", "configmaps");
+    const nodes = group("", "nodes");
+    const family = table([sharded(maps, nodes), subset("s1"), subset("s2")], { "": [1], a: [1], b: [2], gap: [] });
+    const put = (name: string, path: string) => ask(name, "PUT", `/api/v1/${path}`, "namespaced", family);
+    expect([put("s1", "nodes/n"), put("s2", "namespaces/b/configmaps/x"), put("", "namespaces/gap/pods/x")]).toEqual(
+      Array(3).fill({ kind: "allow" }),
+    );
+    expect(put("s2", "nodes/n")).toMatchObject({
+      message: 'ctrlmesh: update nodes "n": cluster-scoped objects of this resource belong to subset "s1"',
+    });
+    expect(put("s1", "namespaces/gap/configmaps/x")).toMatchObject({
+      why: "other-subset",
+      message: expect.stringMatching('"gap" belongs to nobody: no shard of this family contains namespace "gap"$'),
+    });
+    expect(put("s1", "namespaces/new/configmaps/x")).toEqual({ kind: "hold", namespace: "new" });
   });
   it("goes by its own name when it is a namespace", () => {
     expect(ask("canary", "PATCH", "/api/v1/namespaces/pilot")).toEqual({ kind: "allow" });

@@ -97,7 +97,7 @@ function decideObject(view: ResourceView, info: ResourceInfo): Decision {
       return refuseMoving(view, info, namespace);
     case "other-subset": {
       const owner = view.ownerOf(namespace);
-      const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner)}${shownText(view, namespace)}`;
+      const message = `${describe(info)}: ${placeText(owner, namespace, "belong")} to ${ownerText(owner, namespace)}${shownText(view, namespace)}`;
       return { kind: "refuse", why: ownership, message };
     }
     default:
@@ -111,7 +111,7 @@ function refuseMoving(view: ResourceView, info: ResourceInfo, namespace: string)
   const what =
     heir === undefined
       ? RESOURCE_MOVES
-      : `${HANDOVER}: ${placeText(heir, namespace, "move")} to ${ownerText(heir)}${shownText(view, namespace)}`;
+      : `${HANDOVER}: ${placeText(heir, namespace, "move")} to ${ownerText(heir, namespace)}${shownText(view, namespace)}`;
   return { kind: "refuse", why: "moving", message: `${describe(info)}: ${what}` };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limit, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, limit, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { createPlanner, excludedNamespaces, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
 import { type ResourceView, viewOf } from "./snapshot.ts";
 
@@ -16,6 +16,19 @@ const labelled = (of: ResourceView): ResourceView => ({
 });
 
 describe("the plan for a list over all namespaces", () => {
+  it("takes the cluster scope of a sharded family for no namespace", () => {
+    const maps = group("", "configmaps");
+    const family = (home: number) => table([sharded(maps), subset("s1"), subset("s2")], { "": [home], a: [1], b: [2] });
+    for (const home of [1, 2]) {
+      const [own, other] = ["s1", "s2"].map((name) => viewOf(snapshot(family(home), { subset: name }), "", "configmaps"));
+      expect([own?.namespaces(), other?.namespaces()]).toEqual([
+        { own: ["a"], others: ["b"] },
+        { own: ["b"], others: ["a"] },
+      ]);
+      expect(own && planQuery(own, "namespaced")).toMatchObject({ namespacePlan: "one-namespace", only: "a" });
+    }
+  });
+
   it("is the one namespace that is owned, whatever the server can do", () => {
     const plan = planQuery(view(["a"], many("b", 100)), "namespaced", { shardBytes: 0 });
     expect(plan).toMatchObject({ namespacePlan: "one-namespace", fieldSelector: "metadata.namespace=a", only: "a" });

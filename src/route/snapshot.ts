@@ -3,7 +3,7 @@
 import type { ItemMeta } from "../kube/codec/types.ts";
 import { formatTerms, type Labels, matchesTerms } from "../kube/label-selector.ts";
 import { indexRetained, type RetainedIndex, retainedIn } from "./retained.ts";
-import { isOwnedBy, type Owner, ownersOf, type RouteTable } from "./table.ts";
+import { isOwnedBy, namespacesOf, type Owner, ownersOf, type RouteTable } from "./table.ts";
 
 export interface AppRef {
   readonly namespace: string;
@@ -133,11 +133,11 @@ function readViewFor(view: ResourceView, isRetained: (namespace: string) => bool
 }
 
 // Planning asks with every list, and the answer of one view never changes.
-function namespacesBy(ownershipOf: (namespace: string) => Ownership, { classOf }: RouteTable): () => NamespacesByOwnership {
+function namespacesBy(ownershipOf: (namespace: string) => Ownership, table: RouteTable): () => NamespacesByOwnership {
   let names: NamespacesByOwnership | undefined;
   return () => {
     if (names === undefined) {
-      const known = [...classOf.keys()];
+      const known = namespacesOf(table);
       names = {
         own: known.filter((name) => ownershipOf(name) === "own"),
         others: known.filter((name) => ownershipOf(name) !== "own"),

@@ -1,8 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objectLimit, objects, subset, table, unreportedFence } from "../../test/support/route-table.ts";
+import {
+  fence,
+  group,
+  limit,
+  objectLimit,
+  objects,
+  sharded,
+  subset,
+  table,
+  unreportedFence,
+} from "../../test/support/route-table.ts";
 import { formatTerms, matchesTerms, parseTerms } from "../kube/label-selector.ts";
-import { isOwnedBy, matchesResource, ownersOf, type RouteRule } from "./table.ts";
+import { isOwnedBy, matchesResource, ownersOf, ownerText, type RouteRule } from "./table.ts";
 
 const routes = table([limit(), subset("canary"), subset("db", group("", "configmaps"))], {
   prod: [0],
@@ -70,6 +80,53 @@ describe("a resource without any rule", () => {
   });
   it("has no sole owner while something moves", () => {
     expect(ownersOf({ ...narrow, fenced: new Set(["data"]) }, "", "pods").sole).toBeUndefined();
+  });
+});
+
+describe("a table with a sharded rule", () => {
+  const maps = group("", "configmaps");
+  const family = table([sharded(maps), subset("s1", maps), subset("s2"), objectLimit("a", maps)], {
+    "": [0, 2],
+    one: [0, 1],
+    both: [1, 2],
+    gap: [0],
+  });
+  const named = ownersOf(family, "", "configmaps");
+  const SECOND = { kind: "subset", subset: "s2" };
+  const NOBODY = { kind: "nobody", origin: "spec.limits", isGap: true };
+
+  it("gives a named resource to the first shard that contains the namespace or the cluster scope, else to nobody", () => {
+    expect(["", "one", "both", "gap"].map((place) => named.ownerOf(place))).toEqual([
+      SECOND,
+      { kind: "subset", subset: "s1" },
+      { kind: "subset", subset: "s1" },
+      NOBODY,
+    ]);
+    expect([named.ownerOf("new"), named.sole, named.isByNamespace]).toEqual([{ kind: "unknown" }, undefined, true]);
+    expect(ownersOf({ ...family, fenced: new Set(["", "one"]) }, "", "configmaps").ownerOf("")).toEqual({ kind: "moving" });
+  });
+  it("gives nothing of a named resource to the default subset, also if no shard contains anything", () => {
+    const empty = ownersOf(table([sharded(group("*"))], { gap: [] }), "", "pods");
+    expect(["", "gap", "new"].map((place) => empty.ownerOf(place))).toEqual([NOBODY, NOBODY, { kind: "unknown" }]);
+    expect([empty.sole, isOwnedBy(empty.ownerOf("gap"), "")]).toEqual([undefined, false]);
+  });
+  it("gives every other resource to everyone, and it moves with no namespace", () => {
+    const pods = ownersOf({ ...family, fenced: new Set(["", "one"]) }, "", "pods");
+    expect([pods.sole, ...["", "one", "gap", "new"].map((place) => pods.ownerOf(place))]).toEqual(
+      Array(5).fill({ kind: "everyone" }),
+    );
+    expect(pods.isByNamespace).toBe(false);
+  });
+  it("keeps to limits, and to the fences of resources", () => {
+    expect(named.ownerOf("one", {})).toEqual({ kind: "nobody", origin: "spec.route.globalLimits[0]" });
+    const fenced = (rule: RouteRule, resource: string) =>
+      ownersOf({ ...family, rules: [...family.rules, rule] }, "", resource).ownerOf("one").kind;
+    expect(fenced(fence(group("*")), "pods")).toBe("moving");
+    expect(["pods", "configmaps"].map((resource) => fenced(unreportedFence(), resource))).toEqual(["everyone", "moving"]);
+  });
+  it("names the gap in words", () => {
+    expect(ownerText(named.ownerOf("gap"), "gap")).toBe('nobody: no shard of this family contains namespace "gap"');
+    expect(ownerText(named.ownerOf("gap"))).toBe("nobody: no shard of this family contains them");
   });
 });
 

@@ -6,6 +6,9 @@ import { type Labels, type LabelTerm, matchesTerms, negateTerm, type SetTerm } f
 /** The name of the default subset: pods that match no listed subset. */
 export const DEFAULT_SUBSET = "";
 
+/** In the place of a namespace: the objects that are in none. */
+export const CLUSTER_SCOPE = "";
+
 /** Resources by group and name; "*" is the wildcard in both lists. */
 export interface ResourceMatch {
   readonly apiGroups: readonly string[];
@@ -14,11 +17,16 @@ export interface ResourceMatch {
 
 interface RuleBase {
   readonly resources: readonly ResourceMatch[];
-  /** The rule's place in the VirtualApp, for messages. */
+  /** The rule's place in the source object, for messages. */
   readonly origin: string;
 }
 
 export type RouteRule =
+  /**
+   * Other resources belong to everyone. These belong to nobody where no subset rule gives them to a subset: the default subset has no share.
+   * The first rule of a table, or absent. It always has resources.
+   */
+  | (RuleBase & { readonly kind: "sharded" })
   /** Namespaces outside belong to nobody in the app. */
   | (RuleBase & { readonly kind: "limit" })
   /** Namespaces inside belong to the subset. */
@@ -42,11 +50,14 @@ export interface RouteTable {
   readonly rules: readonly RouteRule[];
   /** The indices into `rules` that contain the namespaces of this class, ascending. */
   readonly classes: readonly (readonly number[])[];
-  /** The class of every known namespace. A namespace that is missing is unknown. */
+  /**
+   * The class of every known namespace. A namespace that is missing is unknown. CLUSTER_SCOPE is here only in a table with a `sharded` rule;
+   * otherwise no rule on namespaces applies to cluster-scoped objects.
+   */
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. */
   readonly sharedResources: readonly ResourceMatch[];
-  /** Namespaces that move between subsets: no subset may write or newly see them yet. */
+  /** Namespaces, and perhaps CLUSTER_SCOPE, that move between subsets: no subset may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
   /** What the pod may read beside what its subset owns; absent: nothing. A namespace is in one class at most. */
   readonly retained?: readonly RetainedClass[];
@@ -70,8 +81,8 @@ export type Owner =
   | { readonly kind: "everyone" }
   /** These subsets and the default one, by the objects' labels. Never the owner of one object whose labels are known. */
   | { readonly kind: "labels"; readonly subsets: readonly string[] }
-  /** Outside of a global limit; `origin` is the limit's place in the VirtualApp. */
-  | { readonly kind: "nobody"; readonly origin: string }
+  /** Outside of a global limit, or, with `isGap`, of every shard. `origin` is the place of the limit or of the `sharded` rule. */
+  | { readonly kind: "nobody"; readonly origin: string; readonly isGap?: true }
   /** The namespace moves to another subset. */
   | { readonly kind: "moving" }
   /** The manager has not said yet. */
@@ -110,9 +121,32 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
   return matches.some((match) => has(match.apiGroups, group) && has(match.resources, resource));
 }
 
+function shardedRuleOf({ rules }: RouteTable): RouteRule | undefined {
+  return rules.find(({ kind }) => kind === "sharded");
+}
+
+/** True if the table has a `sharded` rule. */
+export function isSharded(table: RouteTable): boolean {
+  return shardedRuleOf(table) !== undefined;
+}
+
+/** The namespaces that the table knows. */
+export function namespacesOf({ classOf }: RouteTable): string[] {
+  return [...classOf.keys()].filter((name) => name !== CLUSTER_SCOPE);
+}
+
+/** The owner of what no rule on namespaces or labels gives to a subset. */
+export function fallbackOf(table: RouteTable, group: string, resource: string): Owner {
+  if (matchesResource(table.sharedResources, group, resource)) return EVERYONE;
+  const sharded = shardedRuleOf(table);
+  if (sharded === undefined) return DEFAULT_OWNER;
+  if (!matchesResource(sharded.resources, group, resource)) return EVERYONE;
+  return { kind: "nobody", origin: sharded.origin, isGap: true };
+}
+
 /**
  * Compiles the owners of one resource. Order of the rules (docs/design.md, "Who owns what"): global limits, subset rules in spec order,
- * shared resources, default subset. A rule without resources does not apply to a shared one.
+ * shared resources, default subset (with a `sharded` rule: nobody). A rule without resources does not apply to a shared one.
  *
  * A resource that a subset's objectSelector names is partitioned by label and by nothing else: subset rules on namespaces do not apply to
  * it (admission refuses specs with both), it is not shared, and objects that no selector matches are the default subset's. Limits apply.
@@ -120,27 +154,26 @@ export function matchesResource(matches: readonly ResourceMatch[], group: string
 export function ownersOf(table: RouteTable, group: string, resource: string): ResourceOwners {
   const names = (rule: RouteRule) => matchesResource(rule.resources, group, resource);
   const division = divisionOf(table, names);
-  const isPublic = division.owner === undefined && matchesResource(table.sharedResources, group, resource);
+  const fallback = division.owner ?? fallbackOf(table, group, resource);
+  const isPublic = fallback.kind === "everyone";
   const applies = (rule: RouteRule) => (rule.resources.length === 0 ? !isPublic : names(rule));
-  const fallback: Owner = division.owner ?? (isPublic ? EVERYONE : DEFAULT_OWNER);
   // The rules on namespaces that apply, at their places; the other places stay empty.
   const inForce = table.rules.map((rule) => {
     if (rule.kind !== "limit" && (rule.kind !== "subset" || division.owner !== undefined)) return undefined;
     return applies(rule) ? rule : undefined;
   });
   const owners = table.classes.map((members) => ownerInClass(inForce, members, fallback));
-  const dependsOnNamespace = inForce.some((rule) => rule !== undefined);
+  const dependsOnNamespace = fallback.kind === "nobody" || inForce.some((rule) => rule !== undefined);
   const isFencedBecause = (because: FenceRule["because"]) =>
     table.rules.some((rule) => rule.kind === "fence" && rule.because === because && names(rule));
   const isMoving = isFencedBecause("moves");
   // A fence of the kind `unreported` leaves shared resources alone.
-  const isFenced = isMoving || (fallback !== EVERYONE && isFencedBecause("unreported"));
+  const isFenced = isMoving || (!isPublic && isFencedBecause("unreported"));
 
   const nextOwnerOf = (namespace: string): Owner => {
-    if (namespace === "") return fallback;
     const index = table.classOf.get(namespace);
-    const ofUnknown = dependsOnNamespace ? UNKNOWN : fallback;
-    return index === undefined ? ofUnknown : (owners[index] ?? UNKNOWN);
+    if (index !== undefined) return owners[index] ?? UNKNOWN;
+    return dependsOnNamespace && namespace !== CLUSTER_SCOPE ? UNKNOWN : fallback;
   };
   const ownerIn = (namespace: string): Owner => {
     if (isFenced) return MOVING;
@@ -148,10 +181,10 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
     return table.fenced.has(namespace) && owner.kind !== "everyone" ? MOVING : owner;
   };
   return {
-    sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && fallback !== EVERYONE) ? undefined : fallback,
+    sole: dependsOnNamespace || isFenced || (table.fenced.size > 0 && !isPublic) ? undefined : fallback,
     ownerOf: (namespace, labels) => (labels === undefined ? ownerIn(namespace) : division.narrow(ownerIn(namespace), labels)),
     isMoving,
-    isByNamespace: fallback === DEFAULT_OWNER,
+    isByNamespace: fallback.kind === "subset" || fallback.kind === "nobody",
     nextOwnerOf,
     termsOf: division.termsOf,
   };
@@ -218,8 +251,8 @@ export function isOwnedBy(owner: Owner, subset: string): boolean {
   }
 }
 
-/** The owner in words, for messages: `subset "v2"`, "the default subset". */
-export function ownerText(owner: Owner): string {
+/** The owner in words, for messages: `subset "v2"`, "the default subset". `namespace` is what it owns. */
+export function ownerText(owner: Owner, namespace = CLUSTER_SCOPE): string {
   switch (owner.kind) {
     case "subset":
       return owner.subset === DEFAULT_SUBSET ? "the default subset" : `subset "${owner.subset}"`;
@@ -228,7 +261,8 @@ export function ownerText(owner: Owner): string {
     case "labels":
       return "other subsets, by the objects' labels";
     case "nobody":
-      return `nobody in this app (outside of ${owner.origin})`;
+      if (!owner.isGap) return `nobody in this app (outside of ${owner.origin})`;
+      return `nobody: no shard of this family contains ${namespace === CLUSTER_SCOPE ? "them" : `namespace "${namespace}"`}`;
     case "moving":
       return "nobody yet: it is moving between subsets";
     case "unknown":

@@ -161,7 +161,7 @@ export interface RouteTableMessage {
 
 export interface RuleMessage {
   /** The decoder returns a number for a kind that this version does not know. The type omits that number, and rule-codec.ts rejects it. */
-  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES";
+  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES" | "SHARDED";
   readonly subset: string;
   readonly resources: readonly ResourceMatchMessage[];
   readonly origin: string;

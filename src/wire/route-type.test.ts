@@ -6,6 +6,7 @@ import {
   objectLimit,
   objects,
   retained,
+  sharded,
   snapshot,
   subset,
   table,
@@ -103,6 +104,12 @@ describe("a route as bytes", () => {
     ]);
   });
 
+  it("is refused if a sharded rule names nothing, or is not the first rule", () => {
+    const rule = { kind: "SHARDED", subset: "", resources: [maps], origin: "", terms: [] };
+    expect(problemsOf(withRules({ ...rule, resources: [] }))).toEqual(["table.rules[0].resources: missing"]);
+    expect(problemsOf(withRules(rule, rule))).toEqual(["table.rules: SHARDED must be the first rule"]);
+  });
+
   it("is refused if a rule has a kind that only a newer manager knows", () => {
     const rule = { subset: "", resources: [], origin: "", terms: [] };
     expect(problemsOf(withRules({ ...rule, kind: 9 }))).toEqual(["table.rules[0].kind: 9 is not known to this proxy"]);
@@ -136,6 +143,20 @@ const changes: [string, Snapshot][] = [
     { ...whole, table: { ...routes, ...part } },
   ]),
 ];
+
+it("a sharded family reaches the proxy whole and by a delta, with its cluster scope", () => {
+  const family = (home: number, fenced: string[]): Snapshot => {
+    const members = { "": [home], a: [1], b: [2], c: [1], d: [1] };
+    const content = { ...whole, table: table([sharded(maps), subset("s1"), subset("s2")], members, { fenced }) };
+    return { ...content, digest: routeDigest(content) };
+  };
+  const [base, next] = [family(1, []), family(2, [""])];
+  expect(ROUTE.decode(ROUTE.encode(next), next)).toEqual(next);
+  const delta = ROUTE.delta?.encode(base, next);
+  const applied = delta && ROUTE.delta?.apply(base, delta, next);
+  expect(applied && routeDigest(applied)).toBe(next.digest);
+  expect(applied?.table.fenced).toEqual(new Set([""]));
+});
 
 describe.each(changes)("a change of %s", (_, changed) => {
   const next = { ...changed, version: 2, digest: routeDigest(changed) };
@@ -182,6 +203,7 @@ type Filled<T> = T extends string | number | boolean
 const resources = [{ apiGroups: ["apps"], resources: ["deployments"] }];
 const term = { key: "tier", operator: "in", values: ["gold"] } as const;
 const FILLED_RULES: { readonly [K in RouteRule["kind"]]: Filled<Extract<RouteRule, { readonly kind: K }>> } = {
+  sharded: { kind: "sharded", resources, origin: "0" },
   limit: { kind: "limit", resources, origin: "a" },
   subset: { kind: "subset", subset: "canary", resources, origin: "b" },
   "object-limit": { kind: "object-limit", terms: [term], resources, origin: "c" },
@@ -197,7 +219,10 @@ const FILLED: Filled<RouteContent> = {
   table: {
     rules: Object.values(FILLED_RULES),
     classes: [[1]],
-    classOf: new Map([["a", 0]]),
+    classOf: new Map([
+      ["", 0],
+      ["a", 0],
+    ]),
     sharedResources: resources,
     fenced: new Set(["a"]),
     retained: [{ namespaces: new Set(["b"]), rules: [{ resources, visible: true }] }],

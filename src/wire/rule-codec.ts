@@ -9,6 +9,8 @@ export function ruleToWire(rule: RouteRule): RuleMessage {
   const { resources, origin } = rule;
   const common = { subset: "", resources, origin, terms: [] };
   switch (rule.kind) {
+    case "sharded":
+      return { kind: "SHARDED", ...common };
     case "limit":
       return { kind: "LIMIT", ...common };
     case "subset":
@@ -38,11 +40,12 @@ export function ruleFromWire(
   if ((kind === "SUBSET" || kind === "OBJECTS") && subset === "") report(".subset: missing");
   if (kind === "LIMIT") return { kind: "limit", resources, origin };
   if (kind === "SUBSET") return { kind: "subset", subset, resources, origin };
-  if (kind !== "OBJECT_LIMIT" && kind !== "OBJECTS" && kind !== "FENCE" && kind !== "FENCE_MOVES") {
+  if (!KINDS_WITH_RESOURCES.has(kind)) {
     report(`.kind: ${String(kind)} is not known to this proxy`);
     return { kind: "fence", because: "moves", resources, origin };
   }
   if (resources.length === 0) report(".resources: missing");
+  if (kind === "SHARDED") return { kind: "sharded", resources, origin };
   if (kind === "FENCE") return { kind: "fence", because: "unreported", resources, origin };
   if (kind === "FENCE_MOVES") return { kind: "fence", because: "moves", resources, origin };
   const terms = termsFromWire(message.terms, report);
@@ -51,6 +54,14 @@ export function ruleFromWire(
   if (term === undefined || terms.length > 1) report(`.terms: must be one, are ${terms.length}`);
   return { kind: "objects", subset, term: term ?? NO_TERM, resources, origin };
 }
+
+const KINDS_WITH_RESOURCES: ReadonlySet<RuleMessage["kind"]> = new Set([
+  "OBJECT_LIMIT",
+  "OBJECTS",
+  "FENCE",
+  "FENCE_MOVES",
+  "SHARDED",
+]);
 
 const NO_TERM: SetTerm = { key: "", operator: "exists", values: [] };
 

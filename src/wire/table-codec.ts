@@ -35,6 +35,7 @@ export function tableFromWire(message: RouteTableMessage, problems: string[]): R
   const rules = message.rules.map((rule, index) =>
     ruleFromWire(rule, rule.resources.map(matchFromWire), (problem) => problems.push(`table.rules[${index}]${problem}`)),
   );
+  if (rules.slice(1).some(({ kind }) => kind === "sharded")) problems.push("table.rules: SHARDED must be the first rule");
   const classOf = new Map<string, number>();
   message.classes.forEach((row, index) => {
     for (const rule of row.rules) {

@@ -9,6 +9,10 @@ export function group(apiGroup: string, ...resources: string[]): ResourceMatch {
   return { apiGroups: [apiGroup], resources: resources.length === 0 ? ["*"] : resources };
 }
 
+export function sharded(...resources: ResourceMatch[]): RouteRule {
+  return { kind: "sharded", resources, origin: "spec.limits" };
+}
+
 export function limit(...resources: ResourceMatch[]): RouteRule {
   return { kind: "limit", resources, origin: "spec.route.globalLimits[0]" };
 }
@@ -42,7 +46,7 @@ export function unreportedFence(): RouteRule {
   return { kind: "fence", because: "unreported", resources: [group("*")], origin: "handover" };
 }
 
-/** @param members the indices of the rules that contain each namespace */
+/** @param members the indices of the rules that contain each namespace; "" is the cluster scope */
 export function table(
   rules: readonly RouteRule[],
   members: Readonly<Record<string, readonly number[]>>,

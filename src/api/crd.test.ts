@@ -34,12 +34,22 @@ describe("crdOf", () => {
     expect(crdOf("ManagerState").spec.scope).toBe("Cluster");
   });
 
+  it("names ShardingConfig as KusionStack does", () => {
+    const { metadata, spec } = crdOf("ShardingConfig");
+    expect(metadata.name).toBe("shardingconfigs.ctrlmesh.kusionstack.io");
+    expect(spec.names).toMatchObject({ kind: "ShardingConfig", plural: "shardingconfigs", shortNames: ["shard"] });
+    expect(spec).toMatchObject({ group: "ctrlmesh.kusionstack.io", scope: "Namespaced", versions: [{ name: "v1alpha1" }] });
+  });
+
   it("has the printer columns in order, those of -o wide last", () => {
     const columns = KINDS.VirtualApp.columns;
     expect(columns.map(({ name }) => name.toUpperCase())).toEqual(
       "READY REASON PROXIES SYNCED NAMESPACES MOVING WAITING-FOR WHY AGE ROUTE MESSAGE".split(" "),
     );
     expect(columns.filter(({ priority }) => priority === 1).map(({ name }) => name)).toEqual(["Route", "Message"]);
+    expect(KINDS.ShardingConfig.columns.map(({ name }) => name.toUpperCase())).toEqual(
+      "FAMILY SHARD PODS NAMESPACES BALANCED READY REASON AGE MESSAGE".split(" "),
+    );
   });
 
   it.each(KIND_NAMES)("bounds every list and every string of %s, so that its CEL rules have a bounded cost", (kind) => {
@@ -60,10 +70,12 @@ describe("crdOf", () => {
   });
 
   it("leaves metadata to the API server, except the length of the name", () => {
-    expect(rootOf("VirtualApp").properties?.metadata).toEqual({
-      type: "object",
-      properties: { name: { type: "string", maxLength: 63 } },
-    });
+    for (const kind of ["VirtualApp", "ShardingConfig"] as const) {
+      expect(rootOf(kind).properties?.metadata).toEqual({
+        type: "object",
+        properties: { name: { type: "string", maxLength: 63 } },
+      });
+    }
     expect(rootOf("ManagerState").properties?.metadata).toEqual({ type: "object" });
   });
 

@@ -2,19 +2,21 @@
 // localkube and the tests install them.
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
+import { shardingConfigKind } from "./sharding-config.ts";
 import { type StructuralSchema, toStructuralSchema } from "./structural-schema.ts";
 import { virtualAppKind } from "./virtual-app.ts";
 
 /** Every kind that this version serves, by name. */
-export const KINDS = { VirtualApp: virtualAppKind, ManagerState: managerStateKind } as const satisfies Record<
-  string,
-  KindDefinition
->;
+export const KINDS = {
+  VirtualApp: virtualAppKind,
+  ShardingConfig: shardingConfigKind,
+  ManagerState: managerStateKind,
+} as const satisfies Record<string, KindDefinition>;
 
 export type KindName = keyof typeof KINDS;
 
 /** The names of all kinds, in a stable order. */
-export const KIND_NAMES = ["VirtualApp", "ManagerState"] as const satisfies readonly KindName[];
+export const KIND_NAMES = ["VirtualApp", "ShardingConfig", "ManagerState"] as const satisfies readonly KindName[];
 
 /** The part of an apiextensions.k8s.io/v1 CustomResourceDefinition that this project uses. */
 export interface CustomResourceDefinition {

@@ -28,6 +28,14 @@ export interface KindDefinition {
 /** API group of the kinds that OpenKruise Controller Mesh introduced. */
 export const KRUISE_GROUP = "ctrlmesh.kruise.io";
 
+/** API group of the kind that KusionStack's Controller Mesh introduced. */
+export const KUSIONSTACK_GROUP = "ctrlmesh.kusionstack.io";
+
+/** The advice for a field of an object of this kind that cannot be changed. */
+export function recreateAdvice(kind: string): string {
+  return `delete this ${kind}, wait until it is deleted, and create it again`;
+}
+
 /** The path of a field of the condition of this type, for a column. */
 export function conditionPath(type: string, field: "status" | "reason" | "message"): string {
   return `.status.conditions[?(@.type=="${type}")].${field}`;

@@ -18,37 +18,50 @@ export const labelsSchema = withRules(
   labelKeysRule,
 );
 
-const requirementSchema = withRules(
-  z
-    .strictObject({
-      key: labelKeySchema.describe("Key of the label."),
-      operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation of the label to the values."),
-      values: z
-        .array(labelValueSchema)
-        .max(MAX_VALUES)
-        .optional()
-        .describe("Values. In and NotIn need at least one value. Exists and DoesNotExist take no values."),
-    })
-    .meta(
-      celRules({
-        rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
-        message: "In and NotIn need at least one value, Exists and DoesNotExist take no values",
-      }),
-    ),
-  valuesRule,
-);
+const requirementSchema = requirementOf(MAX_VALUES);
 
 /** A label selector. An object must satisfy all terms. A selector without terms matches everything. */
-export const labelSelectorSchema = z
-  .strictObject({
-    matchLabels: labelsSchema.optional().describe("Labels that must have exactly these values."),
-    matchExpressions: z
-      .array(requirementSchema)
-      .max(MAX_EXPRESSIONS)
-      .optional()
-      .describe("Requirements on labels. An object must satisfy all of these and have all matchLabels."),
-  })
-  .meta(atomicMap());
+export const labelSelectorSchema = selectorOf(requirementSchema);
+
+/** A label selector whose lists of values may be longer, for lists of namespaces. */
+export function longSelector(maxValues: number): typeof labelSelectorSchema {
+  return selectorOf(requirementOf(maxValues));
+}
+
+function requirementOf(maxValues: number) {
+  return withRules(
+    z
+      .strictObject({
+        key: labelKeySchema.describe("Key of the label."),
+        operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation of the label to the values."),
+        values: z
+          .array(labelValueSchema)
+          .max(maxValues)
+          .optional()
+          .describe("Values. In and NotIn need at least one value. Exists and DoesNotExist take no values."),
+      })
+      .meta(
+        celRules({
+          rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+          message: "In and NotIn need at least one value, Exists and DoesNotExist take no values",
+        }),
+      ),
+    valuesRule,
+  );
+}
+
+function selectorOf(requirement: ReturnType<typeof requirementOf>) {
+  return z
+    .strictObject({
+      matchLabels: labelsSchema.optional().describe("Labels that must have exactly these values."),
+      matchExpressions: z
+        .array(requirement)
+        .max(MAX_EXPRESSIONS)
+        .optional()
+        .describe("Requirements on labels. An object must satisfy all of these and have all matchLabels."),
+    })
+    .meta(atomicMap());
+}
 
 const EMPTY = "must have at least one term: an empty selector matches everything";
 

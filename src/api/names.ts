@@ -20,8 +20,8 @@ const DEFAULT_DISPLAY_NAME = "default";
 const RESERVED_NAME =
   "is reserved for the pods that match no subset; use another name, or remove this subset: these pods then own its namespaces";
 
-/** The name of a subset: a DNS label without `---`, since a lock's name NAME---SUBSET is split there; and not `default`. */
-export const subsetNameSchema = z
+/** A DNS label without `---`, since a lock's name NAME---SUBSET is split there. */
+const lockSuffixSchema = z
   .string()
   .max(63)
   .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/, {
@@ -29,9 +29,17 @@ export const subsetNameSchema = z
       jsonText(input).includes(SUBSET_SEPARATOR)
         ? `must not contain "${SUBSET_SEPARATOR}", which separates a lock from its subset`
         : dnsLabelMessage(),
-  })
+  });
+
+/** The name of a subset: the suffix of a lock's name, but not `default`. */
+export const subsetNameSchema = lockSuffixSchema
   .refine((name) => name !== DEFAULT_DISPLAY_NAME, { error: RESERVED_NAME })
   .meta(celRules({ rule: `self != "${DEFAULT_DISPLAY_NAME}"`, message: RESERVED_NAME }));
+
+/** The name of a shard, which is a subset with an object of its own. */
+export const shardNameSchema = lockSuffixSchema.refine((name) => name !== DEFAULT_DISPLAY_NAME, {
+  error: "is reserved for the pods that match no shard; use another name",
+});
 
 /** The maximum length of a DNS subdomain, and so of most object names. */
 export const MAX_NAME_LENGTH = 253;

@@ -1,7 +1,7 @@
 // Finds overlaps between many lists of resources without comparing every two of them. Pure. Invariant: the cost is linear in the pairs of
-// API groups and resources, and a value of any shape is accepted. Called by virtual-app-rules.ts.
+// API groups and resources, and a value of any shape is accepted. Called by the rules of the kinds.
 import { WILDCARD } from "./resource-match.ts";
-import { fieldAt, itemsOf, stringsOf } from "./rule.ts";
+import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
 export interface ResourceIndex<T> {
   add(resources: readonly unknown[], item: T): void;
@@ -31,6 +31,17 @@ export function createResourceIndex<T>(): ResourceIndex<T> {
       return items[found];
     },
   };
+}
+
+/** Of all lists together. It is far more than any user lists, and takes a tenth of a second to check. */
+const MAX_PAIRS = 32_768;
+
+/** Finds lists of resources that are too large together; then no other rule runs. */
+export function* boundedPairs(lists: readonly unknown[], path: readonly string[]): Iterable<Finding> {
+  const pairs = lists.reduce<number>((sum, resources) => sum + pairCount(resources), 0);
+  if (pairs <= MAX_PAIRS) return;
+  const message = `lists ${pairs} pairs of an API group and a resource in total, of ${MAX_PAIRS} allowed; use "*" for all`;
+  yield { path, message, isLast: true };
 }
 
 /** The number of pairs of an API group and a resource. */

@@ -5,10 +5,13 @@ import type { KubeObject } from "../kube/types.ts";
 import type { KindDefinition } from "./kind.ts";
 import type { ManagerState } from "./manager-state.ts";
 import { managerStateKind } from "./manager-state.ts";
+import type { ShardingConfig } from "./sharding-config.ts";
+import { shardingConfigKind } from "./sharding-config.ts";
 import type { VirtualApp } from "./virtual-app.ts";
 import { virtualAppKind } from "./virtual-app.ts";
 
 export const VIRTUAL_APPS: Resource<VirtualApp> = resourceOf(virtualAppKind);
+export const SHARDING_CONFIGS: Resource<ShardingConfig> = resourceOf(shardingConfigKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);
 
 function resourceOf<T extends KubeObject>({ group, version, plural, kind, scope }: KindDefinition): Resource<T> {

@@ -1,11 +1,9 @@
 // Bounds of a whole VirtualApp, so that its validation is fast. The schema bounds each part, and this file bounds all parts together. Pure.
 // Invariant: the cost of counting is linear in the spec. Called first by virtual-app-rules.ts.
 import { regexSize } from "./regex-size.ts";
-import { pairCount } from "./resource-index.ts";
+import { boundedPairs } from "./resource-index.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 
-/** Of all subRules together. It is far more than any user lists, and takes a tenth of a second to check. */
-const MAX_RESOURCE_PAIRS = 32_768;
 /** Of all namespaceRegex together, with repetitions expanded. */
 const MAX_REGEX_SIZE = 65_536;
 
@@ -13,11 +11,10 @@ const MAX_REGEX_SIZE = 65_536;
 export function* boundedWork(spec: unknown): Iterable<Finding> {
   const isLast = true;
   const matches = itemsOf(fieldAt(spec, "route", "subRules")).flatMap((subRule) => itemsOf(fieldAt(subRule, "match")));
-  const pairs = sumOf(matches, (match) => pairCount(fieldAt(match, "resources")));
-  if (pairs > MAX_RESOURCE_PAIRS) {
-    const message = `lists ${pairs} pairs of an API group and a resource in total, of ${MAX_RESOURCE_PAIRS} allowed; use "*" for all`;
-    yield { path: ["route", "subRules"], message, isLast };
-  }
+  yield* boundedPairs(
+    matches.map((match) => fieldAt(match, "resources")),
+    ["route", "subRules"],
+  );
   const patterns = stringsOf(
     [...matches, ...itemsOf(fieldAt(spec, "route", "globalLimits"))].map((match) => fieldAt(match, "namespaceRegex")),
   );

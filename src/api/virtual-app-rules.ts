@@ -3,6 +3,7 @@
 // run on specs with other problems (see rule.ts). Called by virtual-app.ts.
 import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
+import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
@@ -12,7 +13,7 @@ import { type Finding, fieldAt, itemsOf, stringsOf } from "./rule.ts";
 import { boundedWork } from "./virtual-app-bounds.ts";
 
 /** The advice for a field that cannot be changed. */
-export const RECREATE_ADVICE = "delete this VirtualApp, wait until it is deleted, and create it again";
+export const RECREATE_ADVICE = recreateAdvice("VirtualApp");
 
 type Path = readonly (string | number)[];
 

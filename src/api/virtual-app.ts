@@ -10,6 +10,7 @@ import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts"
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
 import { objectMetaSchema } from "./object-meta.ts";
+import { onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -64,23 +65,7 @@ const controllerSchema = z
 
 const configurationSchema = z.strictObject({
   controller: controllerSchema.optional().describe("The operator's controllers."),
-  webhook: z
-    .strictObject({
-      certDir: z
-        .string()
-        .max(1024)
-        .regex(/^\//, { error: "must be an absolute path" })
-        .describe(
-          "Not supported yet: this field has no effect. Directory with tls.crt and tls.key of the operator's webhook server.",
-        ),
-      port: z
-        .int()
-        .min(1)
-        .max(65_535)
-        .describe("Not supported yet: this field has no effect. Port of the operator's webhook server."),
-    })
-    .optional()
-    .describe("The operator's own admission webhook server. Not supported yet: this field has no effect."),
+  webhook: webhookServerSchema.optional().describe(WEBHOOK_TEXT),
   restConfigOverrides: z
     .strictObject({
       userAgentOrPrefix: z
@@ -112,15 +97,8 @@ const routeSchema = z.strictObject({
     .enum(["Restart", "InPlace", "Resync"])
     .transform((onLoss) => (onLoss === "Resync" ? "InPlace" : onLoss))
     .optional()
-    .describe(
-      "Treatment of the pods of a subset that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted. Resync is the old name of InPlace.",
-    ),
-  paused: z
-    .boolean()
-    .optional()
-    .describe(
-      "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.",
-    ),
+    .describe(`${onLossText("subset")} Resync is the old name of InPlace.`),
+  paused: z.boolean().optional().describe(PAUSED_TEXT),
   subsetPublicResources: z
     .array(resourceMatchSchema)
     .max(32)

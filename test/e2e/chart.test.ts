@@ -141,9 +141,11 @@ describeWithKube("the chart", () => {
       const names = `${await run("get", cluster, "-o", "name")}${await run("get", inNamespace, "-n", MESH_NAMESPACE, "-o", "name")}`;
       return names.split("\n").filter((name) => name.includes("ctrlmesh"));
     };
-    const crds = ["managerstates", "virtualapps"].map(
-      (name) => `customresourcedefinition.apiextensions.k8s.io/${name}.ctrlmesh.kruise.io`,
-    );
+    const crds = [
+      "managerstates.ctrlmesh.kruise.io",
+      "shardingconfigs.ctrlmesh.kusionstack.io",
+      "virtualapps.ctrlmesh.kruise.io",
+    ].map((name) => `customresourcedefinition.apiextensions.k8s.io/${name}`);
     expect(await left()).toEqual(crds);
     expect(await run("get", "virtualapps", "-n", "default", "-o", "name")).toBe("virtualapp.ctrlmesh.kruise.io/kept\n");
 

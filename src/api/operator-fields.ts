@@ -1,0 +1,30 @@
+// Fields that every kind has that describes an operator. Used by virtual-app.ts and sharding-config.ts.
+import { z } from "zod";
+
+/** The operator's admission webhook server. */
+export const webhookServerSchema = z.strictObject({
+  certDir: z
+    .string()
+    .max(1024)
+    .regex(/^\//, { error: "must be an absolute path" })
+    .describe(
+      "Not supported yet: this field has no effect. Directory with tls.crt and tls.key of the operator's webhook server.",
+    ),
+  port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .describe("Not supported yet: this field has no effect. Port of the operator's webhook server."),
+});
+
+/** Describes a field `webhook`. */
+export const WEBHOOK_TEXT = "The operator's own admission webhook server. Not supported yet: this field has no effect.";
+
+/** Describes a field `onLoss`. `subset` is the kind's word for a subset. */
+export function onLossText(subset: string): string {
+  return `Treatment of the pods of a ${subset} that loses namespaces. Restart (the default): the manager evicts the pods one at a time, the leader last. Until its eviction a pod may read these namespaces, but not write to them. InPlace: the pods keep running, and their operator sees the objects as deleted.`;
+}
+
+/** Describes a field `paused`. */
+export const PAUSED_TEXT =
+  "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.";

@@ -1,0 +1,181 @@
+// The rules over several fields of a ShardingConfig: root or limits, each resource once, names and locks with enough room. Invariant:
+// the cost is linear in the object, and an object above the bounds is refused first. The rules also run on objects with other problems
+// (see rule.ts). Called by sharding-config.ts.
+import type { CelRule } from "./extensions.ts";
+import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
+import { termsOf } from "./limit-selector.ts";
+import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
+import { formatPath } from "./problems.ts";
+import { boundedPairs, createResourceIndex } from "./resource-index.ts";
+import { type Finding, fieldAt, fieldsOf, isObject, itemsOf } from "./rule.ts";
+import { MAX_NORMAL_SHARDS, normalShardName, SHARD, SHARD_HASHES } from "./sharding-keys.ts";
+
+const ADVICE = recreateAdvice("ShardingConfig");
+
+const NO_NAMESPACES = "selects no namespaces: set inNamespaces, inShardHash or percent";
+const LIMITS_BESIDE_ROOT = "must not be set beside root: name the resources in spec.root.resourceSelector instead";
+const TOO_MANY_HASHED = `Legacy placement divides ${SHARD_HASHES} hashes, so more than ${SHARD_HASHES} shards cannot all own namespaces: use at most ${SHARD_HASHES}, or spec.root.placement Balanced`;
+const LONGEST_SUFFIX = SUBSET_SEPARATOR.length + normalShardName("", MAX_NORMAL_SHARDS).length;
+
+// The rules that the API server checks itself, also without the webhook. Their messages name no nearest match.
+
+export const SELECTOR_CEL: readonly CelRule[] = [{ rule: "self == oldSelf", message: `cannot be changed: ${ADVICE}` }];
+
+export const canaryCel: readonly CelRule[] = [
+  { rule: "has(self.inNamespaces) || has(self.inShardHash) || has(self.percent)", message: NO_NAMESPACES },
+];
+
+const lockIn = (spec: string) => `${spec}.?controller.?leaderElectionName.orValue("")`;
+
+export const specCel: readonly CelRule[] = [
+  {
+    rule: "has(self.root) || has(self.selector) && has(self.limits)",
+    message: "without root, selector and limits are required",
+  },
+  { rule: "!has(self.root) || !has(self.limits)", message: LIMITS_BESIDE_ROOT, fieldPath: ".limits" },
+  {
+    rule: `!has(self.root) || has(self.root.placement) && self.root.placement == "Balanced" || !has(self.root.auto.shardingSize) || self.root.auto.shardingSize <= ${SHARD_HASHES}`,
+    message: TOO_MANY_HASHED,
+    fieldPath: ".root",
+  },
+  {
+    rule: `!has(self.root) || ${lockIn("self")}.size() + self.root.prefix.size() + ${LONGEST_SUFFIX} <= ${MAX_NAME_LENGTH}`,
+    message: `the lock of a shard, NAME${SUBSET_SEPARATOR}SHARD, must not be longer than ${MAX_NAME_LENGTH} characters`,
+    fieldPath: ".controller",
+  },
+  { rule: "has(self.selector) == has(oldSelf.selector)", message: `selector cannot be added or removed: ${ADVICE}` },
+  {
+    // Running pods would keep the old name while new pods use the new one. The name may be set for the first time.
+    rule: `${lockIn("oldSelf")} in ["", ${lockIn("self")}]`,
+    message: `the name of the operator's lock cannot be changed once it is set: ${ADVICE}`,
+  },
+];
+
+export const configCel: readonly CelRule[] = [
+  {
+    rule: `has(self.spec.root) || self.metadata.name != "default" && !self.metadata.name.contains("${SUBSET_SEPARATOR}") && !self.metadata.name.contains(".")`,
+    message: `the name is the name of the shard: it must be a DNS label without "${SUBSET_SEPARATOR}", and not "default"`,
+  },
+];
+
+/** Checks all rules over several fields of a spec. */
+export function* specRules(spec: unknown): Iterable<Finding> {
+  for (const list of LIMIT_LISTS) {
+    yield* boundedPairs(
+      itemsOf(fieldAt(spec, ...list)).map((limit) => fieldAt(limit, "relateResources")),
+      list,
+    );
+  }
+  yield* rootOrLimits(spec);
+  for (const list of LIMIT_LISTS) yield* uniqueResources(spec, list);
+  yield* canarySelects(spec);
+  yield* hashedShards(spec);
+  yield* rootLockLength(spec);
+}
+
+/** Checks the rules for which the name or the owner matters. */
+export function* configRules(config: unknown): Iterable<Finding> {
+  const spec = fieldAt(config, "spec");
+  const isRoot = fieldAt(spec, "root") !== undefined;
+  const isChild = rootNameOf(fieldAt(config, "metadata")) !== undefined;
+  if (!isRoot) yield* shardName(config);
+  if (!isRoot && !isChild) yield* familyName(spec);
+  if (!isChild) yield* placedByRoot(spec);
+}
+
+/** The name of the root that owns this object; undefined unless the object is a child. Takes any metadata. */
+export function rootNameOf(metadata: unknown): string | undefined {
+  const owner = itemsOf(fieldAt(metadata, "ownerReferences")).find(isOwningRoot);
+  const name = fieldAt(owner, "name");
+  return typeof name === "string" ? name : undefined;
+}
+
+function isOwningRoot(owner: unknown): boolean {
+  const { apiVersion, kind, controller } = fieldsOf(owner);
+  return controller === true && kind === "ShardingConfig" && String(apiVersion).startsWith(`${KUSIONSTACK_GROUP}/`);
+}
+
+const LIMIT_LISTS = [["limits"], ["root", "resourceSelector"]] as const;
+
+function* rootOrLimits(spec: unknown): Iterable<Finding> {
+  if (!isObject(spec)) return;
+  const { root, selector, limits } = fieldsOf(spec);
+  if (root !== undefined) {
+    if (limits !== undefined) yield { path: ["limits"], message: LIMITS_BESIDE_ROOT };
+    return;
+  }
+  if (selector === undefined) yield { path: ["selector"], message: "required without root: it selects the pods of the shard" };
+  if (limits === undefined)
+    yield { path: ["limits"], message: "required without root: they name the resources that the shards divide" };
+}
+
+function* uniqueResources(spec: unknown, list: readonly string[]): Iterable<Finding> {
+  const earlier = createResourceIndex<number>();
+  for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
+    const resources = itemsOf(fieldAt(limit, "relateResources"));
+    const other = earlier.firstOverlap(resources);
+    earlier.add(resources, index);
+    if (other === undefined) continue;
+    const otherPath = formatPath(["spec", ...list, other, "relateResources"]);
+    yield {
+      path: [...list, index, "relateResources"],
+      message: `names a resource that ${otherPath} names too; name each resource in one entry only`,
+    };
+  }
+}
+
+function* canarySelects(spec: unknown): Iterable<Finding> {
+  const canary = fieldAt(spec, "root", "canary");
+  // A misspelt field is already refused as an unknown field.
+  if (!isObject(canary) || Object.keys(canary).some((name) => name !== "replicas")) return;
+  yield { path: ["root", "canary"], message: NO_NAMESPACES };
+}
+
+function* hashedShards(spec: unknown): Iterable<Finding> {
+  const { placement, auto } = fieldsOf(fieldAt(spec, "root"));
+  const size = fieldAt(auto, "shardingSize");
+  if (placement === "Balanced" || typeof size !== "number" || size <= SHARD_HASHES || size > MAX_NORMAL_SHARDS) return;
+  yield { path: ["root", "auto", "shardingSize"], value: size, message: TOO_MANY_HASHED };
+}
+
+const LOCK_PATH = ["controller", "leaderElectionName"] as const;
+
+function* rootLockLength(spec: unknown): Iterable<Finding> {
+  const prefix = fieldAt(spec, "root", "prefix");
+  const lock = fieldAt(spec, ...LOCK_PATH);
+  if (typeof prefix !== "string" || typeof lock !== "string") return;
+  const room = MAX_NAME_LENGTH - prefix.length - LONGEST_SUFFIX;
+  if (lock.length <= room) return;
+  const message = `too long: the lock of each shard is NAME${SUBSET_SEPARATOR}SHARD, of ${MAX_NAME_LENGTH} characters allowed; at most ${room} here`;
+  yield { path: LOCK_PATH, value: lock, message };
+}
+
+function* shardName(config: unknown): Iterable<Finding> {
+  const name = fieldAt(config, "metadata", "name");
+  if (typeof name !== "string" || name.length > 63) return; // the schema refuses a longer name
+  for (const { message } of shardNameSchema.safeParse(name).error?.issues ?? []) {
+    yield { path: ["metadata", "name"], value: name, message };
+  }
+}
+
+const MAX_LABEL_VALUE = 63;
+
+/** The lock of hand-written configs names their family, and the family's name is a label's value on pods. */
+function* familyName(spec: unknown): Iterable<Finding> {
+  const lock = fieldAt(spec, ...LOCK_PATH);
+  if (typeof lock !== "string" || lock.length <= MAX_LABEL_VALUE) return;
+  const message = `must have at most ${MAX_LABEL_VALUE} characters without root: it names the family, in a label of its pods`;
+  yield { path: ["spec", ...LOCK_PATH], value: lock, message };
+}
+
+function* placedByRoot(spec: unknown): Iterable<Finding> {
+  for (const list of LIMIT_LISTS) {
+    for (const [index, limit] of itemsOf(fieldAt(spec, ...list)).entries()) {
+      for (const { key, keyPath } of termsOf(fieldAt(limit, "selector"))) {
+        if (key !== SHARD) continue;
+        const message = "is reserved for the children of a root: the placement of the root decides it";
+        yield { path: ["spec", ...list, index, "selector", ...keyPath], value: key, message };
+      }
+    }
+  }
+}

@@ -1,0 +1,238 @@
+// The kind ShardingConfig: one shard of an operator, or the root of a family of shards. Invariant: each field of KusionStack's kind is
+// here with its spelling. The manager compiles families into route tables; admission validates each object. Rules over several fields
+// are in sharding-config-rules.ts.
+import { z } from "zod";
+import { appAnnotations } from "./annotations.ts";
+import { celRules } from "./extensions.ts";
+import type { Immutable } from "./immutable.ts";
+import { AGE_COLUMN, conditionPath, type KindDefinition, KUSIONSTACK_GROUP } from "./kind.ts";
+import { nonEmptySelector } from "./label-selector.ts";
+import { limitSelectorSchema, MAX_LISTED_NAMESPACES } from "./limit-selector.ts";
+import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
+import { objectMetaSchema } from "./object-meta.ts";
+import { onLossText, PAUSED_TEXT, WEBHOOK_TEXT, webhookServerSchema } from "./operator-fields.ts";
+import { type ValidationResult, validate } from "./problems.ts";
+import { resourceMatchSchema } from "./resource-match.ts";
+import { withRules } from "./rule.ts";
+import { canaryCel, configCel, configRules, SELECTOR_CEL, specCel, specRules } from "./sharding-config-rules.ts";
+import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
+import { shardingStatusSchema } from "./sharding-status.ts";
+
+const MAX_LIMITS = 32;
+/** The selector of a child lists its pods, and a list in the selector of pods has at most this many values. */
+const MAX_SHARD_PODS = 128;
+const MAX_GRACE_SECONDS = 86_400;
+
+const limitSchema = z.strictObject({
+  relateResources: z
+    .array(resourceMatchSchema)
+    .min(1)
+    .max(32)
+    .describe("Resources that this entry names. A resource that no entry names belongs to all pods."),
+  selector: limitSelectorSchema
+    .optional()
+    .describe(
+      "Selects objects of these resources. The keys ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash are computed from the name of the object's namespace; all other keys are labels of the object. The default selects all objects.",
+    ),
+});
+
+const canarySchema = z
+  .strictObject({
+    replicas: z
+      .int()
+      .min(1)
+      .max(MAX_SHARD_PODS)
+      .describe("Number of pods of the canary shard: those with the lowest ordinals of the StatefulSet."),
+    inNamespaces: z
+      .array(dnsLabelSchema)
+      .min(1)
+      .max(MAX_LISTED_NAMESPACES)
+      .optional()
+      .describe("Names of namespaces that the canary shard owns."),
+    inShardHash: z
+      .array(
+        z
+          .string({ error: 'must be a string from "0" to "31", in quotes' })
+          .max(2)
+          .regex(/^([0-9]|[12][0-9]|3[01])$/, { error: 'must be a whole number from "0" to "31"' }),
+      )
+      .min(1)
+      .max(32)
+      .optional()
+      .describe('Hashes of namespaces that the canary shard owns, from "0" to "31".'),
+    percent: z
+      .int()
+      .min(1)
+      .max(99)
+      .optional()
+      .describe(
+        "Percentage of all namespaces that the canary shard owns. A larger value adds namespaces and removes none. The canary shard owns each namespace that percent, inNamespaces or inShardHash selects.",
+      ),
+  })
+  .meta(celRules(...canaryCel));
+
+const autoSchema = z.strictObject({
+  everyShardReplicas: z.int().min(1).max(MAX_SHARD_PODS).describe("Number of pods of each normal shard."),
+  shardingSize: z
+    .int()
+    .min(1)
+    .max(MAX_NORMAL_SHARDS)
+    .optional()
+    .describe(
+      "Number of normal shards. By default it follows the StatefulSet: the replicas without those of the canary, divided by everyShardReplicas, rounded up.",
+    ),
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(MAX_GRACE_SECONDS)
+    .optional()
+    .describe(
+      "Time in seconds for which a shard without a ready pod keeps its namespaces, before other shards get them. The default is 300.",
+    ),
+});
+
+const rootSchema = z.strictObject({
+  prefix: z
+    .string()
+    .min(1)
+    .max(MAX_PREFIX_LENGTH)
+    .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*-?$/, {
+      error:
+        'must consist of lower-case letters, digits and "-" without "---", and begin with a letter or digit: the shards are named PREFIX-0-canary and PREFIX-1-normal',
+    })
+    .describe("Beginning of the names of the shards: PREFIX-0-canary, PREFIX-1-normal, PREFIX-2-normal and so on."),
+  targetStatefulSet: dnsSubdomainSchema.describe("Name of the operator's StatefulSet, in the namespace of this object."),
+  disable: z
+    .boolean()
+    .optional()
+    .describe("If true, the shards are removed as if this object were deleted. The object itself stays."),
+  canary: canarySchema.optional().describe("The canary shard. By default there is none."),
+  auto: autoSchema.describe("Number and size of the normal shards."),
+  placement: z
+    .enum(["Legacy", "Balanced"])
+    .optional()
+    .describe(
+      "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: by their number, evenly; a change of the number of shards moves as few namespaces as possible.",
+    ),
+  resourceSelector: z
+    .array(limitSchema)
+    .min(1)
+    .max(MAX_LIMITS)
+    .describe("Resources that the shards divide. Each shard owns its share of the objects that an entry selects."),
+});
+
+export const shardingConfigSpecSchema = withRules(
+  z
+    .strictObject({
+      selector: nonEmptySelector(...SELECTOR_CEL)
+        .optional()
+        .describe(
+          "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",
+        ),
+      controller: z
+        .strictObject({
+          leaderElectionName: dnsSubdomainSchema.describe(
+            "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. Objects of one namespace with one name form a family. The name cannot be changed after it is set.",
+          ),
+        })
+        .optional()
+        .describe("The operator's controllers."),
+      webhook: webhookServerSchema.optional().describe(WEBHOOK_TEXT),
+      limits: z
+        .array(limitSchema)
+        .min(1)
+        .max(MAX_LIMITS)
+        .optional()
+        .describe("Resources of which the shard owns only the selected objects. Required unless root is set."),
+      root: rootSchema
+        .optional()
+        .describe(
+          "Makes this object the root of a family: the manager divides a StatefulSet into shards, and creates a ShardingConfig for each. Do not set limits beside root.",
+        ),
+      onLoss: z.enum(["Restart", "InPlace"]).optional().describe(onLossText("shard")),
+      paused: z.boolean().optional().describe(PAUSED_TEXT),
+    })
+    .meta(celRules(...specCel)),
+  specRules,
+);
+
+/** The name is also a label's value on pods, so it has at most 63 characters. */
+const metadataSchema = withRules(objectMetaSchema.extend({ name: z.string().max(63).exactOptional() }), appAnnotations);
+
+export const shardingConfigSchema = withRules(
+  z
+    .strictObject({
+      apiVersion: z.literal(`${KUSIONSTACK_GROUP}/v1alpha1`),
+      kind: z.literal("ShardingConfig"),
+      metadata: metadataSchema,
+      spec: shardingConfigSpecSchema.describe("One shard of an operator, or the root of a family of shards."),
+      // A status that this version cannot read counts as none; the manager writes it again.
+      status: shardingStatusSchema
+        .optional()
+        .catch(undefined)
+        .describe("The state that the manager last observed. Only the manager writes the status."),
+    })
+    .meta(celRules(...configCel)),
+  configRules,
+).describe(
+  "ShardingConfig describes one shard of an operator: its pods, and the objects that they own. With root, it divides a whole StatefulSet into such shards.",
+);
+
+export type ShardingConfig = Immutable<z.output<typeof shardingConfigSchema>>;
+export type ShardingConfigSpec = Immutable<z.output<typeof shardingConfigSpecSchema>>;
+export type ShardingRoot = Immutable<z.output<typeof rootSchema>>;
+export type ShardingLimit = Immutable<z.output<typeof limitSchema>>;
+export type ShardingStatus = Immutable<z.output<typeof shardingStatusSchema>>;
+
+/** Returns a valid ShardingConfig, or the problems of any other value. Never throws. */
+export function validateShardingConfig(object: unknown): ValidationResult<ShardingConfig> {
+  return validate(shardingConfigSchema, object);
+}
+
+export const shardingConfigKind: KindDefinition = {
+  group: KUSIONSTACK_GROUP,
+  version: "v1alpha1",
+  kind: "ShardingConfig",
+  plural: "shardingconfigs",
+  singular: "shardingconfig",
+  shortNames: ["shard"],
+  scope: "Namespaced",
+  columns: [
+    { name: "Family", type: "string", description: "Family of the object.", jsonPath: ".status.family" },
+    { name: "Shard", type: "string", description: "Shard of the object; empty for a root.", jsonPath: ".status.shard" },
+    { name: "Pods", type: "string", description: "Ready pods, and all pods.", jsonPath: ".status.shardPods" },
+    {
+      name: "Namespaces",
+      type: "integer",
+      description: "Namespaces that the shard owns, or all shards of a root.",
+      jsonPath: ".status.shardNamespaces",
+    },
+    {
+      name: "Balanced",
+      type: "string",
+      description: "Status of the condition Balanced.",
+      jsonPath: conditionPath("Balanced", "status"),
+    },
+    {
+      name: "Ready",
+      type: "string",
+      description: "Status of the condition Ready.",
+      jsonPath: conditionPath("Ready", "status"),
+    },
+    {
+      name: "Reason",
+      type: "string",
+      description: "Reason of the condition Ready, as one word.",
+      jsonPath: conditionPath("Ready", "reason"),
+    },
+    AGE_COLUMN,
+    {
+      name: "Message",
+      type: "string",
+      description: "Message of the condition Ready.",
+      jsonPath: conditionPath("Ready", "message"),
+      priority: 1,
+    },
+  ],
+  schema: shardingConfigSchema,
+};

@@ -1,0 +1,48 @@
+// The status of a ShardingConfig: that of an app, with the family and the shard that the object shows. Invariant: as in app-status.ts,
+// counts and no list of namespaces; every field is optional. Used by sharding-config.ts.
+import { z } from "zod";
+import { appStatusSchema } from "./app-status.ts";
+import { conditionsSchema } from "./conditions.ts";
+import { MAX_NORMAL_SHARDS } from "./sharding-keys.ts";
+import { MAX_INT32 } from "./structural-schema.ts";
+
+const countSchema = z.int().min(0).max(MAX_INT32);
+
+const balanceSchema = z.object({
+  largest: countSchema.describe("Namespaces of the normal shard that owns most."),
+  smallest: countSchema.describe("Namespaces of the normal shard that owns fewest."),
+  mean: z.number().min(0).describe("Mean number of namespaces of a normal shard."),
+  skew: z.number().min(0).describe("Largest divided by mean; 1 is a perfect balance."),
+});
+
+export const shardingStatusSchema = appStatusSchema.extend({
+  family: z.string().max(63).optional().describe("Name of the family that the object belongs to."),
+  shard: z.string().max(63).optional().describe("Name of the shard that the object describes; absent in a root."),
+  shardPods: z
+    .string()
+    .max(32)
+    .optional()
+    .describe("Ready pods of the shard, and all of its pods, for example 2/2. In a root: of all shards."),
+  shardNamespaces: countSchema
+    .optional()
+    .describe("Number of namespaces that the shard owns. In a root: that all shards own together."),
+  root: z
+    .object({
+      childShardingConfigs: z
+        .array(z.string().max(63))
+        .max(MAX_NORMAL_SHARDS + 1)
+        .optional()
+        .meta({ "x-kubernetes-list-type": "atomic" })
+        .describe("Names of the children, the canary first."),
+    })
+    .optional()
+    .describe("The children of a root; absent in other objects."),
+  balance: balanceSchema.optional().describe("How evenly the normal shards divide the namespaces."),
+  gaps: countSchema.optional().describe("Namespaces in which a named resource belongs to no shard."),
+  standby: countSchema
+    .optional()
+    .describe("Pods of the family that belong to no shard. They own nothing of the named resources."),
+  conditions: conditionsSchema
+    .optional()
+    .describe("Ready, Accepted, Converged, LockPermitted, InjectionReady, TrafficIntercepted and Balanced."),
+});

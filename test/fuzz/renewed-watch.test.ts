@@ -10,13 +10,7 @@ import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import type { MoveKeeper } from "../../src/proxy/session/session.ts";
-import {
-  type MovesBefore,
-  movesFromContent,
-  movesToContent,
-  NO_MOVES,
-  type StoredMoves,
-} from "../../src/proxy/session/stored-moves.ts";
+import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock, type FakeClock } from "../support/fake-clock.ts";
 import { budget } from "../support/fuzz.ts";
@@ -82,7 +76,7 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
   const places = new Map(NAMESPACES.map((name, index) => [name, first[index] ?? "own"]));
   if (isLarge) for (const [index, name] of MORE.entries()) places.set(name, index % 2 === 0 ? "own" : "theirs");
   let version = 1;
-  let proxy = startProxy(clock, metrics, history, "none");
+  let proxy = startProxy(clock, metrics, history, undefined);
   const enforce = () => proxy.enforce(routes(version++, routesOf(places)));
   const problems: string[] = [];
   const isMine = (namespace: string) => places.get(namespace) === "own";
@@ -108,7 +102,7 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
     const { saved } = proxy;
     const last = saved.at(-1);
     // A file that is older than the last routes counts as lost.
-    proxy = startProxy(clock, metrics, history, leaves === "lost" || last === undefined ? "lost" : last.moves);
+    proxy = startProxy(clock, metrics, history, leaves === "lost" || last === undefined ? LOST_MOVES : last.moves);
     if (last !== undefined) proxy.enforce(last.snapshot);
     enforce();
     for (const client of clients) client.breakAfter(0);
@@ -169,9 +163,9 @@ async function play(first: readonly Place[], commands: readonly Command[], { isW
 }
 
 /** A process of the proxy. `saved` is what it has stored with each of its snapshots, the last at the end. */
-function startProxy(clock: FakeClock, metrics: StreamMetrics, history: History, movesBefore: MovesBefore) {
+function startProxy(clock: FakeClock, metrics: StreamMetrics, history: History, movesBefore: StoredMoves | undefined) {
   const session = createEnforcer();
-  let read: () => StoredMoves = () => NO_MOVES;
+  let read: () => StoredMoves = () => LOST_MOVES;
   const keeper: MoveKeeper = {
     movesBefore,
     keepMoves(source) {

@@ -71,7 +71,7 @@ it("a pod shows what it has shown, and writes what it owns, whatever its tables 
             if (had.ownershipOf(name) === "own") expect([name, has.ownershipOf(name)]).toEqual([name, "own"]);
           // Namespaces without a name were shown with all others, as long as there was no rule.
           if (ownsUnknown(had) || ownsUnknown(has)) continue;
-          const { isEverything, moved = [], departed } = movesBetween(old, current).of("", resource);
+          const { isEverything, moved = [], departed } = movesBetween(old, current).of({ group: "", resource });
           const lost = [...moved.filter((name) => had.ownershipOf(name) === "own"), ...departed];
           expect([isEverything && had.ownershipOf("") === has.ownershipOf(""), lost]).toEqual([false, []]);
         }

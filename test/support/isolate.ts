@@ -10,7 +10,7 @@ import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { MoveKeeper, Session } from "../../src/proxy/session/session.ts";
 
 /** The first process of a pod, which stores nothing. */
-export const NO_MOVES_BEFORE: MoveKeeper = { movesBefore: "none", keepMoves: () => undefined };
+export const NO_MOVES_BEFORE: MoveKeeper = { movesBefore: undefined, keepMoves: () => undefined };
 
 export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly session: Session;

@@ -34,8 +34,7 @@ export interface ListEvent {
 }
 
 /**
- * The kept objects as events in ascending order of resourceVersion, so that a client that remembers the last version remembers
- * the highest.
+ * The kept objects as events, in the order of the list.
  * @param body a whole list at `version`; a Table, or a list of objects of several kinds, is not accepted
  * @throws MeshError `CODEC_MALFORMED` (also for a list of another version), `CODEC_TRUNCATED`, `CODEC_TOO_LARGE`,
  *   `CODEC_NOT_A_LIST`
@@ -69,7 +68,7 @@ export function listEvents(
   const ignore = () => undefined;
   filter.push(bytes, ignore);
   filter.end(ignore);
-  return events.sort((a, b) => (a.version < b.version ? -1 : 1));
+  return events;
 }
 
 /** A bookmark of the version, in the type of the list's items. @throws MeshError `CODEC_*` */

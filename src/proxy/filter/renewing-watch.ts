@@ -5,17 +5,23 @@
 // Without this, client-go's reflector would wait for up to a minute without any event, and would then list thousands of namespaces
 // because one has moved. Invariants: no event of a gained namespace is sent after another move; any failure ends the
 // watch with a 410, as if this file did not exist.
+import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
-import { NEVER, type Version } from "../../kube/resource-version.ts";
+import { NEVER } from "../../kube/resource-version.ts";
+import { readViewOf } from "../../route/snapshot.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
+import type { Reply } from "../http/handler.ts";
+import type { Collection } from "../moves/collection.ts";
 import { hasMoved, type Known } from "../moves/resource-log.ts";
+import { enforcedNow } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
-import type { ReleaseOrder, Ticket } from "./release-order.ts";
+import { type ReleaseOrder, rankOf } from "./release-order.ts";
 import type { SentRequest } from "./sent-request.ts";
+import type { StreamMetrics } from "./stream-metrics.ts";
 import { RELIST_JITTER_MS, type WatchDeps, watchStream } from "./watch-stream.ts";
 
 /** A watch, and what its client has to see before it. */
@@ -26,23 +32,23 @@ export interface Renewed {
   readonly events: readonly ListEvent[];
   /** Sent after the events, whose versions are earlier, so that the client continues from the version. Absent if it takes no bookmarks. */
   readonly bookmark?: Uint8Array | undefined;
-  /** The API server's answer to the watch from the version on. */
-  readonly source: ByteSource;
   readonly request: SentRequest;
+  /** The API server's answer to the watch from the version on. */
+  readonly reply: Reply;
+  /** Its body. */
+  readonly source: ByteSource;
 }
 
-/** Asks the API server for what `Renewed` holds, as of a version. Rejects if one answer is missing, after it has cancelled the others. */
-export type Renew = (version: Version, known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
+/** Asks the API server for what `Renewed` holds. Rejects if one answer is missing, after it has cancelled the others. */
+export type Renew = (known: Known, signal: CallSignal, rank?: number) => Promise<Renewed>;
 
 export interface RenewingDeps extends WatchDeps {
   readonly releases: ReleaseOrder;
   readonly log: Logger;
-  /** The place of a watch among those that show the same moves. */
-  readonly rankOf: (known: Known) => number;
 }
 
 /** The longest time for all requests of a renewal and the wait for its turn. The client gets no event meanwhile. */
-export const RENEWAL_MS = 5_000;
+const RENEWAL_MS = 5_000;
 /** If a namespace moves again during a renewal, the renewal is tried again. After so many tries, the client lists again. */
 const MAX_TRIES = 5;
 /** A client with more unread bytes of renewals than this has to list again. Checked before each renewal, so one renewal may exceed it. */
@@ -50,28 +56,57 @@ const MAX_UNREAD_BYTES = 1024 * 1024;
 const GIVEN_UP = new MeshError("ABORTED", "renewing a watch: given up");
 
 /**
- * The watch as this subset may see it, for as long as the client stays.
- * @param known what the client knew before `first`
- * @param signal fires when the call must end
+ * Renews within `RENEWAL_MS`, counts the result and logs a failure. Undefined if it has failed: the client has to list again.
+ * @param signal fires when the client is gone
  */
-export function renewingWatch(
-  first: Renewed,
-  known: Known,
-  encoding: Encoding,
-  renew: Renew,
+export async function attemptRenewal<T>(
   signal: CallSignal,
-  deps: RenewingDeps,
-): ByteSource {
+  renew: (asking: CallSignal) => Promise<T>,
+  { clock, metrics, log }: { readonly clock: Clock; readonly metrics: StreamMetrics; readonly log: Logger },
+): Promise<T | undefined> {
+  const asking = new CallAbort();
+  const onGone = () => asking.abort(signal.reason);
+  signal.addEventListener("abort", onGone, { once: true });
+  if (signal.aborted) onGone();
+  const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
+  try {
+    const renewed = await renew(asking);
+    metrics.renewals.inc({ result: "renewed" });
+    return renewed;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    const isExpected = isMeshError(error, "NOT_RENEWED");
+    metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
+    log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
+    return undefined;
+  } finally {
+    timer.cancel();
+    signal.removeEventListener("abort", onGone);
+  }
+}
+
+export interface RenewableWatch {
+  readonly first: Renewed;
+  /** What the client knew before `first`. */
+  readonly known: Known;
+  readonly encoding: Encoding;
+  readonly renew: Renew;
+  /** Fires when the call must end. */
+  readonly signal: CallSignal;
+}
+
+/** The watch as this subset may see it, for as long as the client stays. */
+export function renewingWatch(watch: RenewableWatch, deps: RenewingDeps): ByteSource {
   return {
-    open: (sink) => new RenewingWatch(sink, first, known, encoding, renew, signal, deps),
-    cancel: (error) => first.source.cancel(error),
+    open: (sink) => new RenewingWatch(sink, watch, deps),
+    cancel: (error) => watch.first.source.cancel(error),
   };
 }
 
 type State =
   | { readonly kind: "watching"; readonly stream: SourceControl }
   /** Nobody streams: the API server is asked, or the first frames leave in the next microtask. */
-  | { readonly kind: "renewing"; readonly asking: CallAbort }
+  | { readonly kind: "renewing" }
   /** The client has to list again: the last frame leaves when the timer fires. */
   | { readonly kind: "expiring"; readonly timer: { cancel(): void } }
   | { readonly kind: "over" };
@@ -91,24 +126,20 @@ function step(before: State, next: State): State {
 
 class RenewingWatch implements ByteSink, SourceControl {
   readonly #sink: ByteSink;
+  readonly #collection: Collection;
   readonly #encoding: Encoding;
   readonly #renew: Renew;
   readonly #deps: RenewingDeps;
   /** Removes the listener on the call's signal. */
   readonly #unlink: () => void;
-  #state: State;
+  /** Fires when the watch is over. */
+  readonly #over = new CallAbort();
+  #state: State = { kind: "renewing" };
   #unreadBytes = 0;
 
-  constructor(
-    sink: ByteSink,
-    first: Renewed,
-    known: Known,
-    encoding: Encoding,
-    renew: Renew,
-    signal: CallSignal,
-    deps: RenewingDeps,
-  ) {
+  constructor(sink: ByteSink, { first, known, encoding, renew, signal }: RenewableWatch, deps: RenewingDeps) {
     this.#sink = sink;
+    this.#collection = first.request.collection;
     this.#encoding = encoding;
     this.#renew = renew;
     this.#deps = deps;
@@ -116,7 +147,6 @@ class RenewingWatch implements ByteSink, SourceControl {
     const onSignal = () => this.#endByCall(signal.reason);
     signal.addEventListener("abort", onSignal, { once: true });
     this.#unlink = () => signal.removeEventListener("abort", onSignal);
-    this.#state = { kind: "renewing", asking: new CallAbort() };
     if (first.events.length === 0) this.#watch(first);
     else queueMicrotask(() => this.#begin(first, known));
   }
@@ -163,62 +193,66 @@ class RenewingWatch implements ByteSink, SourceControl {
       return;
     }
     first.source.cancel(GIVEN_UP);
-    if (!this.#isOver()) void this.#goOn(first.request.version ?? NEVER, known);
+    void this.#goOn(known);
   }
 
   // renewing => watching   the API server has answered
   #watch({ source, request }: Renewed): void {
-    const takeOver = (version: Version, known: Known) => void this.#goOn(version, known);
-    const stream = watchStream(source, this.#encoding, request, this.#deps, takeOver).open(this);
+    const stream = watchStream(source, this.#encoding, request, this.#deps, (known) => void this.#goOn(known)).open(this);
     if (!this.#become({ kind: "watching", stream })) stream.cancel(GIVEN_UP);
   }
 
   // watching => renewing   the collection has gained or lost a few namespaces
-  async #goOn(version: Version, known: Known): Promise<void> {
-    const { metrics, clock, releases, rankOf } = this.#deps;
-    const asking = new CallAbort();
-    if (!this.#become({ kind: "renewing", asking })) return;
-    const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
-    let ticket: Ticket | undefined;
-    try {
-      const rank = rankOf(known);
-      ticket = releases.enter(rank);
-      const renewed = await this.#whole(version, known, asking, rank, ticket);
-      metrics.renewals.inc({ result: "renewed" });
-      this.#send(renewed);
-    } catch (error) {
-      if (!this.#isOver()) this.#expire(error);
-    } finally {
-      timer.cancel();
-      ticket?.leave();
-    }
+  async #goOn(known: Known): Promise<void> {
+    if (!this.#become({ kind: "renewing" })) return;
+    const isRenewed = await attemptRenewal(this.#over, (asking) => this.#askAndSend(known, asking), this.#deps);
+    if (isRenewed === undefined) this.#expire();
   }
 
-  // Asks until the answers are current: none of their namespaces has moved since the request.
-  async #whole(version: Version, known: Known, asking: CallSignal, rank: number, ticket: Ticket): Promise<Renewed> {
+  // Asks, and waits for the watches that show the same moves. Again if something has moved meanwhile.
+  async #askAndSend(known: Known, asking: CallSignal): Promise<true> {
     if (this.#unreadBytes > MAX_UNREAD_BYTES) throw new MeshError("NOT_RENEWED", "renewing a watch: its client does not read");
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const renewed = await this.#renew(version, known, asking, rank);
-      await ticket.ready(bytesOf(renewed));
-      if (!this.#isOver() && !this.#hasMoved(renewed)) return renewed;
-      renewed.source.cancel(GIVEN_UP);
-      if (this.#isOver()) throw GIVEN_UP;
+    const rank = this.#rankOf(known);
+    const ticket = this.#deps.releases.enter(rank);
+    try {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const renewed = await this.#renew(known, asking, rank);
+        await ticket.ready(bytesOf(renewed));
+        if (!this.#isOver() && !this.#hasMoved(renewed)) {
+          this.#send(renewed);
+          return true;
+        }
+        renewed.source.cancel(GIVEN_UP);
+        if (this.#isOver()) throw GIVEN_UP;
+      }
+    } finally {
+      ticket.leave();
     }
-    throw new MeshError("NOT_RENEWED", "renewing a watch: its namespaces move too often");
+    throw new MeshError("NOT_RENEWED", "renewing a watch: namespaces move too often");
+  }
+
+  // Its place among the watches that show the same moves.
+  #rankOf(known: Known): number {
+    const { session, moves } = this.#deps;
+    const { group, resource } = this.#collection;
+    const due = moves.of(this.#collection).since(this.#collection, known);
+    const view = readViewOf(enforcedNow(session).view(group, resource));
+    const isGain = due.kind === "moved" && due.moved.some((name) => view.ownershipOf(name) === "own");
+    return rankOf(this.#collection, isGain);
   }
 
   // Something has moved since it was asked for: nothing of a later version than the move's mark may leave before the client is told.
-  #hasMoved({ names, request: { collection, told } }: Renewed): boolean {
-    const due = this.#deps.moves.since(collection, { version: NEVER, told });
+  #hasMoved({ names, request: { told } }: Renewed): boolean {
+    const due = this.#deps.moves.of(this.#collection).since(this.#collection, { version: NEVER, told });
     return hasMoved(due) || (due.kind === "moved" && due.departed.some((name) => names.includes(name)));
   }
 
   #send(renewed: Renewed): void {
     const { events, source, request } = renewed;
     const { moves, metrics } = this.#deps;
+    metrics.eventsOf(this.#collection).forwarded.value += events.length;
     const versions = events.map(({ version }) => version);
-    metrics.eventsOf(request.collection).forwarded.value += events.length;
-    if (request.version !== undefined) moves.told(request.collection, request.version, versions);
+    moves.of(this.#collection).tell(request.version ?? NEVER, versions);
     // The client may disconnect during any of these writes.
     for (const frame of framesOf(renewed)) if (!this.#isOver() && !this.#sink.write(frame)) this.#unreadBytes += frame.length;
     if (this.#isOver()) source.cancel(GIVEN_UP);
@@ -226,10 +260,8 @@ class RenewingWatch implements ByteSink, SourceControl {
   }
 
   // renewing => expiring   it cannot be told what has moved
-  #expire(error: unknown): void {
+  #expire(): void {
     const { clock, random } = this.#deps;
-    if (this.#state.kind === "watching") this.#state.stream.cancel(GIVEN_UP);
-    noteNotRenewed(error, this.#deps);
     const timer = clock.after(random() * RELIST_JITTER_MS, () => {
       this.#sink.write(expiredFrame(this.#encoding));
       this.end();
@@ -242,21 +274,9 @@ class RenewingWatch implements ByteSink, SourceControl {
     const before = this.#state;
     this.#become({ kind: "over" });
     this.#unlink();
-    switch (before.kind) {
-      case "watching":
-        before.stream.cancel(error);
-        break;
-      case "renewing":
-        before.asking.abort(error);
-        break;
-      case "expiring":
-        before.timer.cancel();
-        break;
-      case "over":
-        break;
-      default:
-        before satisfies never;
-    }
+    this.#over.abort(error);
+    if (before.kind === "watching") before.stream.cancel(error);
+    if (before.kind === "expiring") before.timer.cancel();
   }
 
   /** False if that state cannot follow. */
@@ -268,13 +288,6 @@ class RenewingWatch implements ByteSink, SourceControl {
   #isOver(): boolean {
     return this.#state.kind === "over";
   }
-}
-
-/** Counts and logs why a client has to list. */
-export function noteNotRenewed(error: unknown, { metrics, log }: Pick<RenewingDeps, "metrics" | "log">): void {
-  const isExpected = isMeshError(error, "NOT_RENEWED");
-  metrics.renewals.inc({ result: isExpected ? "expired" : "failed" });
-  log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
 }
 
 function framesOf({ events, bookmark }: Renewed): readonly Uint8Array[] {

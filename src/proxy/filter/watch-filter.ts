@@ -7,9 +7,10 @@ import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import { governingNamespace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { MoveLog } from "../moves/move-log.ts";
+import type { ResourceLog } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
 import { decideEvent } from "./event-decision.ts";
-import { hidesNamespaces, isAllOwned, isServerFilterStale, type SentRequest } from "./sent-request.ts";
+import { hidesNamespaces, isAllOwned, type SentRequest } from "./sent-request.ts";
 import type { EventCounters, PlanCounters, StreamMetrics } from "./stream-metrics.ts";
 
 /** What becomes of a frame: bytes to send, nothing, nothing and the client must list again, or the frame has to wait. */
@@ -70,7 +71,7 @@ export class WatchFilter {
     // Nothing is read of what needs no look, so its versions are not known.
     if (view.ownsAll) {
       this.#version = undefined;
-      this.#deps.moves.given(this.#request.collection, undefined);
+      this.#log.give(undefined);
       return this.#show(frame);
     }
     // The watch is about to end with a 410. Until then no frame, no bookmark either, may say that the client has seen everything.
@@ -117,7 +118,7 @@ export class WatchFilter {
     this.#isInOrder ||= type === "BOOKMARK";
     const version = isTable ? undefined : parseResourceVersion(objects[0]?.resourceVersion);
     this.#version = this.#isInOrder ? version : undefined;
-    if (isShown) this.#deps.moves.given(this.#request.collection, version);
+    if (isShown) this.#log.give(version);
   }
 
   /** The unknown namespaces of a frame. */
@@ -131,12 +132,6 @@ export class WatchFilter {
   /** Nobody waits for the owner of the frame's namespaces any more: what the frame holds counts as left out. */
   giveUp(frame: Uint8Array): void {
     this.#leaveOut(this.unknownIn(frame));
-  }
-
-  /** True if the server-side filter hides an object that is the subset's under the routes in force, or the whole resource moves. */
-  get isStale(): boolean {
-    const view = this.#view();
-    return view.isMoving === true || isServerFilterStale(view, this.#request.serverFilter);
   }
 
   #show(bytes: Uint8Array): Uint8Array {
@@ -165,15 +160,19 @@ export class WatchFilter {
   // The last events of a departed namespace pass, whatever else of it was left out.
   #isGivenUp(namespace: string, type: WatchFrame["type"]): boolean {
     const isLast = type === "DELETED" && this.#isDeparted(namespace);
-    return !isLast && this.#deps.moves.hasLeftOut(this.#request.collection, namespace);
+    return !isLast && this.#log.hasLeftOut(namespace);
   }
 
   #isDeparted(namespace: string): boolean {
-    return this.#deps.moves.isDeparted(this.#request.collection, namespace);
+    return this.#log.isDeparted(namespace);
   }
 
   #leaveOut(namespaces: readonly string[]): void {
-    for (const namespace of namespaces) this.#deps.moves.leaveOut(this.#request.collection, namespace);
+    for (const namespace of namespaces) this.#log.leaveOut(namespace);
+  }
+
+  get #log(): ResourceLog {
+    return this.#deps.moves.of(this.#request.collection);
   }
 
   #view(): ResourceView {

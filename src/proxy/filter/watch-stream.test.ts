@@ -3,23 +3,23 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { NO_MOVES_BEFORE } from "../../../test/support/isolate.ts";
 import { envelope, type Field, watchFrame } from "../../../test/support/kube-protobuf.ts";
+import { group, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import type { HidingQuery } from "../../route/plan-query.ts";
 import { readViewOf } from "../../route/snapshot.ts";
 import { TOLD_NOTHING } from "../moves/mark.ts";
 import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import type { HeldBudget } from "./hold-queue.ts";
-import { createRelistPace } from "./relist-pace.ts";
-import type { ServerFilter } from "./sent-request.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
 import { watchStream } from "./watch-stream.ts";
 
 async function setup(
   first: Routes,
   options: {
-    serverFilter?: ServerFilter;
+    serverFilter?: HidingQuery;
     namespace?: string;
     continues?: boolean;
     resource?: string;
@@ -45,12 +45,11 @@ async function setup(
     heldBudget = { maxBytes: 65_536, bytes: 0 },
   } = options;
   const collection = { group: "", resource, namespace };
-  moves.given(collection, 1n);
-  if (serverFilter.only !== undefined) moves.hidesUnknown(collection);
+  moves.of(collection).give(1n);
+  if (serverFilter.only !== undefined) moves.of(collection).hideUnknown();
   const metrics = createStreamMetrics(registry);
-  const relistDelayMs = createRelistPace(clock);
-  const deps = { session, moves, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget, relistDelayMs };
-  const request = { collection, serverFilter, told: moves.position, ...(continues ? { version: 1n } : {}) };
+  const deps = { session, moves, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
+  const request = { collection, serverFilter, told: moves.of(collection).position, ...(continues ? { version: 1n } : {}) };
   const control = watchStream(source, "json", request, deps).open(sink);
   return { clock, session, moves, collection, enforce, source, sink, control, registry };
 }
@@ -127,9 +126,14 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const collection = { group: "", resource: "pods", namespace: "" };
   const metrics = createStreamMetrics(createRegistry("proxy", "test"));
   const heldBudget = { maxBytes: 65_536, bytes: 0 };
-  const deps = { session, moves, clock, random: () => 0, metrics, heldBudget, relistDelayMs: createRelistPace(clock) };
+  const deps = { session, moves, clock, random: () => 0, metrics, heldBudget };
   const [source, sink] = [scriptedSource(), recordingSink()];
-  const request = { collection, version: 1n, told: moves.position, serverFilter: { only: undefined, excluded: [] } };
+  const request = {
+    collection,
+    version: 1n,
+    told: moves.of(collection).position,
+    serverFilter: { only: undefined, excluded: [] },
+  };
   watchStream(source, "protobuf", request, deps).open(sink);
   const pod = (namespace: string, name: string) => {
     const metadata: Field[] = [
@@ -171,14 +175,14 @@ describe("an event of an unknown namespace", () => {
     expect(sink.text).toBe("");
     await clock.advance(1);
     expect(sink.text).toBe(event("a", "later"));
-    expect(moves.hasLeftOut(collection, "new")).toBe(true);
+    expect(moves.of(collection).hasLeftOut("new")).toBe(true);
     source.write(event("new", "second") + event("a", "more")); // no second wait
     expect(sink.text).toBe(event("a", "later") + event("a", "more"));
     enforce({ blue: ["a", "new"] });
     await clock.advance(1_000);
     expect(isExpired(sink.text)).toBe(true);
     expect(sink.state).toBe("ended");
-    expect(moves.since(collection, { version: 1n, told: TOLD_NOTHING }).kind).toBe("moved");
+    expect(moves.of(collection).since(collection, { version: 1n, told: TOLD_NOTHING }).kind).toBe("moved");
   });
 
   it("is counted among the held namespaces as long as it waits", async () => {
@@ -251,7 +255,7 @@ describe("an event of an unknown namespace", () => {
     source.write(event("old", "again") + event("old", "last", "DELETED"));
     await clock.advance(5_000);
     expect(sink.text).toContain('"last"');
-    expect(moves.hasLeftOut(collection, "old")).toBe(true);
+    expect(moves.of(collection).hasLeftOut("old")).toBe(true);
   });
 
   it("passes as DELETED when the namespace was shown until it vanished", async () => {
@@ -344,10 +348,15 @@ describe("a route change", () => {
     const collection = { group: "", resource: "pods", namespace: "" };
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
     const heldBudget = { maxBytes: 65_536, bytes: 0 };
-    const deps = { session, moves, clock, random: () => 0, metrics, heldBudget, relistDelayMs: createRelistPace(clock) };
+    const deps = { session, moves, clock, random: () => 0, metrics, heldBudget };
     const source = scriptedSource();
-    moves.given(collection, 1n);
-    const request = { collection, version: 1n, told: moves.position, serverFilter: { only: undefined, excluded: [] } };
+    moves.of(collection).give(1n);
+    const request = {
+      collection,
+      version: 1n,
+      told: moves.of(collection).position,
+      serverFilter: { only: undefined, excluded: [] },
+    };
     const watch = watchStream(source, "json", request, deps);
     session.enforce(routes(2, { blue: ["a", "b"] }));
     const sink = recordingSink();
@@ -356,6 +365,36 @@ describe("a route change", () => {
     expect(isExpired(sink.text)).toBe(true);
   });
 });
+
+it.each([
+  [0, 30_500],
+  [10_000, 20_500],
+  [40_000, 500],
+])(
+  "a watch of the age %i ms ends %i ms after an object left the subset by its labels: until then it goes on",
+  async (age, ms) => {
+    const gold = objects("blue", "tier=gold", group("", "pods"));
+    const clock = createFakeClock();
+    const session = createEnforcer();
+    session.enforce(snapshot(table([gold], { a: [] }), { subset: "blue" }));
+    const moves = createMoveLog(session, NO_MOVES_BEFORE);
+    const metrics = createStreamMetrics(createRegistry("proxy", "test"));
+    const deps = { session, moves, clock, random: () => 0.5, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
+    const [source, sink] = [scriptedSource(), recordingSink()];
+    const collection = { group: "", resource: "pods", namespace: "" };
+    const request = { collection, version: 1n, told: 0, serverFilter: { only: undefined, excluded: [] } };
+    watchStream(source, "json", request, deps).open(sink);
+    await clock.advance(age);
+    const changed = (name: string, tier: string) =>
+      `${JSON.stringify({ type: "MODIFIED", object: { kind: "Pod", metadata: { name, namespace: "a", labels: { tier } } } })}\n`;
+    source.write(changed("x", "lead") + changed("y", "gold"));
+    await clock.advance(ms - 1);
+    source.write(changed("z", "lead") + changed("z", "gold"));
+    expect(sink.text).toBe(changed("y", "gold") + changed("z", "gold"));
+    await clock.advance(1);
+    expect([isExpired(sink.text), clock.pending]).toEqual([true, 0]);
+  },
+);
 
 describe("the flow of a watch", () => {
   it("pauses with its reader and goes on with it", async () => {

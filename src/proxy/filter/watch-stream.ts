@@ -5,24 +5,22 @@
 // An event of an unknown namespace stalls the stream and pauses the API server until a snapshot names the owner or `holdMs` is over:
 // a later bookmark would skip an event that was passed by. A route change that makes the client's objects incomplete or too many ends
 // the watch with a 410 Expired event, upon which clients list again, or hands it to renewing-watch.ts.
-import type { Random } from "../../base/clock.ts";
+import type { Random, Timer } from "../../base/clock.ts";
 import type { Encoding } from "../../kube/codec/types.ts";
 import { createFrameSplitter, type FrameSplitter } from "../../kube/codec/watch-frames.ts";
-import { NEVER, type Version } from "../../kube/resource-version.ts";
+import { NEVER } from "../../kube/resource-version.ts";
+import { isHiddenBy } from "../../route/plan-query.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
-import { hasMoved, type Known } from "../moves/resource-log.ts";
+import { hasMoved, type Known, type ResourceLog } from "../moves/resource-log.ts";
 import { expiredFrame } from "./expired.ts";
 import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
-import type { RelistPace } from "./relist-pace.ts";
 import type { SentRequest } from "./sent-request.ts";
 import { SliceWriter } from "./slice-writer.ts";
-import { WatchEnd } from "./watch-end.ts";
 import { WatchFilter, type WatchFilterDeps } from "./watch-filter.ts";
 
 export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
-  readonly relistDelayMs: RelistPace;
   /** Bound of what all stalled watches hold together. */
   readonly heldBudget: HeldBudget;
   /** Bound of what one stalled watch holds; default 4 MiB. */
@@ -33,13 +31,12 @@ export interface WatchDeps extends WatchFilterDeps {
 const HOLD_MS = 5_000;
 /** Watches that must end are spread over this time. */
 export const RELIST_JITTER_MS = 1_000;
+/** A watch does not end because of a doubtful event before this age: where many events are doubtful, each end would cost a list. */
+const DOUBTED_AFTER_MS = 30_000;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
-/**
- * Takes over from a watch when its collection has gained or lost namespaces. The watch is over then.
- * @param version the client has been shown everything up to it, and nothing later
- */
-export type TakeOver = (version: Version, known: Known) => void;
+/** Takes over from a watch when its collection has gained or lost namespaces. The watch is over then. */
+export type TakeOver = (known: Known) => void;
 
 /**
  * The source as this subset may see it.
@@ -67,10 +64,14 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #out: SliceWriter;
   readonly #splitter: FrameSplitter;
   readonly #held: HoldQueue;
-  readonly #end: WatchEnd;
   readonly #upstream: SourceControl;
   readonly #unwatch: () => void;
   readonly #takeOver: TakeOver | undefined;
+  readonly #openedMs: number;
+  /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
+  #state: "open" | "expiring" | "over" = "open";
+  /** They end the watch. One that is pending while the watch is open says that the client's objects are doubtful. */
+  readonly #timers: Timer[] = [];
   #received = 0;
   /** Ends the count of the namespaces that the stream waits for. */
   #release: () => void = () => undefined;
@@ -89,7 +90,7 @@ class WatchStream implements ByteSink, SourceControl {
     deps: WatchDeps,
     takeOver: TakeOver | undefined,
   ) {
-    const { clock, moves, maxHeldBytes = 4 * 1024 * 1024 } = deps;
+    const { clock, session, maxHeldBytes = 4 * 1024 * 1024 } = deps;
     this.#encoding = encoding;
     this.#takeOver = takeOver;
     this.#request = request;
@@ -99,7 +100,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#sink = sink;
     this.#out = new SliceWriter(sink);
     this.#splitter = createFrameSplitter(encoding, { maxFrameBytes: MAX_FRAME_BYTES });
-    this.#end = new WatchEnd(clock, () => this.#expire());
+    this.#openedMs = clock.monotonicMs();
     this.#held = new HoldQueue({
       clock,
       holdMs: HOLD_MS,
@@ -109,7 +110,7 @@ class WatchStream implements ByteSink, SourceControl {
       giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
     });
-    this.#unwatch = moves.onChange(() => this.#changed());
+    this.#unwatch = session.onChange(() => this.#changed());
     // Later, since whoever opens this is not ready yet; at the latest with the first bytes.
     queueMicrotask(() => this.#attempt(() => this.#start()));
     this.#upstream = source.open(this);
@@ -119,7 +120,7 @@ class WatchStream implements ByteSink, SourceControl {
 
   write(chunk: Uint8Array): boolean {
     this.#attempt(() => this.#start());
-    if (this.#end.isOver) return false;
+    if (this.#isOver) return false;
     this.#received += chunk.length;
     this.#filter.received(chunk.length);
     this.#attempt(() => this.#splitter.push(chunk, (frame) => this.#take(frame)));
@@ -151,15 +152,15 @@ class WatchStream implements ByteSink, SourceControl {
   // Frames.
 
   #take(frame: Uint8Array): void {
-    if (!this.#end.isOver && !this.#end.isMuted && this.#held.take(frame)) this.#drain();
+    if (this.#state === "open" && this.#held.take(frame)) this.#drain();
   }
 
   // False if the frame has to wait.
   #pass(frame: Uint8Array): boolean {
-    if (this.#end.isOver) return false;
+    if (this.#isOver) return false;
     const outcome = this.#filter.filter(frame);
     if (outcome === "wait") this.#countHold(frame);
-    if (outcome === "relist") this.#expireInTurn();
+    if (outcome === "relist") this.#expireWhenOld();
     else if (outcome instanceof Uint8Array && !this.#out.add(outcome)) this.#sinkFull = true;
     return outcome !== "wait";
   }
@@ -176,14 +177,14 @@ class WatchStream implements ByteSink, SourceControl {
 
   #drain(): void {
     this.#attempt(() => this.#held.drain());
-    if (!this.#end.isOver && this.#held.isEmpty) this.#release();
+    if (!this.#isOver && this.#held.isEmpty) this.#release();
   }
 
   // Runs what may write frames, and flushes them. What cannot be read breaks the connection.
   #attempt(run: () => void): void {
     try {
       run();
-      if (!this.#end.isOver && !this.#out.flush()) this.#sinkFull = true;
+      if (!this.#isOver && !this.#out.flush()) this.#sinkFull = true;
     } catch (error) {
       this.#fail(asError(error));
     }
@@ -192,54 +193,65 @@ class WatchStream implements ByteSink, SourceControl {
   // Route changes.
 
   #changed(): void {
-    if (this.#end.isOver) return;
-    const { moves } = this.#deps;
-    const shown = this.#filter.version ?? NEVER;
-    const known: Known = { version: NEVER, told: this.#told, departed: this.#request.departed, shown };
-    const due = moves.since(this.#request.collection, known);
+    if (this.#isOver) return;
+    const { collection, departed } = this.#request;
+    const known: Known = { version: this.#filter.version ?? NEVER, told: this.#told, departed };
+    const due = this.#log.since(collection, known);
     // The last events of a departed namespace still come.
-    if (!hasMoved(due)) this.#told = moves.position;
+    if (!hasMoved(due)) this.#told = this.#log.position;
     else if (due.kind === "expired" || !this.#isTakenOver(known)) this.#expireSoon();
     this.#goOn();
   }
 
   // A watch that sends the whole state shows what has moved since it was sent, unless the API server was asked to leave that out.
   #start(): void {
-    if (this.#hasStarted || this.#end.isOver) return;
+    if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;
-    const { moves } = this.#deps;
-    const { collection, version, told } = this.#request;
-    if (moves.position === told) return;
-    if (version !== undefined) this.#changed();
-    else if (this.#filter.isStale || moves.since(collection, { version: NEVER, told }).kind === "expired") this.#expireSoon();
-    else this.#told = moves.position;
+    const { collection, version, told, serverFilter } = this.#request;
+    if (this.#log.position === told) return;
+    if (version !== undefined) {
+      this.#changed();
+      return;
+    }
+    const due = this.#log.since(collection, { version: NEVER, told });
+    const isHidden = (name: string) => isHiddenBy(serverFilter, name);
+    if (due.kind === "expired" || (due.kind === "moved" && due.moved.some(isHidden))) this.#expireSoon();
+    else this.#told = this.#log.position;
   }
 
   // Frames that wait here come again to whoever takes over: they are later than the version.
   #isTakenOver(known: Known): boolean {
-    const { version } = this.#filter;
-    if (this.#takeOver === undefined || version === undefined || !this.#end.isOpen) return false;
+    if (this.#takeOver === undefined || this.#filter.version === undefined || this.#isEnding) return false;
     this.#finish();
     this.#upstream.cancel(new Error("watching: it goes on with other namespaces"));
-    this.#takeOver(version, known);
+    this.#takeOver(known);
     return true;
   }
 
   // No event leaves any more: the client could continue from it and would miss what has moved.
   #expireSoon(): void {
-    this.#end.expireAfter(this.#jitterMs());
+    if (this.#state !== "open") return;
+    this.#state = "expiring";
     this.#held.clear();
+    this.#expireAfter(0);
   }
 
-  // One event made the client's objects doubtful. Where many events do, each client lists again ever more rarely.
-  #expireInTurn(): void {
-    if (!this.#end.isOpen) return;
-    const delayMs = this.#deps.relistDelayMs(this.#request.collection) + this.#jitterMs();
-    this.#end.expireAfter(delayMs, { isInTurn: true });
+  // One event made the client's objects doubtful.
+  #expireWhenOld(): void {
+    if (!this.#isEnding) this.#expireAfter(Math.max(0, this.#openedMs + DOUBTED_AFTER_MS - this.#deps.clock.monotonicMs()));
   }
 
-  #jitterMs(): number {
-    return this.#deps.random() * RELIST_JITTER_MS;
+  #expireAfter(delayMs: number): void {
+    const { clock, random } = this.#deps;
+    this.#timers.push(clock.after(delayMs + random() * RELIST_JITTER_MS, () => this.#expire()));
+  }
+
+  get #isEnding(): boolean {
+    return this.#state !== "open" || this.#timers.length > 0;
+  }
+
+  get #isOver(): boolean {
+    return this.#state === "over";
   }
 
   #expire(): void {
@@ -251,8 +263,12 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Flow and ends.
 
+  get #log(): ResourceLog {
+    return this.#deps.moves.of(this.#request.collection);
+  }
+
   #wantsMore(): boolean {
-    return !this.#end.isOver && !this.#sinkFull && this.#held.isEmpty;
+    return !this.#isOver && !this.#sinkFull && this.#held.isEmpty;
   }
 
   #goOn(): void {
@@ -274,8 +290,9 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Frees everything. False if it was over already.
   #finish(): boolean {
-    if (this.#end.isOver) return false;
-    this.#end.finish();
+    if (this.#isOver) return false;
+    this.#state = "over";
+    for (const timer of this.#timers) timer.cancel();
     this.#unwatch();
     this.#release();
     this.#held.clear();

@@ -22,7 +22,9 @@ import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Collection } from "../moves/collection.ts";
 import { TOLD_NOTHING } from "../moves/mark.ts";
-import type { MoveLog, OpenList } from "../moves/move-log.ts";
+import type { MoveLog } from "../moves/move-log.ts";
+import type { OpenList } from "../moves/resource-log.ts";
+import type { Session } from "../session/session.ts";
 import { learnVersion } from "./isolate/catch-up.ts";
 import { requestOf } from "./isolate/collection.ts";
 
@@ -30,6 +32,7 @@ export interface ExcludedCallersDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: StreamMetrics;
+  readonly session: Session;
   readonly moves: MoveLog;
 }
 
@@ -39,18 +42,18 @@ const NOTHING = formatTerms(NO_OBJECT);
 const JITTER_MS = 1_000;
 
 /** Makes the layer. */
-export function excludedCallers({ clock, random, metrics, moves }: ExcludedCallersDeps): Layer {
+export function excludedCallers({ clock, random, metrics, session, moves }: ExcludedCallersDeps): Layer {
   // Until the list of callers changes, which makes all versions expire.
   const idle = (source: ByteSource, encoding: Encoding, collection: Collection, told: number): ByteSource => {
-    const isOver = () => moves.since(collection, { version: NEVER, told }).kind === "expired";
+    const isOver = () => moves.of(collection).since(collection, { version: NEVER, told }).kind === "expired";
     const frames = frameStream(source, encoding, (frame) => {
       const { type, objects } = readFrame(encoding, frame, { versions: true });
       // Nobody may continue from a version that is given out after the change.
       if (isOver() || (type !== "BOOKMARK" && type !== "ERROR")) return undefined;
-      if (type === "BOOKMARK") moves.given(collection, parseResourceVersion(objects[0]?.resourceVersion));
+      if (type === "BOOKMARK") moves.of(collection).give(parseResourceVersion(objects[0]?.resourceVersion));
       return frame;
     });
-    const onChange = (listener: () => void) => moves.onChange(() => clock.after(random() * JITTER_MS, listener));
+    const onChange = (listener: () => void) => session.onChange(() => clock.after(random() * JITTER_MS, listener));
     return endWhen(frames, { onChange, isOver }, { lastFrame: expiredFrame(encoding) });
   };
   const empty = (source: ByteSource, encoding: Encoding, list: OpenList): ByteSource => {
@@ -69,8 +72,8 @@ export function excludedCallers({ clock, random, metrics, moves }: ExcludedCalle
     record.decision = "narrowed";
     record.plan = "labels";
     metrics.narrowed.inc({ plan: "labels" });
-    const told = moves.position;
-    const list = moves.beginList(collection);
+    const told = moves.of(collection).position;
+    const list = moves.of(collection).beginList();
     const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
     const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
     try {
@@ -88,9 +91,9 @@ export function excludedCallers({ clock, random, metrics, moves }: ExcludedCalle
   // Whoever was served before the list of callers changed has to list again.
   const isCurrent = async (call: ResourceCall, collection: Collection, version: Version, next: Handler): Promise<boolean> => {
     const known = { version, told: TOLD_NOTHING };
-    if (moves.since(collection, known).kind === "nothing") return true;
+    if (moves.of(collection).since(collection, known).kind === "nothing") return true;
     await learnVersion(askReadableCollection(call), collection, { moves, list: next }).catch(() => undefined);
-    return moves.since(collection, known).kind === "nothing";
+    return moves.of(collection).since(collection, known).kind === "nothing";
   };
 
   return (next) => (call) => {

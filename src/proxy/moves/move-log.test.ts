@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import type { MovesBefore, StoredMoves } from "../session/stored-moves.ts";
-import { LOST, movesFromContent, movesToContent, NO_MOVES } from "../session/stored-moves.ts";
+import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../session/stored-moves.ts";
 import { TOLD_NOTHING } from "./mark.ts";
 import { createMoveLog } from "./move-log.ts";
 
 const PODS = { group: "", resource: "pods", namespace: "" };
 const OWN: Routes = { blue: ["a"], defaultSubset: ["b"] };
 const MORE: Routes = { blue: ["a", "b"] };
+const UNMOVED_ALL: StoredMoves = { resources: new Map(), hasLostOthers: false };
 const MOVED = { kind: "moved", moved: ["b"], departed: [] };
 
-function setup(movesBefore: MovesBefore = "none", first: Routes = OWN) {
+function setup(movesBefore?: StoredMoves, first: Routes = OWN) {
   const session = createEnforcer();
-  let read: () => StoredMoves = () => NO_MOVES;
+  let read: () => StoredMoves = () => LOST_MOVES;
   const keepMoves = (source: typeof read) => {
     read = source;
   };
@@ -22,15 +22,16 @@ function setup(movesBefore: MovesBefore = "none", first: Routes = OWN) {
   let version = 0;
   const enforce = (next: Routes) => session.enforce(routes(++version, next));
   enforce(first);
-  const since = (from: bigint, collection = PODS) => moves.since(collection, { version: from, told: TOLD_NOTHING });
+  const since = (from: bigint, collection = PODS) =>
+    moves.of(collection).since(collection, { version: from, told: TOLD_NOTHING });
   const stored = () => movesFromContent(JSON.parse(JSON.stringify(movesToContent(read()))));
-  return { moves, enforce, since, stored };
+  return { session, moves, enforce, since, stored };
 }
 
 describe("a client that continues from a version", () => {
   it("is told of the moves that came when versions up to it, or later ones, had been given", () => {
     const { moves, enforce, since } = setup();
-    moves.given(PODS, 7n);
+    moves.of(PODS).give(7n);
     enforce(MORE);
     expect([6n, 7n, 8n].map((version) => since(version))).toEqual([MOVED, MOVED, { kind: "nothing" }]);
     expect(since(8n, { ...PODS, resource: "secrets" })).toEqual({ kind: "nothing" });
@@ -38,7 +39,7 @@ describe("a client that continues from a version", () => {
 
   it("is told of a move that came while a list was under way, up to the list's version", () => {
     const { moves, enforce, since } = setup();
-    const list = moves.beginList(PODS);
+    const list = moves.of(PODS).beginList();
     enforce(MORE);
     list.answered(9n);
     list.answered(20n);
@@ -48,14 +49,14 @@ describe("a client that continues from a version", () => {
 });
 
 describe("a live watch", () => {
-  it("is told of each move once, and calls its listener only after the log knows", () => {
-    const { moves, enforce } = setup();
-    moves.given(PODS, 7n);
+  it("is told of each move once, and hears of the change only after the log", () => {
+    const { session, moves, enforce } = setup();
+    moves.of(PODS).give(7n);
     const seen: unknown[] = [];
-    let told = moves.position;
-    const stop = moves.onChange(() => {
-      seen.push(moves.since(PODS, { version: NEVER, told }));
-      told = moves.position;
+    let told = moves.of(PODS).position;
+    const stop = session.onChange(() => {
+      seen.push(moves.of(PODS).since(PODS, { version: NEVER, told }));
+      told = moves.of(PODS).position;
     });
     enforce(MORE);
     enforce({ ...MORE, defaultSubset: ["c"] });
@@ -64,21 +65,13 @@ describe("a live watch", () => {
     expect(seen).toEqual([MOVED, { kind: "nothing" }]);
   });
 
-  it("of a resource that the log first hears of after a move expires, since nobody has noted what moved", () => {
-    const { moves, enforce } = setup();
-    const told = moves.position;
-    enforce(MORE);
-    expect(moves.since(PODS, { version: NEVER, told })).toEqual({ kind: "expired" });
-    expect(moves.since(PODS, { version: NEVER, told: moves.position })).toEqual({ kind: "nothing" });
-  });
-
   it("of a resource that was forgotten expires with the next move, and whoever continues expires at once", () => {
     const { moves, enforce, since } = setup();
-    moves.given(PODS, 7n);
-    for (let index = 0; index < 1_000; index++) moves.given({ group: "", resource: `r${index}` }, 1n);
-    const told = moves.position;
+    moves.of(PODS).give(7n);
+    const told = moves.of(PODS).position;
+    for (let index = 0; index < 1_000; index++) moves.of({ group: "", resource: `r${index}` }).give(1n);
     enforce(MORE);
-    expect(moves.since(PODS, { version: NEVER, told })).toEqual({ kind: "expired" });
+    expect(moves.of(PODS).since(PODS, { version: NEVER, told })).toEqual({ kind: "expired" });
     expect(since(1_000n)).toEqual({ kind: "expired" });
   });
 });
@@ -86,15 +79,15 @@ describe("a live watch", () => {
 describe("an unknown namespace", () => {
   it("that turns out to be the subset's is told only if something of it was left out", () => {
     const { moves, enforce, since } = setup();
-    moves.given(PODS, 7n);
-    moves.leaveOut(PODS, "left");
+    moves.of(PODS).give(7n);
+    moves.of(PODS).leaveOut("left");
     enforce({ ...OWN, blue: ["a", "left", "other"] });
     expect(since(7n)).toEqual({ kind: "moved", moved: ["left"], departed: [] });
   });
 
   it("that was another subset's before it left is told", () => {
     const { moves, enforce, since } = setup();
-    moves.given(PODS, 7n);
+    moves.of(PODS).give(7n);
     enforce({ blue: ["a"] });
     expect(since(7n)).toEqual({ kind: "nothing" });
     enforce(MORE);
@@ -104,7 +97,7 @@ describe("an unknown namespace", () => {
   it("that a fence named before it left is told", () => {
     const { moves, enforce, since } = setup();
     enforce({ ...OWN, fenced: ["n"] });
-    moves.given(PODS, 7n);
+    moves.of(PODS).give(7n);
     enforce(OWN);
     enforce({ ...OWN, blue: ["a", "n"] });
     expect(since(7n)).toEqual({ kind: "moved", moved: ["n"], departed: [] });
@@ -112,13 +105,13 @@ describe("an unknown namespace", () => {
 
   it("that was the subset's is told as soon as another subset has it, or a fence names it: its last events do not come", () => {
     for (const next of [MORE, { ...MORE, fenced: ["n"] }, { ...MORE, defaultSubset: ["n"] }]) {
-      const { moves, enforce, since } = setup("none", { blue: ["a", "b", "n"] });
-      moves.given(PODS, 7n);
+      const { moves, enforce, since } = setup(undefined, { blue: ["a", "b", "n"] });
+      moves.of(PODS).give(7n);
       enforce(MORE);
-      expect([since(7n), moves.isDeparted(PODS, "n")]).toEqual([{ kind: "moved", moved: [], departed: ["n"] }, true]);
+      expect([since(7n), moves.of(PODS).isDeparted("n")]).toEqual([{ kind: "moved", moved: [], departed: ["n"] }, true]);
       enforce(next);
       const isBack = next !== MORE;
-      expect([since(7n), moves.isDeparted(PODS, "n")]).toEqual([
+      expect([since(7n), moves.of(PODS).isDeparted("n")]).toEqual([
         { kind: "moved", moved: isBack ? ["n"] : [], departed: isBack ? [] : ["n"] },
         !isBack,
       ]);
@@ -127,7 +120,7 @@ describe("an unknown namespace", () => {
 
   it("is told if it may be one of too many that have left", () => {
     const { moves, enforce, since } = setup();
-    moves.given(PODS, 7n);
+    moves.of(PODS).give(7n);
     enforce({ ...OWN, defaultSubset: Array.from({ length: 10_001 }, (_, index) => `n${index}`) });
     enforce({ blue: ["a"] });
     enforce({ blue: ["a", "n5"] });
@@ -137,19 +130,17 @@ describe("an unknown namespace", () => {
 
 describe("after a restart", () => {
   const left = (horizon = NEVER): StoredMoves => ({
-    resources: new Map([
-      ["/pods", { horizon, namespacesHorizon: NEVER, moves: [{ name: "b", version: 7n, isDeparted: false }] }],
-    ]),
+    resources: new Map([["/pods", { horizon, namespacesHorizon: 7n, departed: [] }]]),
     hasLostOthers: false,
   });
 
-  it.each<[string, MovesBefore, "nothing" | "expired", "nothing" | "expired"]>([
-    ["nothing was before", "none", "nothing", "nothing"],
-    ["what was before is lost", "lost", "expired", "expired"],
+  it.each<[string, StoredMoves | undefined, "nothing" | "expired", "nothing" | "expired"]>([
+    ["nothing was before", undefined, "nothing", "nothing"],
+    ["what was before is lost", LOST_MOVES, "expired", "expired"],
     ["the moves are stored", left(), "expired", "nothing"],
     ["a horizon is stored", left(7n), "expired", "nothing"],
-    ["the moves of other resources are stored", NO_MOVES, "nothing", "nothing"],
-    ["those of others are lost", { ...NO_MOVES, hasLostOthers: true }, "expired", "expired"],
+    ["the moves of other resources are stored", UNMOVED_ALL, "nothing", "nothing"],
+    ["those of others are lost", { ...UNMOVED_ALL, hasLostOthers: true }, "expired", "expired"],
   ])("where %s, clients continue accordingly", (_, before, at, later) => {
     const { since } = setup(before);
     expect([since(7n).kind, since(8n).kind]).toEqual([at, later]);
@@ -157,37 +148,37 @@ describe("after a restart", () => {
 
   it.each([
     ["a stored resource", left()],
-    ["one that nobody has asked for yet", NO_MOVES],
+    ["one that nobody has asked for yet", UNMOVED_ALL],
   ])("a move of %s counts as later than all versions until the API server's version is known", (_, before) => {
     const { moves, enforce, since } = setup(before);
     enforce(MORE);
     expect(since(1_000n)).toEqual(MOVED);
-    moves.learn(PODS)?.(50n);
-    expect([since(50n), since(51n), moves.learn(PODS)]).toEqual([MOVED, { kind: "nothing" }, undefined]);
+    moves.of(PODS).learn?.(50n);
+    expect([since(50n), since(51n), moves.of(PODS).learn]).toEqual([MOVED, { kind: "nothing" }, undefined]);
   });
 
   it("a namespace that is named only by a fence at first moves when it is granted", () => {
-    const { moves, enforce, since } = setup("lost");
-    moves.learn(PODS)?.(50n);
+    const { moves, enforce, since } = setup(LOST_MOVES);
+    moves.of(PODS).learn?.(50n);
     enforce({ ...OWN, fenced: ["n"] });
-    moves.given(PODS, 60n);
+    moves.of(PODS).give(60n);
     enforce({ ...OWN, blue: ["a", "n"] });
     expect([since(60n), since(61n)]).toEqual([{ kind: "moved", moved: ["n"], departed: [] }, { kind: "nothing" }]);
   });
 
   it("a version that was asked for before a move does not count for it", () => {
-    const { moves, enforce, since } = setup("lost");
-    const learn = moves.learn(PODS);
+    const { moves, enforce, since } = setup(LOST_MOVES);
+    const learn = moves.of(PODS).learn;
     enforce(MORE);
     learn?.(50n);
     expect(since(51n)).toEqual({ kind: "expired" });
-    moves.learn(PODS)?.(60n);
+    moves.of(PODS).learn?.(60n);
     expect([since(60n), since(61n)]).toEqual([{ kind: "expired" }, { kind: "nothing" }]);
   });
 
   it("the next process is told the same, for as many processes as there are", () => {
     const first = setup();
-    first.moves.given(PODS, 7n);
+    first.moves.of(PODS).give(7n);
     first.enforce(MORE);
     const second = setup(first.stored(), MORE);
     const third = setup(second.stored(), MORE);
@@ -196,7 +187,7 @@ describe("after a restart", () => {
 
   it("a move during a list that was never answered has no version yet", () => {
     const first = setup();
-    first.moves.beginList(PODS);
+    first.moves.of(PODS).beginList();
     first.enforce(MORE);
     expect(setup(first.stored(), MORE).since(1_000n)).toEqual({ kind: "expired" });
   });
@@ -214,14 +205,14 @@ describe("after a restart", () => {
 
   it("resources that were forgotten are lost", () => {
     const { moves, stored } = setup();
-    for (let index = 0; index <= 1_000; index++) moves.given({ group: "", resource: `r${index}` }, 1n);
+    for (let index = 0; index <= 1_000; index++) moves.of({ group: "", resource: `r${index}` }).give(1n);
     const { hasLostOthers, resources } = stored();
     expect([hasLostOthers, resources.size, resources.has("/r0")]).toEqual([true, 1_000, false]);
   });
 
   it("a resource of which everything is lost stays so", () => {
-    const { moves, stored } = setup("lost");
-    moves.given(PODS, 7n);
+    const { moves, stored } = setup(LOST_MOVES);
+    moves.of(PODS).give(7n);
     expect(stored().resources.get("/pods")).toEqual(LOST);
   });
 });

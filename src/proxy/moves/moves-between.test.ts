@@ -21,7 +21,7 @@ const between = (before: Snapshot, now: Snapshot) => movesBetween(enforced(befor
 const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
 describe("what moves for a resource of a subset", () => {
-  const moves = (before: Routes, now: Routes) => between(routes(1, before), routes(2, now)).of("", "pods");
+  const moves = (before: Routes, now: Routes) => between(routes(1, before), routes(2, now)).of({ group: "", resource: "pods" });
 
   it.each<[string, Routes, Routes, readonly string[] | undefined]>([
     ["nothing", { blue: ["a"], defaultSubset: ["b"] }, { blue: ["a"], defaultSubset: ["b"] }, []],
@@ -88,13 +88,14 @@ describe("everything counts as moved", () => {
     ["a later rule changes nothing", "gold", [gold], [gold, objects("late", "x", FOOS)], false],
   ])("%s", (_, own, before, now, isEverything) => {
     const moves = between(under(own, before), under(own, now));
-    expect(moves.of("demo.io", "foos").isEverything).toBe(isEverything);
-    expect(moves.of("demo.io", "bars").isEverything).toBe(false);
+    expect(moves.of({ group: "demo.io", resource: "foos" }).isEverything).toBe(isEverything);
+    expect(moves.of({ group: "demo.io", resource: "bars" }).isEverything).toBe(false);
   });
 
   it("other callers are served", () => {
     const callers = { userAgent: "", defaultOnlyUserAgents: ["kubectl"], stripManagedFields: false };
-    const change = (now: Partial<Snapshot>) => between(routes(1, {}), routes(2, {}, now)).of("", "pods").isEverything;
+    const change = (now: Partial<Snapshot>) =>
+      between(routes(1, {}), routes(2, {}, now)).of({ group: "", resource: "pods" }).isEverything;
     expect([change({}), change({ callers })]).toEqual([false, true]);
   });
 });
@@ -126,7 +127,7 @@ it("is the same from one namespace of each class as from all", () => {
     fc.property(tables, tables, fc.constantFrom("", "blue"), fc.constantFrom("pods", "configmaps"), (one, two, own, resource) => {
       const [before, now] = [enforced(snapshot(one, { subset: own })), enforced(snapshot(two, { subset: own }))];
       const [old, next] = [readViewOf(before.view("", resource)), readViewOf(now.view("", resource))];
-      const { isEverything, moved, born, departed } = movesBetween(before, now).of("", resource);
+      const { isEverything, moved, born, departed } = movesBetween(before, now).of({ group: "", resource });
       if (isEverything) return;
       const changes = names.map((name) => ({ name, was: old.ownershipOf(name), is: next.ownershipOf(name) }));
       const areKnown = changes.filter(({ was, is }) => was !== "unknown" && is !== "unknown");

@@ -2,6 +2,7 @@
 // Pure; called by the move log. A namespace that the pod owned and now retains, or has back, has not moved.
 //
 // The cost for a resource does not depend on the number of namespaces: namespaces with the same class before and after are compared once.
+import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
@@ -20,7 +21,7 @@ export interface Moves {
 }
 
 export interface SnapshotChange {
-  of(group: string, resource: string): Moves;
+  of(target: GroupResource): Moves;
   /** All namespaces that have left the table. */
   readonly removed: readonly string[];
 }
@@ -40,7 +41,7 @@ export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
   const pairs = classPairs(before, now);
   return {
     removed,
-    of(group, resource) {
+    of({ group, resource }) {
       const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
       const isComparable = sameCallers && hasSameTerms(old, next);
       const isEverything = !isComparable || isOwn(old.ownershipOf(CLUSTER_SCOPE)) !== isOwn(next.ownershipOf(CLUSTER_SCOPE));

@@ -15,15 +15,16 @@ const range = (from: number, count: number) => Array.from({ length: count }, (_,
 
 /** A log and the changes of the routes that it takes, numbered from 1. */
 function setup(given: Version = 7n, before?: StoredResource) {
-  const log = new ResourceLog(before);
+  const left = new Set<string>();
+  const log = new ResourceLog(left, 0, before);
   if (given > NEVER) log.give(given);
   let sequence = 0;
-  const take = (moves: Partial<Moves>, hasLeft: (namespace: string) => boolean = () => false) =>
-    log.take({ isEverything: false, moved: [], born: new Map(), departed: [], ...moves }, ++sequence, hasLeft);
+  const take = (moves: Partial<Moves>) =>
+    log.take({ isEverything: false, moved: [], born: new Map(), departed: [], ...moves }, ++sequence);
   const since = (version: Version, namespace = "") => log.since({ ...ALL, namespace }, { version, told: TOLD_NOTHING });
   const live = (told: number, departedUpTo = told) =>
     log.since(ALL, { version: NEVER, told, departed: { version: NEVER, told: departedUpTo } });
-  return { log, take, since, live };
+  return { log, left, take, since, live };
 }
 
 describe("what a client has to be told", () => {
@@ -90,13 +91,16 @@ describe("a namespace that is born", () => {
     ["as the subset's, with objects left out", (log) => log.leaveOut("n"), false, true, moved("n")],
     ["as the subset's, while the API server hides unknown ones", (log) => log.hideUnknown(), false, true, moved("n")],
     ["as the subset's, after another subset had it", () => undefined, true, true, moved("n")],
-    ["as the subset's, after names were forgotten", (log) => log.forgetNames(0), false, true, moved("n")],
+    ["as the subset's, after names were forgotten", (log) => log.forgetNames(), false, true, moved("n")],
     ["as another subset's", (log) => log.leaveOut("n"), true, false, NOTHING],
-  ])("%s", (_, prepare, hasLeft, isOwn, due) => {
-    const { log, take, since } = setup();
+  ])("%s", (name, prepare, hasLeft, isOwn, due) => {
+    const { log, left, take, since } = setup();
     prepare(log);
-    take(born(isOwn), () => hasLeft);
+    if (hasLeft) left.add("n");
+    expect(log.hasLeftOut("n")).toBe(hasLeft || name.includes("left out"));
+    take(born(isOwn));
     expect([since(7n), since(8n)]).toEqual([due, NOTHING]);
+    left.clear();
     expect(log.hasLeftOut("n")).toBe(false);
   });
 
@@ -105,12 +109,13 @@ describe("a namespace that is born", () => {
     ["again as the subset's, with objects left out meanwhile", true, true, 9n],
     ["again as another subset's", false, false, 9n],
   ])("%s", (_, isOwn, isLeftOut, upTo) => {
-    const { log, take, since } = setup();
+    const { log, left, take, since } = setup();
     take({ departed: ["n"] });
+    left.add("n");
     expect(log.isDeparted("n")).toBe(true);
     log.give(9n);
     if (isLeftOut) log.leaveOut("n");
-    take(born(isOwn), () => true);
+    take(born(isOwn));
     expect([since(upTo), since(upTo + 1n), log.isDeparted("n")]).toEqual([moved("n"), NOTHING, false]);
   });
 });
@@ -119,9 +124,9 @@ describe("a list under way", () => {
   it("raises what moved since its request to its version, and nothing that moved before", () => {
     const { log, take, since } = setup();
     take({ moved: ["before"] });
-    const list = log.beginList(1);
+    const list = log.beginList();
     take({ moved: ["a"] });
-    log.answered(list, 20n);
+    list.answered(20n);
     expect([since(7n), since(8n), since(20n), since(21n)]).toEqual([moved("before", "a"), moved("a"), moved("a"), NOTHING]);
   });
 
@@ -132,37 +137,32 @@ describe("a list under way", () => {
   ])("raises %s as well, without end if its version cannot be read", (_, moves, due) => {
     for (const version of [20n, undefined]) {
       const { log, take, since } = setup();
-      const list = log.beginList(0);
+      const list = log.beginList();
       take(moves);
-      log.answered(list, version);
+      list.answered(version);
       expect([since(20n), since(21n)]).toEqual([due, version === undefined ? due : NOTHING]);
     }
   });
 
   it("that fails raises nothing", () => {
     const { log, take, since } = setup();
-    const list = log.beginList(0);
+    const list = log.beginList();
     take({ moved: ["a"] });
-    log.endList(list);
+    list.end();
+    list.answered(20n);
     expect(since(8n)).toEqual(NOTHING);
-    expect(log.stored.moves).toEqual([{ name: "a", version: 7n, isDeparted: false }]);
+    expect(log.stored.namespacesHorizon).toBe(7n);
   });
 
   it("is stored without end, as is all that it may raise", () => {
     const { log, take } = setup();
-    take({ moved: ["before"] });
-    const list = log.beginList(1);
+    take({ departed: ["before"] });
+    const list = log.beginList();
+    expect(log.stored).toEqual({ horizon: NEVER, namespacesHorizon: 7n, departed: ["before"] });
     take({ moved: ["a"], isEverything: true });
-    const stored = (version: Version) => ({
-      horizon: version,
-      namespacesHorizon: NEVER,
-      moves: [
-        { name: "before", version: 7n, isDeparted: false },
-        { name: "a", version, isDeparted: false },
-      ],
-    });
+    const stored = (version: Version) => ({ horizon: version, namespacesHorizon: version, departed: ["before"] });
     expect(log.stored).toEqual(stored(WITHOUT_END));
-    log.answered(list, 20n);
+    list.answered(20n);
     expect(log.stored).toEqual(stored(20n));
   });
 });
@@ -170,20 +170,20 @@ describe("a list under way", () => {
 describe("a client that was told", () => {
   it("lists again if it continues from one of the events, which came after later ones", () => {
     const { log, since } = setup();
-    log.tell(9n, [5n, 6n, 9n], 0);
+    log.tell(9n, [5n, 6n, 9n]);
     expect([4n, 5n, 6n, 7n, 9n].map((version) => since(version))).toEqual([NOTHING, EXPIRED, EXPIRED, NOTHING, NOTHING]);
   });
 
   it("has been given the version up to which it was told", () => {
     const { log, take, since } = setup();
-    log.tell(9n, [], 0);
+    log.tell(9n, []);
     take({ moved: ["a"] });
     expect([since(9n), since(10n)]).toEqual([moved("a"), NOTHING]);
   });
 
   it("lists again below the version of an event that is forgotten", () => {
     const { log, since, live } = setup();
-    log.tell(20_000n, range(1, 10_001), 0);
+    log.tell(20_000n, range(1, 10_001));
     expect([since(1n), since(2n), since(10_002n), live(0)]).toEqual([EXPIRED, EXPIRED, NOTHING, NOTHING]);
   });
 });
@@ -199,14 +199,11 @@ describe("the names", () => {
     expect([since(2n, "n2"), since(2n, "n1")]).toEqual([moved("n2"), NOTHING]);
   });
 
-  it("are stored up to a smaller bound, by the same rule", () => {
-    const { log, take } = setup(NEVER);
-    for (const version of range(1, 201)) {
-      log.give(version);
-      take({ moved: [`n${version}`] });
-    }
-    const { moves, namespacesHorizon } = log.stored;
-    expect([moves.length, moves[0]?.name, namespacesHorizon]).toEqual([200, "n2", 1n]);
+  it("of departed namespaces are stored up to a smaller bound, the newest", () => {
+    const { log, take } = setup();
+    take({ departed: many(201) });
+    take({ moved: ["a"] });
+    expect(log.stored).toEqual({ horizon: NEVER, namespacesHorizon: 7n, departed: many(201).slice(1) });
   });
 
   it("of which something was left out are bounded: beyond it, something of all may have been", () => {
@@ -220,24 +217,23 @@ describe("the names", () => {
 describe("after a restart", () => {
   const left = (more: Partial<StoredResource> = {}): StoredResource => ({
     horizon: NEVER,
-    namespacesHorizon: NEVER,
-    moves: [{ name: "a", version: 7n, isDeparted: false }],
+    namespacesHorizon: 7n,
+    departed: [],
     ...more,
   });
 
   it.each<[string, Partial<StoredResource>, Due]>([
     ["a move", {}, NOTHING],
-    ["a departure", { moves: [{ name: "a", version: 7n, isDeparted: true }] }, NOTHING],
-    ["a horizon", { horizon: 7n }, NOTHING],
-    ["a horizon of namespaces", { namespacesHorizon: 7n }, NOTHING],
-    ["a move without a version", { moves: [{ name: "a", version: WITHOUT_END, isDeparted: false }] }, EXPIRED],
+    ["a departure", { departed: ["a"] }, NOTHING],
+    ["a horizon", { horizon: 7n, namespacesHorizon: NEVER }, NOTHING],
+    ["a move without a version", { namespacesHorizon: WITHOUT_END }, EXPIRED],
   ])("a client from before %s expires: it may have been told, and may know more than it says", (_, more, later) => {
     const { since } = setup(NEVER, left(more));
     expect([since(7n), since(8n)]).toEqual([EXPIRED, later]);
   });
 
   it("the last events of a departed namespace are still to be shown", () => {
-    const { log, take, since } = setup(NEVER, left({ moves: [{ name: "a", version: 7n, isDeparted: true }] }));
+    const { log, take, since } = setup(NEVER, left({ departed: ["a"] }));
     expect(log.isDeparted("a")).toBe(true);
     log.give(9n);
     take({ born: new Map([["a", false]]) });
@@ -245,7 +241,7 @@ describe("after a restart", () => {
   });
 
   it("whatever happens is later than all versions until one is learned that was asked for since", () => {
-    const { log, take, since } = setup(9n, left({ moves: [] }));
+    const { log, take, since } = setup(9n, left({ namespacesHorizon: NEVER }));
     expect(log.learn).toBeUndefined(); // nothing depends on it
     take({ moved: ["b"] });
     const early = log.learn;
@@ -259,7 +255,7 @@ describe("after a restart", () => {
   });
 
   it("a namespace that is born may have been left out before", () => {
-    const { log, take, since } = setup(NEVER, left({ moves: [] }));
+    const { log, take, since } = setup(NEVER, left({ namespacesHorizon: NEVER }));
     take({ born: new Map([["n", true]]) });
     expect(since(1_000n)).toEqual(moved("n"));
     log.learn?.(20n);
@@ -268,7 +264,7 @@ describe("after a restart", () => {
 });
 
 it("a log that begins late expires the watches that were told of less", () => {
-  const log = new ResourceLog(undefined, 3);
+  const log = new ResourceLog(new Set(), 3);
   const live = (told: number) => log.since(ALL, { version: NEVER, told });
   expect([live(2), live(3), log.since(ALL, { version: 1n, told: TOLD_NOTHING })]).toEqual([EXPIRED, NOTHING, NOTHING]);
 });

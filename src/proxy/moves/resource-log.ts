@@ -18,21 +18,22 @@ interface Move extends Mark {
   readonly isBirth?: boolean;
 }
 
-/** A list between its request and its answer. */
-export interface ListUnderWay {
-  readonly sequence: number;
+/** A list between its request and the end of its answer. */
+export interface OpenList {
+  /** The version is known; undefined if it cannot be read. Later calls do nothing. */
+  answered(version: Version | undefined): void;
+  /** It is over. Does nothing after `answered`. */
+  end(): void;
 }
 
 /** What a client knows of its collection. */
 export interface Known {
-  /** The version as of which it has been shown everything. NEVER: only the moves since `told` count. */
+  /** The version as of which it has been shown everything. NEVER if that is not known. */
   readonly version: Version;
-  /** It was told of all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list. */
+  /** It was told of all moves up to this number; TOLD_NOTHING if it continues an earlier watch or list, so that the version decides. */
   readonly told: number;
   /** From where on it may still miss the last events of departed namespaces. Default: from `version` and `told` on. */
-  readonly departed?: Pick<Known, "version" | "told"> | undefined;
-  /** The version up to which a live watch has shown everything. Default: as `version`. */
-  readonly shown?: Version;
+  readonly departed?: Omit<Known, "departed"> | undefined;
 }
 
 /** What a client has not been told. */
@@ -50,13 +51,14 @@ export function hasMoved(due: Due): boolean {
 const NOTHING: Due = { kind: "nothing" };
 const EXPIRED: Due = { kind: "expired" };
 
-/** Bound of the named moves, and of the namespaces that were left out while they were unknown. */
-const MAX_NAMES = MAX_NAMED;
-/** The most moves that are stored by name. */
+/** The most departed namespaces that are stored. */
 const MAX_STORED = 200;
 const MAX_OUT_OF_ORDER = 10_000;
 
 export class ResourceLog {
+  /** Namespaces that have left the table, whoever owned them. */
+  readonly #left: ReadonlySet<string>;
+  #position: number;
   /** The highest version that clients were given, as far as it is known. */
   #given: Version = NEVER;
   /** Clients may have been given later versions: by an earlier process, or in a form that was not read. */
@@ -75,23 +77,29 @@ export class ResourceLog {
   readonly #leftOut = new Set<string>();
   /** The API server is asked to leave out unknown namespaces, so the proxy does not see which ones it left out. */
   #hidesUnknown = false;
-  readonly #lists = new Set<ListUnderWay>();
+  /** The lists under way, each with the position at its request. */
+  readonly #lists = new Set<{ readonly told: number }>();
   /** Versions of events that were sent after later versions. A client that continues from one of them may know more than that version. */
   readonly #outOfOrder = new Set<Version>();
 
   /**
+   * @param left the caller adds the namespaces of a change after the log has taken the change
+   * @param position number of the last change. Moves up to it were not recorded here, so a watch that was told only of earlier ones is expired
    * @param before what the process before has left; undefined if there was none
-   * @param sequence number of the last change. Moves up to it were not recorded here, so a watch that was told only of earlier ones is expired
    */
-  constructor(before?: StoredResource, sequence = 0) {
+  constructor(left: ReadonlySet<string>, position: number, before?: StoredResource) {
+    this.#left = left;
+    this.#position = position;
     this.#gaveMore = before !== undefined;
     this.#blindTo = { version: this.#gaveMore ? WITHOUT_END : NEVER, sequence: 0 };
-    this.#horizon = { version: before?.horizon ?? NEVER, sequence };
-    // A client that was told of an earlier move may continue from one of the told events, and know more (`#outOfOrder` is not stored).
-    const versions = before?.moves.map(({ version }) => version) ?? [];
-    this.#namespacesHorizon = { version: [before?.namespacesHorizon ?? NEVER, ...versions].reduce(laterOf), sequence: 0 };
-    for (const { name, version, isDeparted } of before?.moves ?? [])
-      if (isDeparted) this.#moves.set(name, { version, sequence: 0, isDeparted });
+    this.#horizon = { version: before?.horizon ?? NEVER, sequence: position };
+    this.#namespacesHorizon = { version: before?.namespacesHorizon ?? NEVER, sequence: 0 };
+    for (const name of before?.departed ?? []) this.#moves.set(name, { version: NEVER, sequence: 0, isDeparted: true });
+  }
+
+  /** The number of changes so far. A client that is told now is told of all changes up to this number. */
+  get position(): number {
+    return this.#position;
   }
 
   /** A client gets something of this version; undefined if the version could not be read. */
@@ -108,13 +116,13 @@ export class ResourceLog {
   }
 
   /** A client is told what it missed, up to `version`, by events of these versions. */
-  tell(version: Version, events: readonly Version[], sequence: number): void {
+  tell(version: Version, events: readonly Version[]): void {
     this.give(version);
     for (const each of events) if (each < version) this.#outOfOrder.add(each);
     for (const oldest of this.#outOfOrder) {
       if (this.#outOfOrder.size <= MAX_OUT_OF_ORDER) break;
       this.#outOfOrder.delete(oldest);
-      if (oldest > this.#namespacesHorizon.version) this.#namespacesHorizon = { version: oldest, sequence };
+      if (oldest > this.#namespacesHorizon.version) this.#namespacesHorizon = { version: oldest, sequence: this.#position };
     }
   }
 
@@ -123,56 +131,59 @@ export class ResourceLog {
     return this.#gaveMore ? WITHOUT_END : this.#given;
   }
 
+  /** Objects of an unknown namespace were left out. */
   leaveOut(namespace: string): void {
-    if (this.#leftOut.size >= MAX_NAMES) {
+    if (this.#leftOut.size >= MAX_NAMED) {
       this.#leftOut.clear();
       this.#blindTo = { version: WITHOUT_END, sequence: 0 };
     }
     this.#leftOut.add(namespace);
   }
 
-  /** True if something of the namespace was left out, so that nothing of it is waited for any more. */
+  /**
+   * True if nobody waits for the owner of the unknown namespace: some of its objects were left out already, or it has left the table, most
+   * often because it was deleted.
+   */
   hasLeftOut(namespace: string): boolean {
-    return this.#leftOut.has(namespace);
+    return this.#left.has(namespace) || this.#leftOut.has(namespace);
   }
 
-  /** A query lets the API server leave out unknown namespaces. */
+  /** The API server is asked to leave out namespaces that are not known yet. */
   hideUnknown(): void {
     this.#hidesUnknown = true;
   }
 
   /** The names of namespaces that left the table were forgotten. A namespace that appears may have one of these names. */
-  forgetNames(sequence: number): void {
-    this.#blindTo = { version: this.#bound, sequence };
+  forgetNames(): void {
+    this.#blindTo = { version: this.#bound, sequence: this.#position };
   }
 
-  beginList(sequence: number): ListUnderWay {
-    const list = { sequence };
+  /** A list is sent. What moves before its version is known may be missing in it. */
+  beginList(): OpenList {
+    const list = { told: this.#position };
     this.#lists.add(list);
-    return list;
+    const end = () => this.#lists.delete(list);
+    const answered = (version: Version | undefined) => {
+      if (!end()) return;
+      this.give(version);
+      const at = version ?? WITHOUT_END;
+      this.#raise(at, (mark) => mark.sequence > list.told && mark.version < at);
+    };
+    return { answered, end };
   }
 
-  /** The list's version is known: what has moved since its request may be missing in it. */
-  answered(list: ListUnderWay, version: Version | undefined): void {
-    this.#lists.delete(list);
-    this.give(version);
-    const at = version ?? WITHOUT_END;
-    const raised = <T extends Mark>(mark: T): T =>
-      mark.sequence > list.sequence && mark.version < at ? { ...mark, version: at } : mark;
+  #raise(version: Version, concerns: (mark: Mark) => boolean): void {
+    const raised = <T extends Mark>(mark: T): T => (concerns(mark) ? { ...mark, version } : mark);
     this.#blindTo = raised(this.#blindTo);
     this.#horizon = raised(this.#horizon);
     this.#namespacesHorizon = raised(this.#namespacesHorizon);
     for (const [name, move] of this.#moves) this.#moves.set(name, raised(move));
   }
 
-  /** The list has failed. */
-  endList(list: ListUnderWay): void {
-    this.#lists.delete(list);
-  }
-
-  /** @param hasLeft true for a namespace that left the table earlier */
-  take({ isEverything, moved, born, departed }: Moves, sequence: number, hasLeft: (namespace: string) => boolean): void {
+  /** @param sequence number of the change */
+  take({ isEverything, moved, born, departed }: Moves, sequence: number): void {
     const version = this.#bound;
+    this.#position = sequence;
     this.#changes++;
     if (isEverything) this.#horizon = { version, sequence };
     if (moved === undefined) this.#namespacesHorizon = { version, sequence };
@@ -180,18 +191,18 @@ export class ResourceLog {
       this.#leftOut.delete(name);
       this.#put(name, { version, sequence, isDeparted: false });
     }
-    for (const [name, isOwn] of born) this.#takeBorn(name, isOwn, sequence, hasLeft(name));
+    for (const [name, isOwn] of born) this.#takeBorn(name, isOwn, sequence);
     for (const name of departed) this.#put(name, { version, sequence, isDeparted: true });
   }
 
-  #takeBorn(name: string, isOwn: boolean, sequence: number, hasLeft: boolean): void {
+  #takeBorn(name: string, isOwn: boolean, sequence: number): void {
     const before = this.#moves.get(name);
     const wasOwn = before?.isDeparted === true;
-    const isLeftOut = this.#leftOut.delete(name) || this.#hidesUnknown || (hasLeft && !wasOwn);
+    const isLeftOut = this.#leftOut.delete(name) || this.#hidesUnknown || (this.#left.has(name) && !wasOwn);
     const version = isLeftOut || (wasOwn && !isOwn) ? this.#bound : laterOf(this.#blindTo.version, before?.version ?? NEVER);
     // What was the subset's and is again, with nothing left out between, has not moved.
     if (wasOwn && isOwn && !isLeftOut && this.#blindTo.version === NEVER) this.#put(name, { ...before, isDeparted: false });
-    else if (wasOwn || (isOwn && version > NEVER))
+    else if (wasOwn || (isOwn && (isLeftOut || version > NEVER)))
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
 
@@ -200,7 +211,7 @@ export class ResourceLog {
     this.#moves.delete(name);
     this.#moves.set(name, move);
     for (const [oldest, { version }] of this.#moves) {
-      if (this.#moves.size <= MAX_NAMES) break;
+      if (this.#moves.size <= MAX_NAMED) break;
       this.#moves.delete(oldest);
       if (version > this.#namespacesHorizon.version) this.#namespacesHorizon = { version, sequence: move.sequence };
     }
@@ -208,22 +219,21 @@ export class ResourceLog {
 
   /** What a client of the collection has to be told. */
   since({ namespace, isOutsideNamespaces }: Collection, known: Known): Due {
-    const { version, told, departed: owed = known, shown = version } = known;
-    if (isDue(this.#horizon, version, told)) return EXPIRED;
+    const { version, told, departed: owed = known } = known;
+    if (isDue(this.#horizon, known)) return EXPIRED;
     if (isOutsideNamespaces) return NOTHING;
     if (told === TOLD_NOTHING && this.#outOfOrder.has(version)) return EXPIRED;
-    if (isDue(this.#namespacesHorizon, version, told)) return EXPIRED;
+    if (isDue(this.#namespacesHorizon, known)) return EXPIRED;
     const [moved, departed]: [string[], string[]] = [[], []];
-    const names = namespace === "" ? this.#moves : only(this.#moves, namespace);
-    for (const [name, move] of names) {
-      if (move.isBirth && move.version < shown) continue;
-      if (move.isDeparted ? isDue(move, owed.version, owed.told) : isDue(move, version, told))
-        (move.isDeparted ? departed : moved).push(name);
+    for (const [name, move] of this.#moves) {
+      if ((namespace !== "" && name !== namespace) || (move.isBirth && move.version < version)) continue;
+      if (isDue(move, move.isDeparted ? owed : known)) (move.isDeparted ? departed : moved).push(name);
     }
     if (moved.length > MAX_MOVED) return EXPIRED;
     return moved.length + departed.length === 0 ? NOTHING : { kind: "moved", moved, departed };
   }
 
+  /** True if the namespace was the subset's and has left the table: its DELETED events are still the client's. */
   isDeparted(namespace: string): boolean {
     return this.#moves.get(namespace)?.isDeparted === true;
   }
@@ -233,41 +243,34 @@ export class ResourceLog {
    * given before, and the returned function takes it. Until then the versions that are not known count as later than all others.
    */
   get learn(): ((version: Version) => void) | undefined {
-    if (![this.#horizon, this.#namespacesHorizon, ...this.#moves.values()].some(({ version }) => version === WITHOUT_END))
-      return undefined;
+    const isUnknown = ({ version }: Mark) => version === WITHOUT_END;
+    if (![this.#horizon, this.#namespacesHorizon, ...this.#moves.values()].some(isUnknown)) return undefined;
     const changes = this.#changes;
     return (version) => {
       // Something has changed since the version was requested, so it may be too low.
       if (this.#changes !== changes) return;
-      const known = <T extends Mark>(mark: T): T => (mark.version === WITHOUT_END ? { ...mark, version } : mark);
       this.give(version);
       this.#gaveMore = false;
-      this.#blindTo = known(this.#blindTo);
-      this.#horizon = known(this.#horizon);
-      this.#namespacesHorizon = known(this.#namespacesHorizon);
-      for (const [name, move] of this.#moves) this.#moves.set(name, known(move));
+      this.#raise(version, isUnknown);
     };
   }
 
-  /** For the next process. Versions that a list under way may raise are not known yet. */
+  /**
+   * For the next process. It does not tell clients of these moves: one that was told of a move may continue from one of the told events,
+   * and know more (`#outOfOrder` is not stored). Versions that a list under way may raise are not known yet.
+   */
   get stored(): StoredResource {
-    const inDoubt = Math.min(...[...this.#lists].map(({ sequence }) => sequence));
+    const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    const all = [...this.#moves];
-    const forgotten = all.slice(0, -MAX_STORED).map(([, move]) => versionOf(move));
+    const moves = [...this.#moves];
     return {
       horizon: versionOf(this.#horizon),
-      namespacesHorizon: [versionOf(this.#namespacesHorizon), ...forgotten].reduce(laterOf),
-      moves: all.slice(-MAX_STORED).map(([name, move]) => ({ name, version: versionOf(move), isDeparted: move.isDeparted })),
+      namespacesHorizon: [this.#namespacesHorizon, ...this.#moves.values()].map(versionOf).reduce(laterOf),
+      departed: moves.flatMap(([name, { isDeparted }]) => (isDeparted ? [name] : [])).slice(-MAX_STORED),
     };
   }
 }
 
-function isDue(mark: Mark, version: Version, told: number): boolean {
-  return mark.version >= version && mark.sequence > told;
-}
-
-function only(moves: ReadonlyMap<string, Move>, name: string): readonly (readonly [string, Move])[] {
-  const move = moves.get(name);
-  return move === undefined ? [] : [[name, move]];
+function isDue(mark: Mark, { version, told }: Known): boolean {
+  return told === TOLD_NOTHING ? mark.version >= version : mark.sequence > told;
 }

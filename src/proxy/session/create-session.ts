@@ -20,7 +20,7 @@ import { createRouteHandler } from "./route-handler.ts";
 import type { GateKeeper, LeaderSink, ManagerContact, MoveKeeper, Session } from "./session.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 import { createSnapshotFile, type LockMemory, type MovesMemory } from "./snapshot-file.ts";
-import { NO_MOVES } from "./stored-moves.ts";
+import { LOST_MOVES } from "./stored-moves.ts";
 import { createStreamLedger } from "./stream-ledger.ts";
 
 export interface SessionConfig {
@@ -60,7 +60,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
   const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
   const stopping = new AbortController();
   const lock: LockMemory = { before: undefined, closed: undefined, longestLeaseMs: undefined };
-  const moves: MovesMemory = { before: "none", read: () => NO_MOVES };
+  const moves: MovesMemory = { before: undefined, read: () => LOST_MOVES };
   const file = createSnapshotFile({ path: join(config.dataDir, SNAPSHOT_FILE_NAME), pod, log, lock, moves });
   const cleanEnd = createCleanEnd({ path: join(config.dataDir, CLEAN_END_FILE_NAME), pod, log });
   const streams = createStreamLedger({
@@ -142,7 +142,7 @@ export function createSession(deps: SessionDeps): Session & ManagerContact & Lea
       const endedCleanly = await cleanEnd.take();
       await streams.open();
       // An earlier process may have served although it has left no moves.
-      if (streams.hasPromised) moves.before = "lost";
+      if (streams.hasPromised) moves.before = LOST_MOVES;
       await routeHandler.restore(endedCleanly, streams.hasPromised);
       life = "runs";
       // Not ended by `signal` itself: while the process drains, what is enforced still follows the manager.

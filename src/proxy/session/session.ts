@@ -6,7 +6,7 @@ import type { GroupResource } from "../../kube/types.ts";
 import type { Reach } from "../../route/decide.ts";
 import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
-import type { MovesBefore, StoredMoves } from "./stored-moves.ts";
+import type { StoredMoves } from "./stored-moves.ts";
 
 /** A snapshot in force with its compiled views. */
 export interface Enforced {
@@ -88,8 +88,8 @@ export interface GateKeeper {
 
 /** The part of the session that keeps the move log over restarts of the proxy. */
 export interface MoveKeeper {
-  /** What the process before has left. Known before the first routes are told. */
-  readonly movesBefore: MovesBefore;
+  /** What the process before has left; undefined if there was none. Known before the first routes are told. */
+  readonly movesBefore: StoredMoves | undefined;
   /** Names the source of the moves that are stored with each snapshot, before it is acknowledged. */
   keepMoves(read: () => StoredMoves): void;
 }

@@ -6,7 +6,7 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { createSnapshotFile, type LockMemory, type MovesMemory, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
-import { NO_MOVES, type StoredMoves } from "./stored-moves.ts";
+import { LOST_MOVES, type StoredMoves } from "./stored-moves.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
 const namedOnly = Buffer.from(namedRoute(routes(7, {})).body).toString("base64");
@@ -177,11 +177,9 @@ describe("beside the snapshot, the lock's gate", () => {
 describe("beside the snapshot, the moves", () => {
   const left: StoredMoves = {
     hasLostOthers: true,
-    resources: new Map([
-      ["/pods", { horizon: 3n, namespacesHorizon: 4n, moves: [{ name: "a", version: 7n, isDeparted: true }] }],
-    ]),
+    resources: new Map([["/pods", { horizon: 3n, namespacesHorizon: 7n, departed: ["a"] }]]),
   };
-  const memory = (read: () => StoredMoves = () => left): MovesMemory => ({ before: "none", read });
+  const memory = (read: () => StoredMoves = () => left): MovesMemory => ({ before: undefined, read });
   const loaded = async (owner = pod) => {
     const moves = memory();
     const found = await createSnapshotFile({ path, pod: owner, log: silentLogger(), moves }).load();
@@ -193,28 +191,30 @@ describe("beside the snapshot, the moves", () => {
   it("come back as they were, for the same pod", async () => {
     await save();
     expect(await loaded()).toEqual([7, left]);
-    expect(await loaded({ ...pod, uid: "uid-2" })).toEqual([undefined, "none"]);
+    expect(await loaded({ ...pod, uid: "uid-2" })).toEqual([undefined, undefined]);
   });
 
-  it("are none where there is no file, or no room for the snapshot", async () => {
-    expect(await loaded()).toEqual([undefined, "none"]);
+  it("are none where there is no file, and lost where there was no room for the snapshot", async () => {
+    expect(await loaded()).toEqual([undefined, undefined]);
     await save(left, 300);
-    expect(await loaded()).toEqual([undefined, "none"]);
+    expect(await loaded()).toEqual([undefined, LOST_MOVES]);
   });
 
-  it("that are malformed are believed as little as the snapshot beside them", async () => {
+  it("that are malformed, absent, or of an older form are lost, and the snapshot is used", async () => {
     const text = snapshotToJson(snapshot, pod, undefined, left);
-    for (const spoiled of [text.replace('"7"', '"x"'), text.replace('"resources":{', '"resources":{"/x":null,')]) {
+    const older = JSON.stringify({ ...JSON.parse(text), moves: { hasLostOthers: false, resources: { "/pods": {} } } });
+    for (const spoiled of [text.replace('"7"', '"x"'), older, snapshotToJson(snapshot, pod)]) {
       await mkdir(join(dir, "data"), { recursive: true });
       await writeFile(path, spoiled);
-      expect(await loaded()).toEqual([undefined, "none"]);
+      expect(await loaded()).toEqual([7, LOST_MOVES]);
     }
   });
 });
 
 it("what a process has stored of moves is lost if it ended before it stored its last routes", async () => {
+  const none: StoredMoves = { resources: new Map(), hasLostOthers: false };
   const start = async () => {
-    const moves: MovesMemory = { before: "none", read: () => NO_MOVES };
+    const moves: MovesMemory = { before: undefined, read: () => none };
     const file = createSnapshotFile({ path, pod, log: silentLogger(), moves });
     await file.load();
     return { file, moves };
@@ -222,7 +222,7 @@ it("what a process has stored of moves is lost if it ended before it stored its 
   const first = await start();
   first.file.willChange();
   await first.file.save(snapshot);
-  expect((await start()).moves.before).toEqual(NO_MOVES);
+  expect((await start()).moves.before).toEqual(none);
   (await start()).file.willChange();
-  expect((await start()).moves.before).toBe("lost");
+  expect((await start()).moves.before).toBe(LOST_MOVES);
 });

@@ -12,14 +12,7 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ClosedGate, StoredLock } from "./session.ts";
-import {
-  type MovesBefore,
-  type MovesContent,
-  movesFromContent,
-  movesToContent,
-  NO_MOVES,
-  type StoredMoves,
-} from "./stored-moves.ts";
+import { LOST_MOVES, type MovesContent, movesFromContent, movesToContent, type StoredMoves } from "./stored-moves.ts";
 
 /** Bound of the file in bytes; a table of 10,000 namespaces takes about 0.3 MB. */
 const MAX_SNAPSHOT_BYTES = 32 * 1024 * 1024;
@@ -52,7 +45,7 @@ export interface LockMemory {
 /** The moves that are stored beside the snapshot. */
 export interface MovesMemory {
   /** What was there; set by `load` if there was something. */
-  before: MovesBefore;
+  before: StoredMoves | undefined;
   /** What is stored with the next `save`. */
   read: () => StoredMoves;
 }
@@ -86,8 +79,7 @@ export function createSnapshotFile(options: {
         lock.closed = stored?.lock?.closed;
         lock.longestLeaseMs = stored?.lock?.longestLeaseMs;
       }
-      const isWhole = stored?.snapshot !== undefined && !existsSync(unsavedPath);
-      if (moves !== undefined && stored?.snapshot !== undefined) moves.before = isWhole ? stored.moves : "lost";
+      if (moves !== undefined && stored !== undefined) moves.before = existsSync(unsavedPath) ? LOST_MOVES : stored.moves;
       return stored?.snapshot;
     },
     willChange() {
@@ -142,7 +134,7 @@ interface FileContent {
     readonly closed: ClosedGate | null;
     readonly longestLeaseMs?: number | undefined;
   };
-  /** Absent without a snapshot. */
+  /** Absent without a snapshot: then they are lost. */
   readonly moves?: MovesContent | undefined;
 }
 
@@ -154,10 +146,10 @@ interface Stored {
 }
 
 /** The file's text. */
-export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState, moves = NO_MOVES): string {
+export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState, moves?: StoredMoves): string {
   const { version, digest } = snapshot;
   const route = { version, digest, body: Buffer.from(ROUTE.encode(snapshot)).toString("base64") };
-  return toJson(pod, route, snapshot, lock, movesToContent(moves));
+  return toJson(pod, route, snapshot, lock, moves && movesToContent(moves));
 }
 
 /** The file's text where there is no room for the snapshot. */
@@ -203,7 +195,7 @@ export function storedFromJson(text: string, pod: PodRef): Stored {
       closed: closed ? { lock: closed.lock, leaseMs: Math.min(closed.leaseMs, MAX_LEASE_MS) } : undefined,
       longestLeaseMs: longestLeaseMs && Math.min(longestLeaseMs, MAX_LEASE_MS),
     },
-    moves: moves === undefined ? NO_MOVES : movesFromContent(moves),
+    moves: movesFromContent(moves),
   };
 }
 

@@ -16,6 +16,18 @@ import type { recordingSink } from "../../../../test/support/scripted-body.ts";
 import type { Call } from "../../call/call.ts";
 
 describe("a watch whose subset gains a namespace", () => {
+  it("puts the newest object last, compared as numbers, over all lists", async () => {
+    const items = { n: [pod("n", "x", 10), pod("n", "z", 8)], m: [pod("m", "y", 9)] };
+    const { open, enforce, settle } = await setup(ONE, (call, namespace) => {
+      const metadata = { resourceVersion: call.info.query.get("resourceVersion") };
+      return jsonReply({ ...LIST, metadata, items: items[namespace as keyof typeof items] });
+    });
+    const { sink } = await open();
+    enforce({ blue: ["a", "b", "n", "m"] });
+    await settle();
+    expect(sink.text).toBe(event("n", "z", 8) + event("m", "y", 9) + event("n", "x", 10) + toldUpTo(10));
+  });
+
   it("goes on with what the namespace held at the version that the client had seen, and from there", async () => {
     const { open, sources, enforce, settle, asked, renewals } = await setup(ONE);
     const { sink } = await open();

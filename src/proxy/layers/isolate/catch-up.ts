@@ -1,6 +1,7 @@
 // Asks the API server, as the caller, for what a watch needs to go on although namespaces have moved: what each of them held at one
 // version, and the watch from that version on. Invariant: the answers hold exactly what a list of the caller would at that version; any
 // other answer is an error. Called by serve-watch.ts for a watch that continues, and by filter/renewing-watch.ts for a live one.
+import type { Clock } from "../../../base/clock.ts";
 import { MeshError } from "../../../base/errors.ts";
 import { bookmarkFrame, type ListEvent, listEvents, listVersion } from "../../../kube/codec/list-events.ts";
 import type { Encoding, ItemMeta } from "../../../kube/codec/types.ts";
@@ -26,7 +27,7 @@ import {
   withQuery,
 } from "../../call/call.ts";
 import { readableEncoding } from "../../call/readable.ts";
-import type { Renewed } from "../../filter/renewing-watch.ts";
+import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
 import { asSource, discardBody, readBody } from "../../http/byte-stream.ts";
 import type { CallSignal } from "../../http/call-signal.ts";
@@ -34,14 +35,14 @@ import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { MAX_MOVED } from "../../moves/moves-between.ts";
-import type { Due, Known } from "../../moves/resource-log.ts";
+import type { Due } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 
 export interface CatchUpDeps {
   readonly session: Session;
   readonly moves: MoveLog;
   readonly planner: Planner;
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   /** Sends the watch with the plan's server-side filter. */
   readonly watch: (
     call: Call,
@@ -53,15 +54,6 @@ export interface CatchUpDeps {
   readonly turns: Turns;
 }
 
-/** A watch that has caught up, and how the API server answered it. */
-export interface CaughtUp extends Renewed {
-  readonly reply: Reply;
-  readonly encoding: Encoding;
-}
-
-/** @throws MeshError, StatusError: the client has to list */
-export type CatchUp = (version: Version, known: Known, signal: CallSignal, rank?: number) => Promise<CaughtUp>;
-
 /** The plan of a watch that passes whole: the subset owns all that it can show. */
 export const WHOLE: QueryPlan = { ...NO_PLAN };
 
@@ -71,22 +63,27 @@ const MAX_LISTED_BYTES = 4 * 1024 * 1024;
 /** For one watch. */
 const LISTS_AT_A_TIME = 4;
 
-/** @param scope of the resource, as far as it is known */
-export function createCatchUp(asked: Call, { collection }: CollectionRequest, scope: ResourceScope, deps: CatchUpDeps): CatchUp {
-  const { session, moves, turns } = deps;
-  const startedMs = deps.monotonicMs();
+/**
+ * What it returns rejects with a MeshError or a StatusError if the client has to list.
+ * @param scope of the resource, as far as it is known
+ */
+export function createCatchUp(asked: Call, { collection }: CollectionRequest, scope: ResourceScope, deps: CatchUpDeps): Renew {
+  const { session, clock, turns } = deps;
+  const startedMs = clock.monotonicMs();
   const { group, resource } = collection;
-  return (version, known, signal, rank = 0) =>
+  return (known, signal, rank = 0) =>
     turns.run(signal, rank, async () => {
       // The caller's own record belongs to a request that was answered long ago.
       const call: Call = { ...asked, signal, record: { ...createRecord(asked.info), decision: "narrowed" } };
       if (!isResourceCall(call)) throw refused("it is no watch");
       await learnVersion(call, collection, deps);
-      const told = moves.position;
+      const { version } = known;
+      const log = deps.moves.of(collection);
+      const told = log.position;
       const plan = planNow(call, scope, deps);
       // The lists come first: a namespace that is born meanwhile is hidden by a watch with this plan.
-      if (plan.only !== undefined || plan.shards !== undefined) moves.hidesUnknown(collection);
-      const due = moves.since(collection, known);
+      if (plan.only !== undefined || plan.shards !== undefined) log.hideUnknown();
+      const due = log.since(collection, known);
       const names = namesToTell(due, plan);
       // Whose last events come with this watch, they may be hidden from the next one.
       const isOwed = due.kind === "moved" && due.departed.some((name) => !names.includes(name));
@@ -115,8 +112,9 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       ];
       for (let at = 0; at < tasks.length; at += LISTS_AT_A_TIME)
         await Promise.all(tasks.slice(at, at + LISTS_AT_A_TIME).map((task) => task()));
+      // A client that remembers the last version remembers the highest.
       events.sort((a, b) => (a.version < b.version ? -1 : 1));
-      const passedMs = deps.monotonicMs() - startedMs;
+      const passedMs = clock.monotonicMs() - startedMs;
       const { reply, sent } = await deps.watch(watchFrom(version, call, passedMs), { collection, version }, plan);
       const answer = checked(reply, encoding);
       return {
@@ -126,7 +124,6 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
         source: asSource(answer.body),
         request: { ...sent, told, departed },
         reply,
-        encoding: answer.encoding,
       };
     });
 }
@@ -151,7 +148,7 @@ export async function learnVersion(
   collection: Collection,
   { moves, list }: Pick<CatchUpDeps, "moves" | "list">,
 ): Promise<void> {
-  const learn = moves.learn(collection);
+  const learn = moves.of(collection).learn;
   if (learn === undefined || !isResourceCall(call)) return;
   const query = selectorsOf(call);
   query.set("limit", "1");

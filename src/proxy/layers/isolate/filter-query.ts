@@ -3,6 +3,7 @@
 import {
   type Capabilities,
   excludedNamespaces,
+  type HidingQuery,
   joinSelectors,
   type NamespacePlan,
   type QueryPlan,
@@ -10,12 +11,12 @@ import {
 } from "../../../route/plan-query.ts";
 import type { Feature, Lack } from "../../api-server/server-features.ts";
 import { type Call, withTarget } from "../../call/call.ts";
-import type { ServerFilter } from "../../filter/sent-request.ts";
 
 /** The part of a plan that is sent. */
-export interface FilterQuery extends ServerFilter {
+export interface FilterQuery extends HidingQuery {
   /** What the query really says about namespaces. */
   readonly namespacePlan: NamespacePlan;
+  readonly labelSelector: string | undefined;
   readonly fieldSelector: string | undefined;
   readonly shards: ShardPlan | undefined;
   readonly isByPath: boolean;

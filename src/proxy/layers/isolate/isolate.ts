@@ -16,7 +16,6 @@ import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall 
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
 import { createReleaseOrder } from "../../filter/release-order.ts";
-import { createRelistPace } from "../../filter/relist-pace.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -59,14 +58,14 @@ export function isolate(deps: IsolateDeps): Layer {
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };
   const planner = createPlanner();
   const releases = createReleaseOrder(clock);
-  const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases, relistDelayMs: createRelistPace(clock) });
+  const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases });
   const recentLoss = createRecentLoss(session, clock);
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
 
   const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, scope: ResourceScope, next: Handler) => {
     const request = requestOf(call, scope);
     call.record.decision = "narrowed";
-    if (unknown !== undefined) deps.moves.leaveOut(request.collection, unknown);
+    if (unknown !== undefined) deps.moves.of(request.collection).leaveOut(unknown);
     return narrow.narrowed(call, request, queryPlan, scope, next);
   };
 

@@ -1,5 +1,6 @@
 // Sends lists and watches with what the API server can filter, and filters the reply. Invariant: fails closed. A successful reply that is
 // not a readable list or watch is refused, never passed. Called by isolate.ts.
+import { NEVER } from "../../../kube/resource-version.ts";
 import { NO_PLAN, type Planner, type QueryPlan, type ResourceScope } from "../../../route/plan-query.ts";
 import type { ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler, ResourceCall } from "../../call/call.ts";
@@ -8,7 +9,8 @@ import type { RenewingDeps } from "../../filter/renewing-watch.ts";
 import { type CollectionRequest, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
 import { type ByteSource, discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { OpenList } from "../../moves/move-log.ts";
+import { TOLD_NOTHING } from "../../moves/mark.ts";
+import type { OpenList } from "../../moves/resource-log.ts";
 import { enforcedNow } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
 import { createTurns, learnVersion, WHOLE } from "./catch-up.ts";
@@ -18,7 +20,7 @@ import type { PlanLog } from "./plan-log.ts";
 import { serveWatch, type WatchServerDeps } from "./serve-watch.ts";
 import { createServerSideFilter } from "./server-side-filter.ts";
 
-export interface NarrowDeps extends Omit<RenewingDeps, "rankOf"> {
+export interface NarrowDeps extends RenewingDeps {
   readonly features: ServerFeatures;
   /** Where `/debug/plans` reads the plans. */
   readonly plans: PlanLog;
@@ -44,35 +46,33 @@ export interface Narrow {
 }
 
 export function createNarrow(deps: NarrowDeps): Narrow {
-  const { session, clock, features, moves, pages } = deps;
+  const { session, features, moves, pages } = deps;
   const serverSideFilter = createServerSideFilter(deps);
   const turns = createTurns(MAX_CATCHING_UP);
   const send = async (call: Call, request: CollectionRequest, queryPlan: QueryPlan, next: Handler) => {
-    const told = moves.position;
+    const told = moves.of(request.collection).position;
+    const { version } = request;
+    const departed = version === undefined ? { version: NEVER, told } : { version, told: TOLD_NOTHING };
+    const asked = { ...request, told, departed };
+    if (queryPlan === WHOLE) return { reply: await next(call), sent: { ...asked, serverFilter: NO_SERVER_FILTER } };
     const { reply, plan, serverFilter } = await serverSideFilter(call, request.collection, queryPlan, next);
     // Never "labels": a server that seems to ignore label selectors is still sent them. Without them, every object that leaves the subset by
     // a change of labels would make the client list again, also on a server that applies them.
     const onIgnored = () =>
       features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
-    return { reply, sent: { ...request, serverFilter, plan, onIgnored, told } };
+    return { reply, sent: { ...asked, serverFilter, plan, onIgnored } };
   };
   const watchDeps = (next: Handler): WatchServerDeps => ({
     ...deps,
-    monotonicMs: () => clock.monotonicMs(),
     list: next,
     turns,
     async watch(call, request, queryPlan) {
-      const isWhole = queryPlan === WHOLE;
-      const { reply, sent } = isWhole ? await sendWhole(call, request, next) : await send(call, request, queryPlan, next);
+      const { reply, sent } = await send(call, request, queryPlan, next);
       if (reply.status !== 200 || !isMoving(request)) return { reply, sent };
       discardBody(reply.body);
       throw moving(call);
     },
   });
-  const sendWhole = async (call: Call, request: CollectionRequest, next: Handler) => {
-    const told = moves.position;
-    return { reply: await next(call), sent: { ...request, serverFilter: NO_SERVER_FILTER, told } };
-  };
   const isMoving = ({ collection }: CollectionRequest) =>
     enforcedNow(session).view(collection.group, collection.resource).isMoving === true;
   const listed = async (
@@ -82,9 +82,9 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     run: (list: OpenList) => Promise<Reply>,
   ): Promise<Reply> => {
     // Before the list, so that the list is of a later version.
-    if (moves.learn(request.collection) !== undefined)
+    if (moves.of(request.collection).learn !== undefined)
       await learnVersion(askReadableCollection(asked), request.collection, { moves, list: next }).catch(() => undefined);
-    const list = moves.beginList(request.collection);
+    const list = moves.of(request.collection).beginList();
     try {
       const reply = await run(list);
       if (reply.status !== 200 || reply.body === null) list.end();

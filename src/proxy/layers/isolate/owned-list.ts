@@ -13,7 +13,8 @@ import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
-import type { MoveLog, OpenList } from "../../moves/move-log.ts";
+import type { MoveLog } from "../../moves/move-log.ts";
+import type { OpenList } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
 
@@ -47,7 +48,7 @@ export function ownedList(
     if (isOwned(view, meta)) return true;
     const namespace = governingNamespace(group, resource, meta);
     const ownership = view.ownershipOf(namespace);
-    if (ownership === "unknown") deps.moves.leaveOut(collection, namespace);
+    if (ownership === "unknown") deps.moves.of(collection).leaveOut(namespace);
     if (suspect !== undefined && isHiddenBy(serverFilter, namespace)) {
       suspect();
       suspect = undefined;

@@ -2,6 +2,7 @@
 // proxy's own selectors; the move log knows before the call goes whether the query leaves out unknown namespaces. Called by narrow.ts.
 import {
   type Capabilities,
+  type HidingQuery,
   joinSelectors,
   NO_NAMESPACE,
   type PlanName,
@@ -12,7 +13,6 @@ import {
 import { readViewOf } from "../../../route/snapshot.ts";
 import type { Feature, ServerFeatures } from "../../api-server/server-features.ts";
 import type { Call, Handler } from "../../call/call.ts";
-import type { ServerFilter } from "../../filter/sent-request.ts";
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
@@ -36,7 +36,7 @@ export interface ServerSideFilterDeps {
 export interface Sent {
   readonly reply: Reply;
   readonly plan: PlanName;
-  readonly serverFilter: ServerFilter;
+  readonly serverFilter: HidingQuery;
 }
 
 export type ServerSideFilter = (call: Call, collection: Collection, plan: QueryPlan, next: Handler) => Promise<Sent>;
@@ -56,7 +56,7 @@ export function createServerSideFilter(deps: ServerSideFilterDeps): ServerSideFi
       : { call: asked, plan: queryPlan };
     const lackOf = (feature: Feature) => features.lackOf(collection, feature);
     const query = fitQuery(call, filterQueryFor(call, plan, lackOf), replan);
-    if (query.only !== undefined || query.shards !== undefined) moves.hidesUnknown(collection);
+    if (query.only !== undefined || query.shards !== undefined) moves.of(collection).hideUnknown();
     const isOfOne = query.only !== undefined && query.only !== NO_NAMESPACE;
     if (isOfOne && call.info.query.has("limit")) pages.began(collection, query.only);
 

@@ -1,5 +1,4 @@
 // Managers as processes with webhooks. Clients create pods while a manager is killed, a second replica starts, and a replica stops.
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
@@ -51,7 +50,7 @@ describeWithKube("the webhooks of managers that start and end", () => {
     const options: Readonly<Record<string, string>> = {
       kubeconfig: kube.kubeconfig,
       "pod-name": `ctrlmesh-manager-${managers.size}`,
-      "grpc-listen": `127.0.0.1:${await freePort()}`,
+      "grpc-listen": "127.0.0.1:0",
       "health-listen": "127.0.0.1:0",
       "lease-duration-ms": "3000",
       identity: "mesh",
@@ -119,11 +118,3 @@ describeWithKube("the webhooks of managers that start and end", () => {
     await all;
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
+	"syscall"
 )
 
 // ports are the two TCP ports, on 127.0.0.1, of one control plane.
@@ -51,17 +54,24 @@ func readPorts(path string) (ports, error) {
 	return p, nil
 }
 
-// freePorts asks the kernel for n different ports. It holds all of them until the last one is known, since the kernel could give
-// one twice.
+// The ports to choose from are below those that Linux (from 32768) and macOS (from 49152) give to listeners and connections by
+// themselves, and below the node ports (from 30000). So a server finds its port free also when it starts again.
+const minPort, maxPort = 10_000, 30_000
+
+// freePorts finds n different ports on which nobody listens. It holds all of them until the last one is found.
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(free) < n {
+		port := minPort + rand.IntN(maxPort-minPort)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		defer l.Close()
-		free = append(free, l.Addr().(*net.TCPAddr).Port)
+		free = append(free, port)
 	}
 	return free, nil
 }

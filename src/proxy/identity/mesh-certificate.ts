@@ -105,10 +105,12 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
     let failures = 0;
     let retryAtMs = 0;
     while (!stopping.signal.aborted) {
-      if (clock.monotonicMs() >= retryAtMs && (await isDue())) {
+      if (clock.monotonicMs() >= retryAtMs) {
         try {
-          await renew();
-          requests.inc({ result: "issued" });
+          if (await isDue()) {
+            await renew();
+            requests.inc({ result: "issued" });
+          }
           failures = 0;
         } catch (error) {
           if (stopping.signal.aborted) return;
@@ -118,10 +120,9 @@ export function createMeshCertificate(options: MeshCertificateOptions): ServingC
         }
       }
       trouble.look(held?.leaf, trouble.reason);
-      const untilRetryMs = retryAtMs - clock.monotonicMs();
-      const untilDueMs = (held?.renewAt ?? 0) - clock.now();
-      const nextMs = Math.min(CHECK_MS, ...[untilRetryMs, untilDueMs].filter((ms) => ms > 0));
-      await sleep(clock, nextMs, stopping.signal).catch(() => undefined);
+      // A time that has just passed means at once: the timer may have fired a little before it.
+      const untilNextMs = failures > 0 ? retryAtMs - clock.monotonicMs() : (held?.renewAt ?? 0) - clock.now();
+      await sleep(clock, Math.max(0, Math.min(CHECK_MS, untilNextMs)), stopping.signal).catch(() => undefined);
     }
   };
 

@@ -3,10 +3,10 @@
 // instead of client certificates.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
 import { createKubeconfig } from "../../../src/localkube/kubeconfig.ts";
+import { freePort } from "../free-port.ts";
 
 export const SERVICE_RANGE = "10.96.0.0/16";
 const SERVICE_IP = "10.96.0.1";
@@ -111,18 +111,6 @@ function replace(file: string, content: string, mode = 0o600): void {
 }
 
 async function choosePorts(port: number): Promise<Ports> {
-  const free = await freePorts();
-  return { ...free, api: port || free.api };
-}
-
-async function freePorts(): Promise<Ports> {
-  const servers = [createServer(), createServer(), createServer()];
-  const [api = 0, etcd = 0, etcdPeer = 0] = await Promise.all(
-    servers.map(async (server) => {
-      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-      return (server.address() as AddressInfo).port;
-    }),
-  );
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  const [api, etcd, etcdPeer] = [port || (await freePort()), await freePort(), await freePort()];
   return { api, etcd, etcdPeer };
 }

@@ -74,6 +74,7 @@ describeWithKube("the chart", () => {
       "ClusterRoleBinding",
       "CustomResourceDefinition",
       "CustomResourceDefinition",
+      "CustomResourceDefinition",
       "Deployment",
       "MutatingWebhookConfiguration",
       "PodDisruptionBudget",

@@ -6,23 +6,28 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { ManagerState } from "../../src/api/manager-state.ts";
-import { MANAGER_STATES, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { MANAGER_STATES, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { eventually } from "../support/eventually.ts";
+import { exampleProblems } from "../support/example-problems.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
-import { problemsOf } from "../support/virtual-app.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NAMESPACE = "crds";
-const COLLECTION = `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`;
+/** The collections of the kinds of which there are examples. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  VirtualApp: `/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/${NAMESPACE}/virtualapps`,
+  ShardingConfig: `/apis/ctrlmesh.kusionstack.io/v1alpha1/namespaces/${NAMESPACE}/shardingconfigs`,
+};
 
-/** The server's message for each file of examples/invalid. Null: only validateVirtualApp finds the problem. */
+/** The server's message for each file of examples/invalid. Null: only the manager's validation finds the problem. */
 const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "bad-regex.yaml": "spec.route.subRules[0].match[0].namespaceRegex: Invalid value",
   "duplicate-subset.yaml": 'spec.subsets[1]: Duplicate value: {"name":"v2"}',
@@ -31,6 +36,14 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "object-selector-beside-namespaces.yaml": null, // comparing every two rules is beyond the cost limit of CEL
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
+  "sharding-empty-canary.yaml": "spec.root.canary: Invalid value: selects no namespaces",
+  "sharding-limits-beside-root.yaml": "spec.limits: Invalid value: must not be set beside root",
+  "sharding-named-default.yaml": "the name is the name of the shard",
+  "sharding-resource-twice.yaml": null, // comparing every two lists is beyond the cost limit of CEL
+  "sharding-too-many-hashed.yaml": "spec.root: Invalid value: Legacy placement divides 32 hashes",
+  "sharding-unknown-key.yaml": "spec.limits[0].selector: Invalid value: the computed keys are",
+  "sharding-without-limits.yaml": "spec: Invalid value: without root, selector and limits are required",
+  "sharding-wrong-hash.yaml": null, // a pattern for every value is beyond the cost limit of CEL
   "subset-named-default.yaml": 'spec.subsets[0].name: Invalid value: "default": is reserved for the pods that match no subset',
   "rule-used-twice.yaml": "spec.subsets: Invalid value: a subRule can belong to one subset only",
   "two-lock-names.yaml": "spec.configuration.controller: Invalid value: leaderElectionName and leaderElection.lockName",
@@ -67,7 +80,7 @@ describeWithKube("the CRDs of deploy/crds", () => {
 
   /** Creates the object in a dry run with strict validation. @returns the server's message if it refuses */
   async function refusal(object: KubeObject): Promise<string | undefined> {
-    const path = `${COLLECTION}?dryRun=All&fieldValidation=Strict`;
+    const path = `${COLLECTIONS[object.kind ?? ""]}?dryRun=All&fieldValidation=Strict`;
     const body = { ...object, metadata: { ...object.metadata, namespace: NAMESPACE } };
     return client.request({ method: "POST", path, body }).then(
       () => undefined,
@@ -84,16 +97,18 @@ describeWithKube("the CRDs of deploy/crds", () => {
   });
 
   it.each(
-    ["examples", "examples/demo", "examples/install"].flatMap((folder) => yamlFiles(folder).map((name) => `${folder}/${name}`)),
+    ["examples", "examples/demo", "examples/install", "examples/sharding"].flatMap((folder) =>
+      yamlFiles(folder).map((name) => `${folder}/${name}`),
+    ),
   )("accept %s", async (path) => {
-    const apps = documents(path).filter(({ kind }) => kind === "VirtualApp");
-    for (const app of apps) expect(await refusal(app)).toBeUndefined();
+    const ours = documents(path).filter(({ kind }) => kind !== undefined && Object.hasOwn(COLLECTIONS, kind));
+    for (const each of ours) expect(await refusal(each)).toBeUndefined();
   });
 
   it.each(yamlFiles("examples/invalid"))("refuse examples/invalid/%s as the table says", async (name) => {
     const [app] = documents(`examples/invalid/${name}`);
     if (app === undefined) throw new Error("no document");
-    expect(problemsOf(app)).not.toEqual([]);
+    expect(exampleProblems(app)).not.toEqual([]);
     const expected = SERVER_MESSAGES[name];
     expect(expected, "a new example: add the server's message to SERVER_MESSAGES").not.toBeUndefined();
     const message = await refusal(app);
@@ -140,6 +155,42 @@ describeWithKube("the CRDs of deploy/crds", () => {
     await expect(patch({ controller: older })).rejects.toThrow(refused);
     await patch({ controller: { leaderElection: null, leaderElectionName: "one" } });
     await patch({ restConfigOverrides: { userAgentOrPrefix: "mesh/" } }); // another part of the configuration
+  });
+
+  it("allow changes of a ShardingConfig, except of its selector and of its lock", async () => {
+    const [config] = documents("examples/sharding/hand-written.yaml") as ShardingConfig[];
+    if (config === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "immutable" };
+    const { controller: _, ...spec } = config.spec;
+    await client.create(SHARDING_CONFIGS, { ...config, metadata: ref, spec });
+    const patch = (body: object) => client.patch(SHARDING_CONFIGS, ref, { type: "merge", body: { spec: body } });
+    await expect(patch({ selector: { matchLabels: { more: "terms" } } })).rejects.toThrow(
+      "spec.selector: Invalid value: cannot be changed: delete this ShardingConfig",
+    );
+    const [root] = documents("examples/sharding/root.yaml") as ShardingConfig[];
+    await expect(patch({ selector: null, limits: null, root: root?.spec.root })).rejects.toThrow(
+      "selector cannot be added or removed",
+    );
+    const refused = "name of the operator's lock cannot be changed once it is set";
+    await patch({ controller: { leaderElectionName: "one" } });
+    await expect(patch({ controller: { leaderElectionName: "two" } })).rejects.toThrow(refused);
+    await expect(patch({ controller: null })).rejects.toThrow(refused);
+    const changed = await patch({ limits: [{ relateResources: [{ apiGroups: [""], resources: ["pods"] }] }], paused: true });
+    expect(changed.spec).toMatchObject({ paused: true, controller: { leaderElectionName: "one" } });
+  });
+
+  it("bound the lock of a root by the longest name of a shard, in CEL as in the manager", async () => {
+    const [root] = documents("examples/sharding/root.yaml");
+    if (root === undefined) throw new Error("no document");
+    const named = (length: number) => {
+      const spec = { ...(root as ShardingConfig).spec, controller: { leaderElectionName: "l".repeat(length) } };
+      return { ...root, spec };
+    };
+    expect([exampleProblems(named(236)), await refusal(named(236))]).toEqual([[], undefined]);
+    expect([exampleProblems(named(237)), await refusal(named(237))]).toEqual([
+      [expect.stringContaining("at most 236 here")],
+      expect.stringContaining("spec.controller: Invalid value: the lock of a shard"),
+    ]);
   });
 
   it("allow only one ManagerState, named ctrlmesh-manager", async () => {
@@ -196,6 +247,45 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(await kubectl(kube.kubeconfig, ["get", "ctrlmesh", "-n", NAMESPACE, "-o", "name"])).toContain("/columns\n");
     expect(await kubectl(kube.kubeconfig, ["explain", "virtualapp.spec.subsets.routeRules"])).toContain(
       "can belong to one subset only",
+    );
+  });
+
+  itWithProgram("kubectl", "show the state of a ShardingConfig in kubectl's columns", async () => {
+    const [config] = documents("examples/sharding/hand-written.yaml") as ShardingConfig[];
+    if (config === undefined) throw new Error("no document");
+    const ref = { namespace: NAMESPACE, name: "columns" };
+    await client.create(SHARDING_CONFIGS, { ...config, metadata: ref });
+    const condition = (type: string, status: string, reason: string) => {
+      return { type, status, reason, message: `message-of-${type}`, lastTransitionTime: "2026-01-01T00:00:00Z" };
+    };
+    const status = {
+      family: "operator-leader",
+      shard: "columns",
+      shardPods: "1/2",
+      shardNamespaces: 40,
+      balance: { largest: 41, smallest: 39, mean: 40.25, skew: 1.02 },
+      gaps: 0,
+      standby: 1,
+      conditions: [condition("Ready", "False", "Moving"), condition("Balanced", "True", "Even")],
+    };
+    const written = await client.patch(SHARDING_CONFIGS, ref, { type: "merge", body: { status } }, { subresource: "status" });
+    expect(written.status).toEqual(status);
+    const text = await kubectl(kube.kubeconfig, ["get", "shard", "columns", "-n", NAMESPACE, "-o", "wide"]);
+    const [head, row] = text.split("\n").map((line) => line.trim().split(/\s+/));
+    expect(head).toEqual(["NAME", "FAMILY", "SHARD", "PODS", "NAMESPACES", "BALANCED", "READY", "REASON", "AGE", "MESSAGE"]);
+    expect(row?.toSpliced(8, 1)).toEqual([
+      "columns",
+      "operator-leader",
+      "columns",
+      "1/2",
+      "40",
+      "True",
+      "False",
+      "Moving",
+      "message-of-Ready",
+    ]);
+    expect(await kubectl(kube.kubeconfig, ["explain", "shardingconfig.spec.root.canary.percent"])).toContain(
+      "Percentage of all namespaces",
     );
   });
 });

@@ -1,9 +1,9 @@
-// The VirtualApps in examples/ are valid, and each one in examples/invalid is refused with the message of its first line.
+// The VirtualApps and ShardingConfigs in examples/ are valid, and each one in examples/invalid is refused with the message of its first line.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { lockNameOf, validateVirtualApp } from "../../src/api/virtual-app.ts";
-import { problemsOf } from "../support/virtual-app.ts";
+import { exampleProblems } from "../support/example-problems.ts";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
 
@@ -18,8 +18,11 @@ describe("examples", () => {
     "virtualapp-labels-and-callers.yaml",
     "demo/virtualapp.yaml",
     "install/virtualapp.yaml",
+    "sharding/hand-written.yaml",
+    "sharding/root.yaml",
+    "sharding/balanced.yaml",
   ])("%s is valid", (path) => {
-    for (const document of documents(read(path))) expect(problemsOf(document)).toEqual([]);
+    for (const document of documents(read(path))) expect(exampleProblems(document)).toEqual([]);
   });
 
   it("docs/install.md shows the VirtualApp that it applies", () => {
@@ -44,7 +47,7 @@ describe("examples", () => {
     const text = read(`invalid/${name}`);
     const expected = /^# expect: (.+)\n/.exec(text)?.[1];
     expect(expected, "the first line says what is expected").toBeDefined();
-    const problems = problemsOf(documents(text)[0]);
+    const problems = exampleProblems(documents(text)[0]);
     expect(problems).toEqual([expect.stringContaining(expected ?? "")]);
   });
 

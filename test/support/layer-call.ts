@@ -61,6 +61,12 @@ export async function namesOf(reply: Reply): Promise<string[]> {
   return value.items?.map((item) => item.metadata.name) ?? [value.metadata?.name ?? ""];
 }
 
+/** The namespaces of the objects in a JSON list. */
+export async function namespacesOf(reply: Reply): Promise<ReadonlySet<string>> {
+  const { items } = JSON.parse(await textOf(reply)) as { items: { metadata: { namespace: string } }[] };
+  return new Set(items.map(({ metadata }) => metadata.namespace));
+}
+
 export function through(layer: Layer, upstream: Handler): Handler {
   return layer(upstream);
 }

@@ -81,11 +81,12 @@ export function createNarrow(deps: NarrowDeps): Narrow {
     next: Handler,
     run: (list: OpenList) => Promise<Reply>,
   ): Promise<Reply> => {
-    // Before the list, so that the list is of a later version.
-    if (moves.of(request.collection).learn !== undefined)
-      await learnVersion(askReadableCollection(asked), request.collection, { moves, list: next }).catch(() => undefined);
+    // Now, since the list's plan is of now: what moves while the version is read may be missing in the list.
     const list = moves.of(request.collection).beginList();
     try {
+      // Before the list, so that the list is of a later version.
+      if (moves.of(request.collection).learn !== undefined)
+        await learnVersion(askReadableCollection(asked), request.collection, { moves, list: next }).catch(() => undefined);
       const reply = await run(list);
       if (reply.status !== 200 || reply.body === null) list.end();
       return reply;

@@ -1,0 +1,64 @@
+// A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
+
+import type { Handler } from "../../src/proxy/call/call.ts";
+import type { StreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
+import { isolate } from "../../src/proxy/layers/isolate/isolate.ts";
+import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
+import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
+import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/stored-moves.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { FakeClock } from "../support/fake-clock.ts";
+import { isolateDeps } from "../support/isolate.ts";
+
+export interface ProxyProcess {
+  readonly handler: Handler;
+  enforce(snapshot: Snapshot): void;
+  /** Stored with the last snapshot. */
+  readonly stored: { readonly snapshot: Snapshot; readonly moves: StoredMoves };
+  /** From this call on, nothing comes out of it any more. */
+  kill(): void;
+}
+
+export function startProcess(
+  clock: FakeClock,
+  metrics: StreamMetrics,
+  apiServer: Handler,
+  movesBefore: StoredMoves | undefined,
+  first: Snapshot,
+): ProxyProcess {
+  const session = createEnforcer((error) => {
+    throw error;
+  });
+  let read: () => StoredMoves = () => LOST_MOVES;
+  let isDead = false;
+  const moves = createMoveLog(session, {
+    movesBefore,
+    keepMoves(source) {
+      read = source;
+    },
+  });
+  const discovery = { scopeOf: async () => "namespaced" as const };
+  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, metrics });
+  const never = new Promise<never>(() => undefined);
+  const layer = isolate(deps)(async (call) => {
+    const reply = await apiServer(call);
+    return isDead ? never : reply;
+  });
+  const enforce = (snapshot: Snapshot) => {
+    session.enforce(snapshot);
+    return { snapshot, moves: movesFromContent(JSON.parse(JSON.stringify(movesToContent(read())))) };
+  };
+  let stored = enforce(first);
+  return {
+    handler: layer,
+    enforce(snapshot) {
+      stored = enforce(snapshot);
+    },
+    get stored() {
+      return stored;
+    },
+    kill() {
+      isDead = true;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+// What clients of the proxy may rely on, in the model test of watches. Once the world is quiet, an informer knows exactly its slice, a
+// creator what has become of the slice since its own create, and each was shown every event of namespaces that did not move exactly once.
+import { expect } from "vitest";
+import { type History, keyOf } from "../support/watch-model/history.ts";
+import type { SeenEvent } from "../support/watch-model/memory.ts";
+import { rest } from "./watch-steps.ts";
+import type { World } from "./watch-world.ts";
+
+export function expectQuiet({ clients, histories, apiServer, witness, isMine, hasStayed }: World): void {
+  expect(witness.problems).toEqual([]);
+  expect(apiServer.openWatches).toBe(clients.filter(({ client }) => !client.isOver).length);
+  for (const { client, resource, excused } of clients) {
+    const { kind, isOver, memory } = client;
+    const { state, since = 0 } = memory;
+    const history = histories[resource];
+    const steady = eventsAfter(history, since).filter(({ namespace }) => hasStayed(namespace));
+    const seen = memory.events.filter(({ namespace }) => hasStayed(namespace));
+    expect(seen).toEqual(isOver ? steady.slice(0, seen.length) : steady);
+    if (isOver) continue;
+    const slice = [...history.stateAt(history.head)].filter(([, { object }]) => isMine(object.namespace));
+    const wanted = sorted(slice.map(([key, { version }]) => [key, version]));
+    // A creator may, but need not, know what was there before.
+    const isWanted = (name: string) => wanted.some(([key]) => key === name);
+    const known = sorted(state).filter(([key]) => isWanted(key) || excused.get(key) !== memory.lists);
+    const isNeeded = ([key, version]: readonly [string, number]) => kind.begins !== "create" || version > since || state.has(key);
+    expect(known).toEqual(wanted.filter(isNeeded));
+    // Otherwise it would continue from a version from which it has to list again.
+    if (kind.takesBookmarks) expect(memory.position).toBe(memory.reached);
+  }
+}
+
+/**
+ * One more namespace moves, with an object of each resource, while everybody watches. Nobody has to list. Gained, the custom resource is
+ * shown last; lost, first. Returns whether clients of both resources were shown the move.
+ */
+export async function expectOrder(world: World, namespace: string): Promise<boolean> {
+  for (const { client } of world.clients) client.stay();
+  for (const history of Object.values(world.histories)) history.write(namespace, "x");
+  await rest(world, 1);
+  // Everybody watches from the newest version, so the object is told and does not come with the watch.
+  for (let watch = 0; watch < world.apiServer.openWatches; watch++) world.apiServer.bookmark(watch);
+  const present = world.clients.filter(({ client }) => client.kind.takesBookmarks && !client.isOver).map(({ client }) => client);
+  const lists = present.map(({ memory }) => memory.lists);
+  const before = world.witness.shown.length;
+  const isGained = !world.isMine(namespace);
+  world.move([[namespace, isGained ? "own" : "theirs"]]);
+  await rest(world, 4);
+  expect(present.map(({ memory }) => memory.lists)).toEqual(lists);
+  expect(present.filter(({ isOver }) => isOver)).toEqual([]);
+  const order = world.witness.shown.slice(before).flatMap(({ client, resource }) => (present.includes(client) ? [resource] : []));
+  expect(order).toEqual([...order].sort((a, b) => (isGained ? 1 : -1) * a.localeCompare(b)));
+  return new Set(order).size === 2;
+}
+
+function eventsAfter(history: History, version: number): SeenEvent[] {
+  const events: SeenEvent[] = [];
+  for (let change = history.after(version); change !== undefined; change = history.after(change.version)) {
+    const { type, object } = change;
+    if (type !== "OTHER") events.push({ type, key: keyOf(object), namespace: object.namespace, version: change.version });
+  }
+  return events;
+}
+
+function sorted(entries: Iterable<readonly [string, number]>): (readonly [string, number])[] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,70 @@
+// What the commands of the model test of watches do.
+import { type Command, FAR, type Place } from "./watch-script.ts";
+import type { World } from "./watch-world.ts";
+
+type Steps = { readonly [K in Command["do"]]: (step: Extract<Command, { do: K }>) => unknown };
+
+export async function runStep(command: Command, world: World): Promise<void> {
+  await stepsOf(world)[command.do](command as never);
+  await world.clock.flush();
+}
+
+/** Moves end, everything is delivered, and everybody is back. Unknown namespaces stay unknown. */
+export async function rest(world: World, rounds: number): Promise<void> {
+  const { places, histories, apiServer, clock } = world;
+  apiServer.setSlow(false);
+  const moving = [...places].filter(([, place]) => place.endsWith("moves"));
+  world.move(moving.map(([name, place]) => [name, place.startsWith("mine") ? "own" : "theirs"]));
+  for (let round = 0; round < rounds; round++) {
+    for (const history of Object.values(histories)) history.tick();
+    await clock.advance(2_000);
+    for (let index = 0; index < apiServer.openWatches; index++) apiServer.deliver(index, 1_000);
+  }
+  await clock.advance(2_000);
+}
+
+function stepsOf(world: World): Steps {
+  const { histories, apiServer, clients, clock } = world;
+  const clientOf = (index: number) => clients[index]?.client;
+  const move = (namespace: string, place: Place) => {
+    if (world.places.get(namespace) === place) return;
+    if (place === "unknown") world.empty(namespace);
+    world.move([[namespace, place]]);
+  };
+  return {
+    write: ({ resource, namespace, name }) => histories[resource].write(namespace, name),
+    remove: ({ resource, namespace, name }) => histories[resource].remove(namespace, name),
+    move: ({ namespace, place }) => move(namespace, place),
+    async "move during a list"({ client, namespace, place, killsProxy }) {
+      apiServer.setSlow(true);
+      clientOf(client)?.forget();
+      await clock.flush();
+      move(namespace, place);
+      apiServer.answerOne();
+      await clock.flush();
+      if (killsProxy) world.killProxy("all", 0);
+      apiServer.setSlow(false);
+    },
+    "move far"() {
+      const far = [...world.places].filter(([name]) => FAR.includes(name));
+      world.move(far.map(([name, place]) => [name, place === "own" ? "theirs" : "own"]));
+    },
+    deliver: ({ watch, count }) => apiServer.deliver(watch, count),
+    bookmark: ({ watch }) => apiServer.bookmark(watch),
+    slow: ({ slow }) => apiServer.setSlow(slow),
+    answer: () => apiServer.answerOne(),
+    "break now": ({ client, awayMs }) => clientOf(client)?.breakAfter(0, awayMs),
+    "break after": ({ client, events, awayMs }) => clientOf(client)?.breakAfter(events, awayMs),
+    "break next": ({ client, events }) => clientOf(client)?.breakNextAfter(events),
+    "kill proxy": ({ leaves, awayMs }) => world.killProxy(leaves, awayMs),
+    start: (start) => world.start(start),
+    forget: ({ client }) => clientOf(client)?.forget(),
+    list: ({ resource }) => void world.list(resource),
+    "server breaks": ({ watch }) => apiServer.breakWatch(watch),
+    compact: ({ resource }) => histories[resource].compact(),
+    async wait({ ms }) {
+      for (const history of Object.values(histories)) history.tick();
+      await clock.advance(ms);
+    },
+  };
+}

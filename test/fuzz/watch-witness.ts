@@ -1,0 +1,77 @@
+// Sees what the clients of the model test of watches are shown, and notes what must not be shown at that moment.
+import type { ModelClient, Observer } from "../support/watch-model/client.ts";
+import type { SeenEvent } from "../support/watch-model/memory.ts";
+import type { Place, Resource } from "./watch-script.ts";
+
+export interface WatchedClient {
+  readonly client: ModelClient;
+  readonly resource: Resource;
+  /**
+   * Objects that the client may believe in for ever, each with the number of its lists. Its watch was behind the deletion of a namespace, showed
+   * something else after the namespace had left the route table, and broke before the last events of the namespace.
+   */
+  readonly excused: Map<string, number>;
+}
+
+/** The last event of an object that was deleted with its namespace. */
+interface LastEvent {
+  readonly resource: Resource;
+  readonly key: string;
+  readonly version: number;
+  /** The highest version that clients had read before. */
+  readonly read: number;
+}
+
+export class Witness {
+  /** All events that clients were shown, in their order. */
+  readonly shown: (SeenEvent & { readonly client: ModelClient; readonly resource: Resource })[] = [];
+  /** What was shown although it must not be. */
+  readonly problems: string[] = [];
+  readonly lastEvents: LastEvent[] = [];
+  readonly #places: ReadonlyMap<string, Place>;
+  readonly #wereMine = new Set<string>();
+  readonly #mayExpire: () => boolean;
+
+  /** @param mayExpire something has moved, or moves were lost */
+  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean) {
+    this.#places = places;
+    this.#mayExpire = mayExpire;
+  }
+
+  /** The places have changed. */
+  noteOurs(): void {
+    for (const [name, place] of this.#places) if (place === "own") this.#wereMine.add(name);
+  }
+
+  /** What a client tells. @param watched the client, as soon as it runs */
+  observerOf(watched: () => WatchedClient): Observer {
+    return {
+      onEvent: (event) => {
+        this.#checkEvent(event);
+        this.shown.push({ ...event, ...watched() });
+      },
+      onList: (namespaces) => this.checkList(namespaces),
+      onExpired: () => {
+        if (!this.#mayExpire()) this.problems.push("a client has to list again, but nothing has moved");
+      },
+      onWatch: (position) => {
+        const { client, resource, excused } = watched();
+        for (const last of this.lastEvents)
+          if (last.resource === resource && last.read < position && position < last.version)
+            excused.set(last.key, client.memory.lists);
+      },
+    };
+  }
+
+  checkList(namespaces: ReadonlySet<string>): void {
+    for (const each of namespaces)
+      if (this.#places.get(each) !== "own") this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
+  }
+
+  #checkEvent({ type, key, namespace, version }: SeenEvent): void {
+    const place = this.#places.get(namespace);
+    // What has gone may be told of again, if the client may have known it.
+    if (place === "own" || (type === "DELETED" && this.#wereMine.has(namespace))) return;
+    this.problems.push(`${type} ${key} of version ${version} shown, which is ${place}`);
+  }
+}

@@ -1,0 +1,130 @@
+// The world of the model test of watches: an API server with two resources, the proxy, which may be killed, namespaces that move, and
+// clients.
+import type { Handler } from "../../src/proxy/call/call.ts";
+import type { StreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
+import { LOST_MOVES } from "../../src/proxy/session/stored-moves.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import { createFakeClock } from "../support/fake-clock.ts";
+import { callOf, namespacesOf } from "../support/layer-call.ts";
+import { type Routes, routes } from "../support/test-routes.ts";
+import { createApiServer } from "../support/watch-model/api-server.ts";
+import { type ClientKind, ModelClient } from "../support/watch-model/client.ts";
+import { createHistory, type History } from "../support/watch-model/history.ts";
+import { startProcess } from "./watch-process.ts";
+import { FAR, NAMESPACES, type Place, type Resource, type Script, type Start } from "./watch-script.ts";
+import { type WatchedClient, Witness } from "./watch-witness.ts";
+
+const MAX_CLIENTS = 4;
+const PATHS: Readonly<Record<Resource, string>> = { pods: "/api/v1/pods", widgets: "/apis/example.io/v1/widgets" };
+const INFORMER: ClientKind = { begins: "list", takesBookmarks: true, isMetadataOnly: false };
+const KINDS: Readonly<Record<Start["kind"], ClientKind>> = {
+  lists: INFORMER,
+  "lists, no bookmarks": { ...INFORMER, takesBookmarks: false },
+  "lists metadata": { ...INFORMER, isMetadataOnly: true },
+  "initial events": { ...INFORMER, begins: "initial events" },
+  creates: { ...INFORMER, begins: "create" },
+};
+
+export class World {
+  readonly clock = createFakeClock();
+  /** A built-in kind and a custom resource, each with versions of its own. */
+  readonly histories: Readonly<Record<Resource, History>> = {
+    pods: createHistory("v1", "Pod", 10),
+    widgets: createHistory("example.io/v1", "Widget", 1_000),
+  };
+  readonly apiServer = createApiServer(this.histories);
+  readonly clients: WatchedClient[] = [];
+  readonly witness: Witness;
+  readonly #places: Map<string, Place>;
+  readonly #metrics: StreamMetrics;
+  readonly #moved = new Set<string>();
+  readonly #read = { pods: 0, widgets: 0 };
+  #hasLostMoves = false;
+  #version = 0;
+  #proxy;
+
+  constructor({ first, isLarge }: Omit<Script, "commands">, metrics: StreamMetrics) {
+    const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
+    const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
+    this.#places = new Map(isLarge ? [...near, ...far] : near);
+    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
+    this.#metrics = metrics;
+    this.#proxy = startProcess(this.clock, metrics, this.apiServer.handler, undefined, this.#snapshot());
+  }
+
+  get places(): ReadonlyMap<string, Place> {
+    return this.#places;
+  }
+
+  readonly isMine = (namespace: string) => this.#places.get(namespace) === "own";
+
+  /** True if the namespace has been the subset's all the time. */
+  readonly hasStayed = (namespace: string) => this.isMine(namespace) && !this.#moved.has(namespace);
+
+  /** A namespace that is deleted is empty before. */
+  empty(namespace: string): void {
+    for (const { client, resource } of this.clients)
+      this.#read[resource] = Math.max(this.#read[resource], client.memory.reached ?? 0);
+    for (const resource of Object.keys(PATHS) as Resource[]) {
+      for (const name of ["x", "y", "z"]) {
+        const version = this.histories[resource].remove(namespace, name);
+        if (version !== undefined)
+          this.witness.lastEvents.push({ resource, key: `${namespace}/${name}`, version, read: this.#read[resource] });
+      }
+    }
+  }
+
+  move(moves: readonly (readonly [string, Place])[]): void {
+    if (moves.length === 0) return;
+    for (const [name, place] of moves) {
+      this.#places.set(name, place);
+      this.#moved.add(name);
+    }
+    this.#proxy.enforce(this.#snapshot());
+  }
+
+  /** A client that creates an object needs a namespace where it may. */
+  start({ resource, kind: name, namespace }: Start): void {
+    const kind = KINDS[name];
+    const creates = kind.begins === "create";
+    if (this.clients.length === MAX_CLIENTS || (creates && !this.isMine(namespace))) return;
+    const history = this.histories[resource];
+    const created = creates ? ([`${namespace}/z`, history.write(namespace, "z")] as const) : undefined;
+    const target = { path: PATHS[resource], kind: history.kind };
+    const observer = this.witness.observerOf(() => watched);
+    const client = new ModelClient(this.#send, this.clock, target, kind, observer, created);
+    const watched: WatchedClient = { client, resource, excused: new Map() };
+    this.clients.push(watched);
+  }
+
+  /** A list that no watch follows. */
+  async list(resource: Resource): Promise<void> {
+    this.witness.checkList(await namespacesOf(await this.#send(callOf("GET", PATHS[resource]))));
+  }
+
+  /** Kills the proxy's process and starts the next one. Clients come back after a while. */
+  killProxy(leaves: "all" | "lost", awayMs: number): void {
+    const { stored } = this.#proxy;
+    this.#proxy.kill();
+    this.#hasLostMoves ||= leaves === "lost";
+    const before = leaves === "lost" ? LOST_MOVES : stored.moves;
+    this.#proxy = startProcess(this.clock, this.#metrics, this.apiServer.handler, before, stored.snapshot);
+    for (const { client } of this.clients) client.breakAfter(0, awayMs);
+  }
+
+  readonly #send: Handler = (call) => this.#proxy.handler(call);
+
+  #snapshot(): Snapshot {
+    this.witness.noteOurs();
+    return routes(++this.#version, routesOf(this.#places));
+  }
+}
+
+function routesOf(places: ReadonlyMap<string, Place>): Routes {
+  const where = (wanted: (place: Place) => boolean) => [...places].flatMap(([name, place]) => (wanted(place) ? [name] : []));
+  return {
+    blue: where((place) => place.startsWith("own")),
+    defaultSubset: where((place) => place.startsWith("theirs")),
+    fenced: where((place) => place.endsWith("moves")),
+  };
+}

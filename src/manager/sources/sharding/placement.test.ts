@@ -1,0 +1,240 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Placement, type PlacementFacts, placementOf, placer } from "./placement.ts";
+
+const NOW = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+const names = (count: number) => Array.from({ length: count }, (_, index) => `team-${index}`);
+
+interface Change {
+  readonly auto?: Partial<PlacementFacts["root"]["auto"]>;
+  readonly canary?: number;
+  readonly placement?: "Legacy" | "Balanced";
+  readonly replicas?: number;
+  readonly start?: number;
+  readonly ready?: readonly number[];
+  readonly previous?: Placement;
+  readonly nowMs?: number;
+  readonly namespaces?: readonly string[];
+}
+
+function facts(change: Change): PlacementFacts {
+  const {
+    auto = {},
+    canary,
+    placement,
+    replicas,
+    start = 0,
+    ready = [],
+    previous,
+    nowMs = NOW,
+    namespaces = names(100),
+  } = change;
+  return {
+    previous,
+    root: {
+      auto: { everyShardReplicas: 2, ...auto },
+      canary: canary === undefined ? undefined : { replicas: canary, percent: 5 },
+      placement,
+    },
+    statefulSet: replicas === undefined ? undefined : { replicas, start },
+    readyShards: new Set(ready),
+    namespaces,
+    nowMs,
+  };
+}
+
+function place(change: Change) {
+  const step = placementOf(facts(change));
+  if (step === undefined) throw new Error("no placement");
+  return step;
+}
+
+/** A placement with these shards active and ready. */
+function steady(count: number, change: Change = {}): Placement {
+  return place({ replicas: count * 2, ready: upTo(count), ...change }).placement;
+}
+
+describe("the number of shards", () => {
+  it("is shardingSize if it is set", () => {
+    expect(place({ auto: { shardingSize: 3 }, replicas: 99 }).placement.shards).toBe(3);
+  });
+
+  it.each([
+    { replicas: 0, shards: 1 },
+    { replicas: 1, shards: 1 },
+    { replicas: 5, shards: 2 },
+    { replicas: 6, shards: 3 },
+    { replicas: 500, shards: 64 },
+  ])("otherwise follows $replicas replicas of which one is the canary's: $shards", ({ replicas, shards }) => {
+    expect(place({ canary: 1, replicas }).placement.shards).toBe(shards);
+  });
+
+  it("is not known without a StatefulSet, which then has no pods either", () => {
+    expect(placementOf(facts({}))).toBeUndefined();
+  });
+
+  it("is kept if the StatefulSet is gone", () => {
+    const previous = steady(3, { start: 4 });
+    expect(place({ previous, ready: [1, 2, 3] }).placement).toEqual(previous);
+  });
+});
+
+describe("the first placement", () => {
+  it("makes all shards active before any pod is ready", () => {
+    const { placement, againMs } = place({ replicas: 6 });
+    expect(placement.active).toEqual([1, 2, 3]);
+    expect(placement.away).toEqual(new Map(upTo(3).map((shard) => [shard, NOW])));
+    expect(againMs).toBe(5 * MINUTE);
+  });
+
+  it("notes the first ordinal of the StatefulSet, and follows it", () => {
+    const previous = place({ replicas: 6, start: 3 }).placement;
+    expect(previous.start).toBe(3);
+    expect(place({ previous, replicas: 6, start: 5 }).placement.start).toBe(5);
+  });
+
+  it("leaves out the shards for which the StatefulSet is too small", () => {
+    expect(place({ auto: { shardingSize: 5 }, canary: 1, replicas: 5 }).placement.active).toEqual([1, 2]);
+  });
+});
+
+describe("scaling up", () => {
+  it("gives a new shard namespaces when one of its pods is ready", () => {
+    const previous = steady(2);
+    const waiting = place({ previous, replicas: 6, ready: [1, 2] });
+    expect(waiting.placement).toEqual({ ...previous, shards: 3 });
+    expect(waiting.againMs).toBeUndefined();
+    expect(place({ previous: waiting.placement, replicas: 6, ready: [1, 2, 3] }).placement.active).toEqual([1, 2, 3]);
+  });
+});
+
+describe("scaling down", () => {
+  it("takes the namespaces of a shard at once, while its pods may still be ready", () => {
+    expect(place({ previous: steady(3), replicas: 4, ready: [1, 2, 3] }).placement.active).toEqual([1, 2]);
+    const sized = steady(3, { auto: { shardingSize: 3 } });
+    expect(place({ previous: sized, auto: { shardingSize: 3 }, replicas: 4, ready: [1, 2, 3] }).placement).toMatchObject({
+      shards: 3,
+      active: [1, 2],
+    });
+  });
+
+  it("keeps a shard of which the StatefulSet still has a pod", () => {
+    expect(place({ previous: steady(3), auto: { shardingSize: 3 }, replicas: 5, ready: [1, 2, 3] }).placement.active).toEqual([
+      1, 2, 3,
+    ]);
+  });
+
+  it("to nothing leaves all namespaces with the first shard", () => {
+    expect(place({ previous: steady(3), replicas: 0 }).placement.active).toEqual([1]);
+  });
+});
+
+describe("a shard without a ready pod", () => {
+  const previous = place({ previous: steady(3), replicas: 6, ready: [1, 3] }).placement;
+  const passed = (ms: number, ready: readonly number[], graceSeconds?: number) =>
+    place({ previous, replicas: 6, ready, nowMs: NOW + ms, auto: graceSeconds === undefined ? {} : { graceSeconds } });
+
+  it("keeps its namespaces for the grace time, and then loses them", () => {
+    expect(passed(4 * MINUTE, [1, 3])).toEqual({ placement: previous, againMs: MINUTE });
+    expect(passed(5 * MINUTE, [1, 3]).placement).toMatchObject({ shards: 3, active: [1, 3], away: new Map() });
+    expect(passed(10_000, [1, 3], 10).placement.active).toEqual([1, 3]);
+  });
+
+  it("is no longer away when it is ready again, and the next absence starts anew", () => {
+    const back = passed(4 * MINUTE, [1, 2, 3]).placement;
+    expect(back.away).toEqual(new Map());
+    const again = place({ previous: back, replicas: 6, ready: [1, 3], nowMs: NOW + 5 * MINUTE });
+    expect(again).toMatchObject({ placement: { active: [1, 2, 3] }, againMs: 5 * MINUTE });
+  });
+
+  it("gets namespaces again when it is ready after it lost them", () => {
+    const lost = passed(5 * MINUTE, [1, 3]).placement;
+    expect(place({ previous: lost, replicas: 6, ready: [1, 2, 3] }).placement.active).toEqual([1, 2, 3]);
+  });
+
+  it("stays if it is the last one, and nothing is due then", () => {
+    const none = passed(MINUTE, []).placement;
+    const { placement, againMs } = place({ previous: none, replicas: 6, nowMs: NOW + 60 * MINUTE });
+    expect(placement.active).toEqual([1]);
+    expect(againMs).toBeUndefined();
+    expect(place({ previous: placement, replicas: 6, ready: [3], nowMs: NOW + 90 * MINUTE }).placement.active).toEqual([3]);
+  });
+
+  it("does not stay longer because a clock was ahead when its absence was noted", () => {
+    const ahead = { ...previous, away: new Map([[2, NOW + 60 * MINUTE]]) };
+    expect(place({ previous: ahead, replicas: 6, ready: [1, 3] }).againMs).toBe(5 * MINUTE);
+  });
+});
+
+describe("the owner of a namespace", () => {
+  it("goes by the shard-hash with Legacy", () => {
+    const ownerOf = placer(steady(3));
+    // Their hashes are 5, 25, 18 and 3.
+    expect(["default", "kube-system", "foo-01", "test-mysql"].map(ownerOf)).toEqual([1, 3, 2, 1]);
+  });
+
+  it("is another shard for about a third of them when a third shard comes with Balanced", () => {
+    const namespaces = names(300);
+    const before = steady(2, { placement: "Balanced", namespaces });
+    const after = steady(3, { placement: "Balanced", namespaces, previous: before });
+    const [old, now] = [placer(before), placer(after)];
+    const moved = namespaces.filter((name) => old(name) !== now(name));
+    expect(moved.length).toBe(100);
+    expect(new Set(moved.map(now))).toEqual(new Set([3]));
+  });
+
+  it("stays with Balanced when namespaces come and go", () => {
+    const before = steady(3, { placement: "Balanced" });
+    expect(steady(3, { placement: "Balanced", namespaces: names(7), previous: before }).map).toBe(before.map);
+  });
+});
+
+describe("any sequence of facts", () => {
+  const change = fc.record({
+    replicas: fc.integer({ min: 0, max: 20 }),
+    start: fc.integer({ min: 0, max: 3 }),
+    auto: fc.record(
+      { shardingSize: fc.integer({ min: 1, max: 9 }), graceSeconds: fc.constantFrom(0, 60, 300) },
+      { requiredKeys: [] },
+    ),
+    canary: fc.constantFrom(undefined, 1, 3),
+    placement: fc.constantFrom("Legacy" as const, "Balanced" as const),
+    ready: fc.uniqueArray(fc.integer({ min: 1, max: 12 })),
+    passedMs: fc.integer({ min: 0, max: 10 * MINUTE }),
+    namespaces: fc.integer({ min: 0, max: 60 }).map(names),
+  });
+
+  it("keeps the invariants of a placement", () => {
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 12 }), (changes) => {
+        let previous: Placement | undefined;
+        let nowMs = NOW;
+        for (const { canary, passedMs, ...row } of changes) {
+          nowMs += passedMs;
+          const asked = { ...row, nowMs, ...(canary === undefined ? {} : { canary }) };
+          const { placement, againMs } = place({ ...asked, ...(previous === undefined ? {} : { previous }) });
+          const { active, away } = placement;
+          expect(active.length).toBeGreaterThan(0);
+          expect(active).toEqual([...new Set(active)].sort((a, b) => a - b));
+          expect([...away.keys()]).toEqual(active.filter((shard) => !row.ready.includes(shard)));
+          expect(row.namespaces.map(placer(placement)).filter((shard) => !active.includes(shard))).toEqual([]);
+          if (previous !== undefined && `${previous.active}` === `${active}` && previous.map !== undefined) {
+            expect(placement.map).toBe(row.placement === "Balanced" ? previous.map : undefined);
+          }
+          // The same facts change nothing, until a grace time ends.
+          expect(place({ ...asked, previous: placement }).placement).toEqual(placement);
+          const later = (ms: number) => place({ ...asked, previous: placement, nowMs: nowMs + ms }).placement.active;
+          if (againMs === undefined) expect(later(1000 * MINUTE)).toEqual(active);
+          else {
+            expect(later(againMs - 1)).toEqual(active);
+            expect(later(againMs)).not.toEqual(active);
+          }
+          previous = placement;
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -10,6 +10,7 @@ import { PODS } from "../../src/kube/client/resources.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
+import { untilGrown } from "../support/grown-namespace.ts";
 import { CHART, helm, helmTemplate, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -60,6 +61,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
     const policy = join(dir, "audit-policy.yaml");
     writeFileSync(policy, AUDIT_POLICY);
     kube = await startKube({ controllerManager: true, apiServerArgs: [`--audit-policy-file=${policy}`] });
+    for (const name of ["team-a", "team-b"]) await run("create", "namespace", name); // early, to be grown soon
     await helm(["install", RELEASE, CHART, "--create-namespace"], kube.kubeconfig);
     const token = (await run("create", "token", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "--duration=1h")).trim();
     kubeconfig = writeKubeconfig(join(dir, "manager.kubeconfig"), kube.server, kube.caFile, token);
@@ -81,7 +83,6 @@ describeWithKube("a manager with only the chart's permissions", () => {
   };
 
   it("leads, moves a namespace, evicts the pods that lost the namespace, and releases a deleted VirtualApp", async () => {
-    for (const name of ["team-a", "team-b"]) await mesh.createNamespace(name);
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
     const lockName = APP.name; // a restart waits for the leader, and 30 s if there is none
     const manager = String(mesh.manager.ready.grpc);
@@ -95,11 +96,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
       await expectConverged();
     }, 60_000);
     const before = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);
-    // A namespace that moves soon after its creation was shown to no pod, so no pod would be restarted.
-    await eventually(async () => {
-      const { creationTimestamp } = (await mesh.client.get(VIRTUAL_APPS, APP)).metadata;
-      expect(Date.now() - Date.parse(creationTimestamp ?? "")).toBeGreaterThan(12_000);
-    }, 20_000);
+    await untilGrown(mesh.client, "team-b");
     await mesh.labelNamespace("team-b", { "ns-type": "canary-1" });
     await eventually(async () => {
       const now = (await mesh.client.list(PODS, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.uid);

@@ -2,6 +2,7 @@
 // watches in every encoding and form, during random writes in all namespaces. They decode the direct answers to find each object's owner.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { appOfSubsets } from "../support/app-of-subsets.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
@@ -12,6 +13,7 @@ import { as, PROTOBUF } from "../support/requests.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { type Element, type List, readList, readWatch } from "../support/slices.ts";
 
+const IS_NIGHTLY = process.env.NIGHTLY === "true";
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const SUBSETS = ["red", "blue", ""] as const;
 type Subset = (typeof SUBSETS)[number];
@@ -31,21 +33,10 @@ const LISTS = [
 ];
 const WATCHES = [JSON_TYPE, PROTOBUF, as("Table"), as("PartialObjectMetadata"), as("PartialObjectMetadata", PROTOBUF)];
 const ALL = "/api/v1/configmaps";
-const VIRTUAL_APP = `
-apiVersion: ctrlmesh.kruise.io/v1alpha1
-kind: VirtualApp
-metadata: {name: foo-operator, namespace: foo-system}
-spec:
-  selector: {matchLabels: {component: foo-operator}}
-  configuration: {controller: {leaderElectionName: foo-operator}}
-  route:
-    subRules:
-      - {name: reds, match: [{namespaceRegex: ^red}]}
-      - {name: blues, match: [{namespaceRegex: ^blue}]}
-  subsets:
-    - {name: red, labels: {colour: red}, routeRules: [reds]}
-    - {name: blue, labels: {colour: blue}, routeRules: [blues]}
-`;
+const VIRTUAL_APP = appOfSubsets({
+  red: { labels: { colour: "red" }, match: { namespaceRegex: "^red" } },
+  blue: { labels: { colour: "blue" }, match: { namespaceRegex: "^blue" } },
+});
 
 const ownerOf = (namespace: string): Subset => (namespace.startsWith("red") ? "red" : namespace.startsWith("blue") ? "blue" : "");
 
@@ -181,7 +172,7 @@ describeWithKube(`answers without the objects of other subsets (SEED=${SEED})`, 
       client: mesh.client,
       namespaces: [...RED, "blue-0", "blue-19", ...GREEN],
       seed: SEED,
-      forMs: 12_000,
+      forMs: IS_NIGHTLY ? 12_000 : 4_000,
       atLeast: 150,
     });
     let brokenOff = 0;

@@ -16,6 +16,10 @@ async function startControlPlane(): Promise<ExampleServer> {
     kubeconfig: kube.kubeconfig,
     client,
     writes: () => kube.audit().flatMap((event) => writeOf(flatten(event)) ?? []),
+    async restart() {
+      await kube.crash();
+      await kube.restart();
+    },
     async stop() {
       await client.close();
       await kube.stop();

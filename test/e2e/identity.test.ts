@@ -29,6 +29,8 @@ describeWithKube("the mesh's identity", () => {
   let kube: Kube;
   let client: KubeClient;
   let managers: Child[] = [];
+  /** A request of a pod that the first tests remove. */
+  let ofRemovedPod: { readonly at: string; readonly key: Buffer; readonly given: Access } | undefined;
 
   const startManager = (name: string) =>
     startChild({
@@ -123,10 +125,7 @@ describeWithKube("the mesh's identity", () => {
     expect(impostor.ended).toMatchObject({ code: status.PERMISSION_DENIED });
     expect(await metrics()).toMatch(/rejected_identities_total\{reason="other-pod"\} 1/);
     await client.delete(PODS, { namespace: NAMESPACE, name: other.name }, { gracePeriodSeconds: 0 });
-    // kube-apiserver and the manager both remember for 10 s that a token was valid.
-    await eventually(async () => {
-      await expect(certify(at, key, access(trust, otherToken))).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
-    }, 40_000);
+    ofRemovedPod = { at, key, given: access(trust, otherToken) };
   });
 
   it("serves an operator through a real proxy without a failure while the CA changes", async () => {
@@ -221,6 +220,14 @@ describeWithKube("the mesh's identity", () => {
     expect(Object.keys(data).sort()).toEqual(["cross.crt", "old.crt", "tls.crt", "tls.key"]);
     expect(Buffer.from(data["old.crt"] ?? "", "base64").toString()).toContain(firstOf(old));
     expect(await metrics()).toMatch(/ctrlmesh_certificate_expiry_timestamp_seconds\{name="ca"\} \d+/);
+  });
+
+  it("refuses the token of a removed pod", async () => {
+    const { at, key, given } = ofRemovedPod ?? expect.fail("no pod was removed");
+    // The manager remembers for 10 s that a token was valid.
+    await eventually(async () => {
+      await expect(certify(at, key, given)).rejects.toMatchObject({ code: status.UNAUTHENTICATED });
+    }, 40_000);
   });
 
   it("removes the published trust with the last VirtualApp and the last pod with a proxy", async () => {

@@ -2,6 +2,7 @@
 // through the proxy. Both answers, also errors, have the same status, headers and bytes.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { appOfSubsets } from "../support/app-of-subsets.ts";
 import { type Case, type Compared, compare, difference, own, type Side } from "../support/differential.ts";
 import {
   CMS,
@@ -48,14 +49,7 @@ describeWithKube("through a proxy of a subset that owns everything", () => {
     kube = await startKube({ featureGates: "CBORServingAndStorage=true" });
     mesh = await startMesh({ kube });
     for (const name of ["wide", "bulk"]) await mesh.createNamespace(name);
-    await mesh.apply(`
-apiVersion: ctrlmesh.kruise.io/v1alpha1
-kind: VirtualApp
-metadata: {name: foo-operator, namespace: foo-system}
-spec:
-  selector: {matchLabels: {component: foo-operator}}
-  configuration: {controller: {leaderElectionName: foo-operator}}
-`);
+    await mesh.apply(appOfSubsets({}));
     for (const name of ["cm-a", "cm-b", "cm-c"])
       await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "wide", name, labels: { [name]: "yes" } }, data: { name } });
     await mesh.createFoo("wide", "foo", "hello");

@@ -32,11 +32,9 @@ describeWithKube("the restart of pods that have lost namespaces", () => {
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
+    for (const name of ["team-a", MOVER]) await kubectl(kube.kubeconfig, ["create", "namespace", name]); // early, to be grown soon
     mesh = await startMesh({ kube });
-    for (const name of ["team-a", MOVER]) {
-      await mesh.createNamespace(name);
-      await mesh.createFoo(name, "one", "first");
-    }
+    for (const name of ["team-a", MOVER]) await mesh.createFoo(name, "one", "first");
     await mesh.createNamespace("canary-eu");
     await mesh.apply(demoVirtualApp({ onLoss: "Restart" }));
     const options = { kube, client: mesh.client, namespace: NAMESPACE, lockName: APP.name };

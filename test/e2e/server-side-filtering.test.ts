@@ -3,6 +3,7 @@
 // filters. The proxy's metrics show the plan of each request.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { appOfSubsets } from "../support/app-of-subsets.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
@@ -19,21 +20,10 @@ const FOO_LIST = "/apis/demo.ctrlmesh.io/v1/foos";
 const OWN = Array.from({ length: 20 }, (_, index) => `blue-${String(index).padStart(2, "0")}`);
 const OTHERS = Array.from({ length: 20 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
 
-const APP = `
-apiVersion: ctrlmesh.kruise.io/v1alpha1
-kind: VirtualApp
-metadata: {name: foo-operator, namespace: foo-system}
-spec:
-  selector: {matchLabels: {component: foo-operator}}
-  configuration: {controller: {leaderElectionName: foo-operator}}
-  route:
-    subRules:
-    - {name: blue, match: [{namespaceRegex: "^blue-"}]}
-    - {name: single, match: [{namespaceRegex: "^single$"}]}
-  subsets:
-  - {name: blue, labels: {slice: blue}, routeRules: [blue]}
-  - {name: single, labels: {slice: single}, routeRules: [single]}
-`;
+const APP = appOfSubsets({
+  blue: { labels: { slice: "blue" }, match: { namespaceRegex: "^blue-" } },
+  single: { labels: { slice: "single" }, match: { namespaceRegex: "^single$" } },
+});
 
 interface Listed {
   readonly items: readonly { readonly metadata: { readonly namespace: string; readonly name: string } }[];

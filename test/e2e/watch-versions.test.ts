@@ -2,6 +2,7 @@
 // their own subset owns may cost them a list. Each watch is compared with direct watches of the API server.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
+import { appOfSubsets } from "../support/app-of-subsets.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
 import { startGoRetry } from "../support/go-retry.ts";
@@ -34,24 +35,11 @@ const SUBSETS = {
   mine: { own: ["mine-0", "mine-1"], moving: "mine-moving", labels: { slice: "mine" }, owned: { side: "mine" } },
 } as const;
 type Subset = keyof typeof SUBSETS;
-const VIRTUAL_APP = `
-apiVersion: ctrlmesh.kruise.io/v1alpha1
-kind: VirtualApp
-metadata: {name: foo-operator, namespace: foo-system}
-spec:
-  selector: {matchLabels: {component: foo-operator}}
-  configuration: {controller: {leaderElectionName: foo-operator}}
-  route:
-    onLoss: InPlace
-    subRules:
-      - {name: mine, match: [{namespaceSelector: {matchLabels: {side: mine}}}]}
-      - {name: left, match: [{namespaceSelector: {matchLabels: {side: left}}}]}
-      - {name: right, match: [{namespaceSelector: {matchLabels: {side: right}}}]}
-  subsets:
-    - {name: mine, labels: {slice: mine}, routeRules: [mine]}
-    - {name: left, labels: {slice: left}, routeRules: [left]}
-    - {name: right, labels: {slice: right}, routeRules: [right]}
-`;
+const onSide = (side: string) => ({
+  labels: { slice: side },
+  match: { namespaceSelector: { matchLabels: { side } } },
+});
+const VIRTUAL_APP = appOfSubsets({ mine: onSide("mine"), left: onSide("left"), right: onSide("right") }, { onLoss: "InPlace" });
 
 const ownerOf = (namespace: string): Subset | "other" => {
   if (namespace.startsWith("mine-")) return "mine";

@@ -140,6 +140,8 @@ export function exampleOperatorSuite(start: () => Promise<ExampleServer>, option
     await creating;
     const gone = names.slice(0, 10);
     for (const name of gone) await world.remove(name);
+    // The real garbage collector looks for new kinds at its start and then every 30 s.
+    await server.restart?.();
     await run("pod-1");
     for (const name of names.slice(10)) await says(world, name, `Hello, ${name}!`);
     await eventually(async () => {

@@ -26,6 +26,8 @@ export interface ExampleServer {
   readonly client: KubeClient;
   /** The writes in the audit log, oldest first, without the lease. */
   writes(): readonly Write[];
+  /** Starts the API server and its controllers again, with the same data. */
+  restart?(): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CONFIG_MAPS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
+import { appOfSubsets } from "../../support/app-of-subsets.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
 import { type Kube, startKube } from "../../support/kube.ts";
@@ -19,16 +20,7 @@ const BULK_BYTES = 200 * MB;
 /** Several times the size of all sockets and buffers between kubelet and client. */
 const BUFFERED_BYTES = 32 * MB;
 const LOG = "/api/v1/namespaces/team-a/pods/worker/log";
-const VIRTUAL_APP = `
-apiVersion: ctrlmesh.kruise.io/v1alpha1
-kind: VirtualApp
-metadata: {name: foo-operator, namespace: foo-system}
-spec:
-  selector: {matchLabels: {component: foo-operator}}
-  configuration: {controller: {leaderElectionName: foo-operator}}
-  route: {subRules: [{name: canary, match: [{namespaceRegex: ^canary}]}]}
-  subsets: [{name: v2, labels: {version: v2}, routeRules: [canary]}]
-`;
+const VIRTUAL_APP = appOfSubsets({ v2: { labels: { version: "v2" }, match: { namespaceRegex: "^canary" } } });
 
 describeWithKube("slow, aborted and broken streams", () => {
   let kube: Kube;

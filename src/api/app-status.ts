@@ -19,6 +19,9 @@ export const MAX_OWNERS_HASHES = 8;
 /** The maximum number of subsets in `between`. */
 export const MAX_PARTIES = 8;
 
+/** 64 subsets of a VirtualApp, or 64 normal shards and a canary; and the default subset. */
+const MAX_SUBSETS = 66;
+
 const partiesSchema = z.array(subsetSchema).max(MAX_PARTIES).optional().meta({ "x-kubernetes-list-type": "atomic" });
 
 const waitingSchema = z.object({
@@ -155,7 +158,7 @@ export const appStatusSchema = z.object({
     .describe("The namespaces of the app."),
   subsets: z
     .array(subsetStatusSchema)
-    .max(65)
+    .max(MAX_SUBSETS)
     .optional()
     .meta(listMap("name"))
     .describe("The subsets, including the default one."),

@@ -8,7 +8,8 @@ import { type Finding, fieldAt, fieldsOf, isObject, itemsOf, withRules } from ".
 
 /** The maximum number of labels in a selector. */
 export const MAX_LABELS = 32;
-const MAX_EXPRESSIONS = 16;
+/** The maximum number of matchExpressions. */
+export const MAX_EXPRESSIONS = 16;
 const MAX_VALUES = 128;
 
 /** A map of labels, also the matchLabels of a selector. */

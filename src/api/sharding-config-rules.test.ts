@@ -95,6 +95,19 @@ describe("a root", () => {
     ]);
   });
 
+  it("leaves room for the terms that its children have in addition", () => {
+    const selector = (count: number) => ({
+      matchExpressions: Array.from({ length: count }, (_, index) => ({ key: `k${index}`, operator: "Exists" })),
+    });
+    const resourceSelector = (count: number) => [{ ...limit("", "pods"), selector: selector(count) }];
+    expect(rootProblems({ resourceSelector: resourceSelector(13) }, { selector: selector(15) })).toEqual([]);
+    expect(rootProblems({ resourceSelector: resourceSelector(14) }, { selector: selector(16) })).toEqual([
+      "spec.selector.matchExpressions: must have at most 15 items in a root: each shard adds its own",
+      "spec.root.resourceSelector[0].selector.matchExpressions: must have at most 13 items in a root: each shard adds its own",
+    ]);
+    expect(problems({ selector: selector(16), limits: resourceSelector(16) })).toEqual([]);
+  });
+
   it("has at most 32 shards, which own the 32 hashes, unless its placement is balanced", () => {
     const auto = (shardingSize: number) => ({ auto: { shardingSize, everyShardReplicas: 1 } });
     expect(rootProblems(auto(32))).toEqual([]);

@@ -3,6 +3,7 @@
 // (see rule.ts). Called by sharding-config.ts.
 import type { CelRule } from "./extensions.ts";
 import { KUSIONSTACK_GROUP, recreateAdvice } from "./kind.ts";
+import { MAX_EXPRESSIONS } from "./label-selector.ts";
 import { termsOf } from "./limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR, shardNameSchema } from "./names.ts";
 import { formatPath } from "./problems.ts";
@@ -71,6 +72,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   yield* canarySelects(spec);
   yield* hashedShards(spec);
   yield* rootLockLength(spec);
+  if (fieldAt(spec, "root") !== undefined) yield* roomForChildren(spec);
 }
 
 /** Checks the rules for which the name or the owner matters. */
@@ -148,6 +150,20 @@ function* rootLockLength(spec: unknown): Iterable<Finding> {
   if (lock.length <= room) return;
   const message = `too long: the lock of each shard is NAME${SUBSET_SEPARATOR}SHARD, of ${MAX_NAME_LENGTH} characters allowed; at most ${room} here`;
   yield { path: LOCK_PATH, value: lock, message };
+}
+
+/** A child adds its pods to the selector of its root, and up to three terms of its namespaces to that of each limit. */
+function* roomForChildren(spec: unknown): Iterable<Finding> {
+  yield* shortSelector(spec, ["selector"], MAX_EXPRESSIONS - 1);
+  for (const [index, limit] of itemsOf(fieldAt(spec, "root", "resourceSelector")).entries()) {
+    yield* shortSelector(limit, ["root", "resourceSelector", index, "selector"], MAX_EXPRESSIONS - 3);
+  }
+}
+
+function* shortSelector(owner: unknown, path: readonly (string | number)[], most: number): Iterable<Finding> {
+  const count = itemsOf(fieldAt(owner, "selector", "matchExpressions")).length;
+  if (count <= most) return;
+  yield { path: [...path, "matchExpressions"], message: `must have at most ${most} items in a root: each shard adds its own` };
 }
 
 function* shardName(config: unknown): Iterable<Finding> {

@@ -118,6 +118,13 @@ describe("validateShardingConfig", () => {
     });
   });
 
+  it("has a status with room for the most shards: 64 normal ones, a canary, and the pods of no shard", () => {
+    const subsets = Array.from({ length: 66 }, (_, index) => ({ name: `s${index}`, namespaces: 0, readyPods: 0 }));
+    expect(validateShardingConfig({ ...sampleShardingRoot(), status: { subsets } })).toMatchObject({
+      value: { status: { subsets } },
+    });
+  });
+
   it("lists the missing fields of any other object", () => {
     expect(shardingProblemsOf({})).toEqual([
       'apiVersion: required: must be "ctrlmesh.kusionstack.io/v1alpha1"',

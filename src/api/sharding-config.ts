@@ -32,7 +32,7 @@ const limitSchema = z.strictObject({
   selector: limitSelectorSchema
     .optional()
     .describe(
-      "Selects objects of these resources. The keys ctrlmesh.kusionstack.io/namespace and ctrlmesh.kusionstack.io/shard-hash are computed from the name of the object's namespace; all other keys are labels of the object. The default selects all objects.",
+      "Selects objects of these resources. Two keys are computed from the object's namespace: ctrlmesh.kusionstack.io/namespace is its name, ctrlmesh.kusionstack.io/shard-hash is the sum of the bytes of its name modulo 32. All other keys are labels of the object. The default selects all objects.",
     ),
 });
 
@@ -59,7 +59,9 @@ const canarySchema = z
       .min(1)
       .max(32)
       .optional()
-      .describe('Hashes of namespaces that the canary shard owns, from "0" to "31".'),
+      .describe(
+        'Values of ctrlmesh.kusionstack.io/shard-hash, from "0" to "31": the canary shard owns the namespaces with these hashes.',
+      ),
     percent: z
       .int()
       .min(1)
@@ -112,7 +114,7 @@ const rootSchema = z.strictObject({
     .enum(["Legacy", "Balanced"])
     .optional()
     .describe(
-      "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: by their number, evenly; a change of the number of shards moves as few namespaces as possible.",
+      "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
   resourceSelector: z
     .array(limitSchema)
@@ -132,7 +134,7 @@ export const shardingConfigSpecSchema = withRules(
       controller: z
         .strictObject({
           leaderElectionName: dnsSubdomainSchema.describe(
-            "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. Objects of one namespace with one name form a family. The name cannot be changed after it is set.",
+            "Name of the operator's leader-election lock. Each shard has its own lock NAME---SHARD. The ShardingConfigs of a namespace with the same lock form a family. The name cannot be changed after it is set.",
           ),
         })
         .optional()

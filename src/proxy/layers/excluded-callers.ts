@@ -7,7 +7,7 @@ import type { Encoding } from "../../kube/codec/types.ts";
 import { readFrame } from "../../kube/codec/watch-frames.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
-import { NEVER, parseResourceVersion, type Version } from "../../kube/resource-version.ts";
+import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
 import { isReview } from "../../route/decide.ts";
 import { joinSelectors } from "../../route/plan-query.ts";
@@ -21,11 +21,10 @@ import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Collection } from "../moves/collection.ts";
-import { TOLD_NOTHING } from "../moves/mark.ts";
 import type { MoveLog } from "../moves/move-log.ts";
-import type { OpenList } from "../moves/resource-log.ts";
+import { type OpenList, TOLD_NOTHING } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
-import { learnVersion } from "./isolate/catch-up.ts";
+import { learnVersion, listed } from "./isolate/catch-up.ts";
 import { requestOf } from "./isolate/collection.ts";
 
 export interface ExcludedCallersDeps {
@@ -65,35 +64,26 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     });
   };
 
-  const serveNothing = async (call: ResourceCall, next: Handler): Promise<Reply> => {
+  const serveNothing = (call: ResourceCall, next: Handler): Promise<Reply> => {
     const { record, info } = call;
     const { collection, version } = requestOf(call, "cluster");
-    if (version !== undefined && !(await isCurrent(call, collection, version, next))) return expiredWatch(call);
-    record.decision = "narrowed";
-    record.plan = "labels";
-    metrics.narrowed.inc({ plan: "labels" });
+    const isWatch = info.verb === "watch";
     const told = moves.of(collection).position;
-    const list = moves.of(collection).beginList();
-    const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
-    const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
-    try {
-      const reply = filterReply(call, await next(asked), (body, encoding) =>
-        info.verb === "watch" ? idle(body, encoding, collection, told) : empty(body, encoding, list),
+    return listed(moves.of(collection), async (list) => {
+      if (isWatch) list.end();
+      await learnVersion(call, collection, { moves, list: next }).catch(() => undefined);
+      // Whoever was served before the list of callers changed has to list again.
+      const known = { version: version ?? NEVER, told: TOLD_NOTHING };
+      if (version !== undefined && moves.of(collection).since(collection, known).kind !== "nothing") return expiredWatch(call);
+      record.decision = "narrowed";
+      record.plan = "labels";
+      metrics.narrowed.inc({ plan: "labels" });
+      const selector = joinSelectors(info.query.get("labelSelector"), NOTHING);
+      const asked = askReadableCollection(withParameter(call, "labelSelector", selector));
+      return filterReply(call, await next(asked), (body, encoding) =>
+        isWatch ? idle(body, encoding, collection, told) : empty(body, encoding, list),
       );
-      if (info.verb === "watch" || reply.status !== 200 || reply.body === null) list.end();
-      return reply;
-    } catch (error) {
-      list.end();
-      throw error;
-    }
-  };
-
-  // Whoever was served before the list of callers changed has to list again.
-  const isCurrent = async (call: ResourceCall, collection: Collection, version: Version, next: Handler): Promise<boolean> => {
-    const known = { version, told: TOLD_NOTHING };
-    if (moves.of(collection).since(collection, known).kind === "nothing") return true;
-    await learnVersion(askReadableCollection(call), collection, { moves, list: next }).catch(() => undefined);
-    return moves.of(collection).since(collection, known).kind === "nothing";
+    });
   };
 
   return (next) => (call) => {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/stored-moves.ts";
-import { TOLD_NOTHING } from "./mark.ts";
 import type { Moves } from "./moves-between.ts";
-import { type Due, ResourceLog } from "./resource-log.ts";
+import { type Due, ResourceLog, TOLD_NOTHING } from "./resource-log.ts";
 
 const ALL = { group: "", resource: "pods", namespace: "" };
 const NOTHING: Due = { kind: "nothing" };

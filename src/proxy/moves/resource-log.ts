@@ -8,8 +8,18 @@
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/stored-moves.ts";
 import type { Collection } from "./collection.ts";
-import { type Mark, TOLD_NOTHING } from "./mark.ts";
 import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
+
+/** Where a change stands among the versions of the resource, and among the changes of the routes. */
+interface Mark {
+  /** Everything of the resource that clients were given before the change is of this version or an earlier one. */
+  readonly version: Version;
+  /** Number of the snapshot that brought the change, as this process counts them. Changes of an earlier process have 0. */
+  readonly sequence: number;
+}
+
+/** As `told`: a client that this process has told of no move. */
+export const TOLD_NOTHING = -1;
 
 interface Move extends Mark {
   /** The namespace was the subset's and has left the table: its last events are still to be shown. */

@@ -26,7 +26,7 @@ import {
   type ResourceCall,
   withQuery,
 } from "../../call/call.ts";
-import { readableEncoding } from "../../call/readable.ts";
+import { askReadableCollection, readableEncoding } from "../../call/readable.ts";
 import type { Renew } from "../../filter/renewing-watch.ts";
 import type { CollectionRequest, SentRequest } from "../../filter/sent-request.ts";
 import { asSource, discardBody, readBody } from "../../http/byte-stream.ts";
@@ -35,12 +35,16 @@ import type { Reply } from "../../http/handler.ts";
 import type { Collection } from "../../moves/collection.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { MAX_MOVED } from "../../moves/moves-between.ts";
-import type { Due } from "../../moves/resource-log.ts";
+import type { Due, OpenList, ResourceLog } from "../../moves/resource-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 
-export interface CatchUpDeps {
-  readonly session: Session;
+interface ListDeps {
   readonly moves: MoveLog;
+  readonly list: Handler;
+}
+
+export interface CatchUpDeps extends ListDeps {
+  readonly session: Session;
   readonly planner: Planner;
   readonly clock: Clock;
   /** Sends the watch with the plan's server-side filter. */
@@ -49,7 +53,6 @@ export interface CatchUpDeps {
     request: CollectionRequest,
     queryPlan: QueryPlan,
   ) => Promise<{ readonly reply: Reply; readonly sent: SentRequest }>;
-  readonly list: Handler;
   /** Limits how many ask at a time: the lists are in memory until they are sent. */
   readonly turns: Turns;
 }
@@ -143,19 +146,30 @@ function namesToTell(due: Due, plan: QueryPlan): readonly string[] {
 }
 
 /** Asks for the API server's version of the resource if the move log needs it. @throws MeshError, StatusError */
-export async function learnVersion(
-  call: Call,
-  collection: Collection,
-  { moves, list }: Pick<CatchUpDeps, "moves" | "list">,
-): Promise<void> {
+export async function learnVersion(asked: Call, collection: Collection, { moves, list }: ListDeps): Promise<void> {
   const learn = moves.of(collection).learn;
-  if (learn === undefined || !isResourceCall(call)) return;
+  if (learn === undefined) return;
+  const call = askReadableCollection(asked);
+  if (!isResourceCall(call)) return;
   const query = selectorsOf(call);
   query.set("limit", "1");
   const { body, encoding } = checked(await list({ ...withQuery(call, query), headers: listHeaders(call) }));
   const version = listVersion(encoding, await readBody(body, MAX_LISTED_BYTES));
   if (version === undefined) throw refused("the version of its resource cannot be compared");
   learn(version);
+}
+
+/** Answers a list, which is under way for the move log until its version is known or its answer is over. */
+export async function listed(log: ResourceLog, answer: (list: OpenList) => Promise<Reply>): Promise<Reply> {
+  const list = log.beginList();
+  try {
+    const reply = await answer(list);
+    if (reply.status !== 200 || reply.body === null) list.end();
+    return reply;
+  } catch (error) {
+    list.end();
+    throw error;
+  }
 }
 
 function listAt(version: Version, namespace: string, call: ResourceCall, list: Handler): Promise<Reply> {

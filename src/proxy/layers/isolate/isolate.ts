@@ -21,7 +21,8 @@ import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
 import type { MoveLog } from "../../moves/move-log.ts";
 import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
-import { admit, type Narrowed } from "./admission.ts";
+import { admit } from "./admission.ts";
+import { learnVersion, WHOLE } from "./catch-up.ts";
 import { requestOf } from "./collection.ts";
 import { createHoldPlaces } from "./hold.ts";
 import { createNarrow } from "./narrow.ts";
@@ -53,7 +54,7 @@ const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 /** Makes the layer. */
 export function isolate(deps: IsolateDeps): Layer {
-  const { session, clock } = deps;
+  const { session, clock, moves } = deps;
   const pages = createPages(clock);
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };
   const planner = createPlanner();
@@ -62,28 +63,28 @@ export function isolate(deps: IsolateDeps): Layer {
   const recentLoss = createRecentLoss(session, clock);
   const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
 
-  const sendNarrowed = (call: ResourceCall, { queryPlan, unknown }: Narrowed, scope: ResourceScope, next: Handler) => {
-    const request = requestOf(call, scope);
-    call.record.decision = "narrowed";
-    if (unknown !== undefined) deps.moves.of(request.collection).leaveOut(unknown);
-    return narrow.narrowed(call, request, queryPlan, scope, next);
-  };
-
   const sendAllowed = (call: ResourceCall, scope: ResourceScope, next: Handler): Promise<Reply> =>
-    isListOrWatch(call.info) ? narrow.whole(call, requestOf(call, scope), scope, next) : next(call);
+    isListOrWatch(call.info) ? narrow(call, requestOf(call, scope), WHOLE, scope, next) : next(call);
 
   return (next) => async (call) => {
     if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
     refuseUpgrade(call);
     const scope = needsScope(call.info, session) ? await deps.discovery.scopeOf(call) : "unknown";
+    // Before the list, so that the list is of a later version; before the decision, which may only hold for this moment.
+    if (call.info.verb === "list")
+      await learnVersion(call, requestOf(call, scope).collection, { moves, list: next }).catch(() => undefined);
     return admit(call, scope, { session, clock, ask: next, places, planner, recentLoss }, async (admitted) => {
       switch (admitted.kind) {
         case "missing":
           return admitted.reply;
         case "expired":
           return expiredWatch(call);
-        case "narrow":
-          return sendNarrowed(call, admitted, scope, next);
+        case "narrow": {
+          const request = requestOf(call, scope);
+          call.record.decision = "narrowed";
+          if (admitted.unknown !== undefined) moves.of(request.collection).leaveOut(admitted.unknown);
+          return narrow(call, request, admitted.queryPlan, scope, next);
+        }
         case "allow": {
           const reply = await counted(call, () => sendAllowed(call, scope, next), admitted.done);
           return whileAllowed(reply, call.info, session);
@@ -115,11 +116,8 @@ function whileAllowed(reply: Reply, info: ResourceInfo, session: Session, object
 }
 
 /** @param done ends the count of a write in flight; undefined for other calls */
-function counted(call: Call, send: () => Promise<Reply>, done: (() => void) | undefined): Promise<Reply> {
-  return done === undefined ? send() : countedWrite(call, send, done);
-}
-
-async function countedWrite(call: Call, send: () => Promise<Reply>, done: () => void): Promise<Reply> {
+async function counted(call: Call, send: () => Promise<Reply>, done: (() => void) | undefined): Promise<Reply> {
+  if (done === undefined) return send();
   try {
     return whenReplyDone(call, await send(), done);
   } catch (error) {

@@ -7,13 +7,12 @@ import type { Call, Handler, ResourceCall } from "../../call/call.ts";
 import { askReadableCollection, filterReply } from "../../call/readable.ts";
 import type { RenewingDeps } from "../../filter/renewing-watch.ts";
 import { type CollectionRequest, NO_SERVER_FILTER } from "../../filter/sent-request.ts";
-import { type ByteSource, discardBody } from "../../http/byte-stream.ts";
+import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { TOLD_NOTHING } from "../../moves/mark.ts";
-import type { OpenList } from "../../moves/resource-log.ts";
+import { type OpenList, TOLD_NOTHING } from "../../moves/resource-log.ts";
 import { enforcedNow } from "../../session/session.ts";
 import { resourceMoves } from "./admission.ts";
-import { createTurns, learnVersion, WHOLE } from "./catch-up.ts";
+import { createTurns, listed, WHOLE } from "./catch-up.ts";
 import { ownedList, wholeList } from "./owned-list.ts";
 import type { Pages } from "./pages.ts";
 import type { PlanLog } from "./plan-log.ts";
@@ -32,18 +31,14 @@ export interface NarrowDeps extends RenewingDeps {
 /** Watches that ask for what has moved at a time. */
 const MAX_CATCHING_UP = 3;
 
-export interface Narrow {
-  /** A list or watch of which the client gets a part. */
-  narrowed(
-    call: ResourceCall,
-    request: CollectionRequest,
-    queryPlan: QueryPlan,
-    scope: ResourceScope,
-    next: Handler,
-  ): Promise<Reply>;
-  /** A list or watch of what the subset owns as a whole. */
-  whole(call: ResourceCall, request: CollectionRequest, scope: ResourceScope, next: Handler): Promise<Reply>;
-}
+/** Answers a list or watch of which the client gets what the plan says. */
+export type Narrow = (
+  call: ResourceCall,
+  request: CollectionRequest,
+  queryPlan: QueryPlan,
+  scope: ResourceScope,
+  next: Handler,
+) => Promise<Reply>;
 
 export function createNarrow(deps: NarrowDeps): Narrow {
   const { session, features, moves, pages } = deps;
@@ -62,67 +57,38 @@ export function createNarrow(deps: NarrowDeps): Narrow {
       features.lacks(request.collection, serverFilter.shards === undefined ? "fields" : "shards", "ignored");
     return { reply, sent: { ...asked, serverFilter, plan, onIgnored } };
   };
+  const refuseIfMoving = ({ record }: Call, { collection }: CollectionRequest, { status, body }: Reply) => {
+    if (status !== 200 || !enforcedNow(session).view(collection.group, collection.resource).isMoving) return;
+    discardBody(body);
+    record.decision = "fenced";
+    record.reason = "moving";
+    throw resourceMoves();
+  };
   const watchDeps = (next: Handler): WatchServerDeps => ({
     ...deps,
     list: next,
     turns,
     async watch(call, request, queryPlan) {
       const { reply, sent } = await send(call, request, queryPlan, next);
-      if (reply.status !== 200 || !isMoving(request)) return { reply, sent };
-      discardBody(reply.body);
-      throw moving(call);
+      refuseIfMoving(call, request, reply);
+      return { reply, sent };
     },
   });
-  const isMoving = ({ collection }: CollectionRequest) =>
-    enforcedNow(session).view(collection.group, collection.resource).isMoving === true;
-  const listed = async (
-    asked: ResourceCall,
-    request: CollectionRequest,
-    next: Handler,
-    run: (list: OpenList) => Promise<Reply>,
-  ): Promise<Reply> => {
-    // Now, since the list's plan is of now: what moves while the version is read may be missing in the list.
-    const list = moves.of(request.collection).beginList();
-    try {
-      // Before the list, so that the list is of a later version.
-      if (moves.of(request.collection).learn !== undefined)
-        await learnVersion(askReadableCollection(asked), request.collection, { moves, list: next }).catch(() => undefined);
-      const reply = await run(list);
-      if (reply.status !== 200 || reply.body === null) list.end();
-      return reply;
-    } catch (error) {
-      list.end();
-      throw error;
-    }
+  const wholeOf = async (asked: ResourceCall, { collection }: CollectionRequest, list: OpenList, next: Handler) => {
+    // The first page may have been narrowed.
+    const isPage = asked.info.query.has("continue");
+    const call = isPage ? pages.resume(asked, collection, NO_PLAN, () => NO_PLAN).call : asked;
+    return wholeList(await next(call), collection, list, session);
   };
 
-  return {
-    narrowed(asked, request, queryPlan, scope, next) {
-      if (asked.info.verb === "watch") return serveWatch(asked, request, queryPlan, scope, watchDeps(next));
-      return listed(asked, request, next, async (list) => {
-        const call = askReadableCollection(asked);
-        const { reply, sent } = await send(call, request, queryPlan, next);
-        return filterReply(call, reply, (body: ByteSource, encoding) => {
-          if (!isMoving(request)) return ownedList(body, encoding, sent, list, deps);
-          body.cancel(resourceMoves());
-          throw moving(call);
-        });
-      });
-    },
-    whole(asked, request, scope, next) {
-      if (asked.info.verb === "watch") return serveWatch(asked, request, WHOLE, scope, watchDeps(next));
-      return listed(asked, request, next, async (list) => {
-        // The first page may have been narrowed.
-        const isPage = asked.info.query.has("continue");
-        const call = isPage ? pages.resume(asked, request.collection, NO_PLAN, () => NO_PLAN).call : asked;
-        return wholeList(await next(call), request.collection, list, session);
-      });
-    },
+  return (asked, request, queryPlan, scope, next) => {
+    if (asked.info.verb === "watch") return serveWatch(asked, request, queryPlan, scope, watchDeps(next));
+    return listed(moves.of(request.collection), async (list) => {
+      if (queryPlan === WHOLE) return wholeOf(asked, request, list, next);
+      const call = askReadableCollection(asked);
+      const { reply, sent } = await send(call, request, queryPlan, next);
+      refuseIfMoving(call, request, reply);
+      return filterReply(call, reply, (body, encoding) => ownedList(body, encoding, sent, list, deps));
+    });
   };
-}
-
-function moving({ record }: Call): Error {
-  record.decision = "fenced";
-  record.reason = "moving";
-  return resourceMoves();
 }

@@ -1,10 +1,16 @@
 // What a watch that went on without its client owes it, and what it says for others: namespaces that were hidden or have gone, further
 // clients of the same shape, clients that do not read.
 import { describe, expect, it } from "vitest";
-import { jsonReply } from "../../../../test/support/layer-call.ts";
+import { createFakeClock } from "../../../../test/support/fake-clock.ts";
+import { isolateDeps } from "../../../../test/support/isolate.ts";
+import { callOf, fakeUpstream, jsonReply, textOf } from "../../../../test/support/layer-call.ts";
 import { bookmark, event, LIST, MORE, ONE, startRenewing as setup, toldUpTo } from "../../../../test/support/renewing.ts";
-import type { Routes } from "../../../../test/support/test-routes.ts";
+import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import type { Reply } from "../../http/handler.ts";
+import { createMoveLog } from "../../moves/move-log.ts";
+import { createEnforcer } from "../../session/enforcer.ts";
+import { LOST_MOVES } from "../../session/stored-moves.ts";
+import { isolate } from "./isolate.ts";
 
 describe("a watch that is renewed", () => {
   it("shows what a namespace held that nobody had named yet when the watch was renewed, and that had been hidden by a push-down to one namespace", async () => {
@@ -231,4 +237,22 @@ describe("a client that takes what it lists otherwise than what it is told, as k
     expect(sink.text).toMatch(/"code":410/);
     expect(asked).toEqual(["watch from 10", "list b at 10 Exact", "watch from 10"]);
   });
+});
+
+it("a list after a restart asks by the routes that hold once the API server's version is known", async () => {
+  const session = createEnforcer();
+  const moves = createMoveLog(session, { movesBefore: LOST_MOVES, keepMoves: () => undefined });
+  const many = Array.from({ length: 20 }, (_, index) => `m${index}`);
+  const enforce = (version: number, of: Routes) => session.enforce(routes(version, of));
+  enforce(1, { blue: ["a"], defaultSubset: [...many, "b"] });
+  const versionOf = Promise.withResolvers<Reply>();
+  const upstream = fakeUpstream((call) => (call.info.query.has("limit") ? versionOf.promise : jsonReply(LIST)));
+  const discovery = { scopeOf: async () => "namespaced" as const };
+  const clock = createFakeClock();
+  const list = isolate(isolateDeps({ session, clock, moves, discovery }))(upstream)(callOf("GET", "/api/v1/pods"));
+  await clock.flush();
+  enforce(2, { blue: ["b"], defaultSubset: [...many, "a"] });
+  versionOf.resolve(jsonReply(LIST));
+  await textOf(await list);
+  expect(upstream.calls.map((call) => call.info.query.get("fieldSelector"))).toEqual([null, "metadata.namespace=b"]);
 });

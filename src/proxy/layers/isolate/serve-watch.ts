@@ -13,8 +13,7 @@ import type { CollectionRequest, SentRequest } from "../../filter/sent-request.t
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import { countedSource } from "../../http/counted-source.ts";
 import type { Reply } from "../../http/handler.ts";
-import { TOLD_NOTHING } from "../../moves/mark.ts";
-import { hasMoved, type Known } from "../../moves/resource-log.ts";
+import { hasMoved, type Known, TOLD_NOTHING } from "../../moves/resource-log.ts";
 import { type CatchUpDeps, createCatchUp, WHOLE } from "./catch-up.ts";
 
 export type WatchServerDeps = CatchUpDeps & RenewingDeps;

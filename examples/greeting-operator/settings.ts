@@ -15,18 +15,14 @@ export type OperatorConfig = z.output<typeof schema>;
 
 export const operatorCommandLine: CommandLine<typeof schema> = {
   title: "greeting-operator: keeps a ConfigMap for each Greeting, on the controller runtime of Controller Mesh",
+  prefix: "GREETING",
   schema,
   settings: {
-    kubeconfig: { flag: "kubeconfig", env: "GREETING_KUBECONFIG", fallback: "", help: "file; empty: KUBECONFIG or in-cluster" },
-    namespace: { flag: "namespace", env: "POD_NAMESPACE", fallback: "default", help: "of the lease, the words, the directory" },
-    podName: { flag: "pod-name", env: "POD_NAME", fallback: "greeting-operator-0", help: "name of this replica" },
-    healthListen: {
-      flag: "health-listen",
-      env: "HEALTH_LISTEN",
-      fallback: "127.0.0.1:8085",
-      help: "host:port for /readyz, /metrics",
-    },
-    leaseDurationMs: { flag: "lease-duration-ms", env: "LEASE_DURATION_MS", fallback: "15000", help: "of the leader's lease" },
-    logLevel: { flag: "log-level", env: "LOG_LEVEL", fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
+    kubeconfig: { fallback: "", help: "file; empty: KUBECONFIG or in-cluster" },
+    namespace: { fallback: "default", help: "of the lease, the words, the directory" },
+    podName: { fallback: "greeting-operator-0", help: "name of this replica" },
+    healthListen: { fallback: "127.0.0.1:8085", help: "host:port for /readyz, /metrics" },
+    leaseDurationMs: { fallback: "15000", help: "of the leader's lease" },
+    logLevel: { fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
   },
 };

@@ -9,10 +9,8 @@ import type { ListenAddress } from "./listener.ts";
 /** Exit code for wrong usage or configuration (sysexits.h EX_USAGE). */
 export const EXIT_USAGE = 64;
 
-/** One setting. `help` is its description. */
+/** One setting. `help` is its description. `dataDir` is set by --data-dir, or by CTRLMESH_DATA_DIR where the prefix is CTRLMESH. */
 export interface Setting {
-  readonly flag: string;
-  readonly env: string;
   readonly fallback?: string;
   readonly help: string;
 }
@@ -23,6 +21,8 @@ export type Settings = Readonly<Record<string, Setting>>;
 export interface CommandLine<S extends z.ZodType> {
   /** The first line of `--help`: "ctrlmesh-proxy: ...". */
   readonly title: string;
+  /** Of the environment variables. */
+  readonly prefix: string;
   readonly settings: Settings;
   /** Checks an object with the raw strings of all settings. */
   readonly schema: S;
@@ -45,18 +45,19 @@ export function readInvocation<S extends z.ZodType>(
   argv: readonly string[],
   env: Env,
 ): Invocation<z.output<S>> {
-  const { settings, schema, derive } = commandLine;
+  const { prefix, settings, schema, derive } = commandLine;
   const flags = readFlags(settings, argv);
   if (flags.help === true) return { kind: "help", text: helpText(commandLine) };
   const derived = derive?.(env) ?? {};
   const raw: Record<string, string | undefined> = {};
   for (const [name, setting] of Object.entries(settings)) {
-    const flag = flags[setting.flag];
-    raw[name] = (typeof flag === "string" ? flag : env[setting.env] || undefined) ?? derived[name] ?? setting.fallback;
+    const flag = flags[flagOf(name)];
+    raw[name] =
+      (typeof flag === "string" ? flag : env[variableOf(prefix, name)] || undefined) ?? derived[name] ?? setting.fallback;
   }
   const result = schema.safeParse(raw);
   if (!result.success)
-    throw invalid(result.error.issues.map((issue) => `${settingText(settings, issue.path)}: ${issue.message}`));
+    throw invalid(result.error.issues.map((issue) => `${settingText(commandLine, issue.path)}: ${issue.message}`));
   return { kind: "run", config: result.data, printReady: flags["print-ready"] === true };
 }
 
@@ -65,7 +66,7 @@ function readFlags(settings: Settings, argv: readonly string[]): Readonly<Record
     help: { type: "boolean" },
     "print-ready": { type: "boolean" },
   };
-  for (const { flag } of Object.values(settings)) options[flag] = { type: "string" };
+  for (const name of Object.keys(settings)) options[flagOf(name)] = { type: "string" };
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: false }).values as Record<
       string,
@@ -80,16 +81,23 @@ function invalid(problems: readonly string[]): MeshError {
   return new MeshError("CONFIG_INVALID", `reading configuration:\n${problems.map((line) => `  ${line}`).join("\n")}`);
 }
 
-function settingText(settings: Settings, path: readonly PropertyKey[]): string {
-  const name = String(path[0] ?? "(all)");
-  const setting = Object.hasOwn(settings, name) ? settings[name] : undefined;
-  return setting === undefined ? name : `--${setting.flag} (${setting.env})`;
+function flagOf(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (capitals) => `-${capitals.toLowerCase()}`);
 }
 
-function helpText({ title, settings }: CommandLine<z.ZodType>): string {
-  const rows = Object.values(settings).map(({ flag, env, fallback = "", help }) => {
+function variableOf(prefix: string, name: string): string {
+  return `${prefix}_${flagOf(name).replaceAll("-", "_").toUpperCase()}`;
+}
+
+function settingText({ prefix, settings }: CommandLine<z.ZodType>, path: readonly PropertyKey[]): string {
+  const name = String(path[0] ?? "(all)");
+  return Object.hasOwn(settings, name) ? `--${flagOf(name)} (${variableOf(prefix, name)})` : name;
+}
+
+function helpText({ title, prefix, settings }: CommandLine<z.ZodType>): string {
+  const rows = Object.entries(settings).map(([name, { fallback = "", help }]) => {
     const given = fallback === "" ? "" : ` (default: ${fallback})`;
-    return `  --${flag.padEnd(20)} ${env.padEnd(28)} ${help}${given}`;
+    return `  --${flagOf(name).padEnd(20)} ${variableOf(prefix, name).padEnd(28)} ${help}${given}`;
   });
   return [
     title,

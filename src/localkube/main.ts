@@ -20,12 +20,13 @@ const schema = z.object({
 
 const commandLine: CommandLine<typeof schema> = {
   title: "localkube: an in-memory Kubernetes API for demos and tests",
+  prefix: "LOCALKUBE",
   schema,
   settings: {
-    dir: { flag: "dir", env: "LOCALKUBE_DIR", help: "folder for kubeconfig and ca.crt" },
-    port: { flag: "port", env: "LOCALKUBE_PORT", fallback: "0", help: "port to listen on; 0 takes a free one" },
-    host: { flag: "host", env: "LOCALKUBE_HOST", fallback: "127.0.0.1", help: "address to listen on" },
-    auditLog: { flag: "audit-log", env: "LOCALKUBE_AUDIT_LOG", fallback: "", help: "file for audit events, a line of JSON each" },
+    dir: { help: "folder for kubeconfig and ca.crt" },
+    port: { fallback: "0", help: "port to listen on; 0 takes a free one" },
+    host: { fallback: "127.0.0.1", help: "address to listen on" },
+    auditLog: { fallback: "", help: "file for audit events, a line of JSON each" },
   },
 };
 

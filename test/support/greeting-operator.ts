@@ -52,7 +52,7 @@ export function startReplica({ kubeconfig }: ExampleServer, podName: string): Pr
     name: podName,
     command: process.execPath,
     args: [`${ROOT}${EXAMPLE}/main.ts`, "--print-ready", "--health-listen", "127.0.0.1:0", "--lease-duration-ms", "4000"],
-    env: { KUBECONFIG: kubeconfig, POD_NAME: podName, POD_NAMESPACE: "default" },
+    env: { KUBECONFIG: kubeconfig, GREETING_POD_NAME: podName, GREETING_NAMESPACE: "default" },
   });
 }
 

@@ -5,6 +5,7 @@
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { z } from "zod";
 import { isErrno, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
@@ -123,20 +124,27 @@ type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
 const FORMAT = 3;
 const MAX_LEASE_MS = 3_600_000;
 
-interface FileContent {
-  readonly format: number;
-  readonly pod: PodRef;
+const LEASE_MS = z
+  .number()
+  .nonnegative()
+  .transform((ms) => Math.min(ms, MAX_LEASE_MS));
+
+const CONTENT = z.object({
+  format: z.literal(FORMAT),
+  pod: z.object({ namespace: z.string(), name: z.string(), uid: z.string() }),
   /** Null where the snapshot found no room. The body is in base64. */
-  readonly route: { readonly version: number; readonly digest: string; readonly body: string } | null;
-  readonly lock: {
-    readonly lockName: string;
-    readonly subset: string;
-    readonly closed: ClosedGate | null;
-    readonly longestLeaseMs?: number | undefined;
-  };
+  route: z.object({ version: z.number().nonnegative(), digest: z.string(), body: z.string() }).nullable(),
+  lock: z.object({
+    lockName: z.string(),
+    subset: z.string(),
+    // Half a gate would open at once.
+    closed: z.object({ lock: z.string(), leaseMs: LEASE_MS }).nullable(),
+    longestLeaseMs: LEASE_MS.optional(),
+  }),
   /** Absent without a snapshot: then they are lost. */
-  readonly moves?: MovesContent | undefined;
-}
+  moves: z.unknown().optional(),
+});
+type FileContent = z.input<typeof CONTENT>;
 
 /** What a process leaves to the next. */
 interface Stored {
@@ -186,44 +194,17 @@ export function storedFromJson(text: string, pod: PodRef): Stored {
   const snapshot = route === null ? undefined : ROUTE.decode(Buffer.from(route.body, "base64"), route);
   if (snapshot !== undefined && snapshot.podNamespace !== pod.namespace)
     throw new MeshError("SNAPSHOT_FILE", `reading stored snapshot: it is for a pod in namespace ${snapshot.podNamespace}`);
-  const { lockName, subset, closed, longestLeaseMs } = lock;
   return {
     snapshot,
-    lock: {
-      lockName,
-      subset,
-      closed: closed ? { lock: closed.lock, leaseMs: Math.min(closed.leaseMs, MAX_LEASE_MS) } : undefined,
-      longestLeaseMs: longestLeaseMs && Math.min(longestLeaseMs, MAX_LEASE_MS),
-    },
+    lock: { ...lock, closed: lock.closed ?? undefined, longestLeaseMs: lock.longestLeaseMs },
     moves: movesFromContent(moves),
   };
 }
 
-function parse(text: string): FileContent {
+function parse(text: string): z.output<typeof CONTENT> {
   try {
-    const content = JSON.parse(text) as FileContent;
-    if (content.format !== FORMAT) throw new MeshError("SNAPSHOT_FILE", `format ${content.format} is not known`);
-    checkShape(content);
-    return content;
+    return CONTENT.parse(JSON.parse(text));
   } catch (cause) {
     throw new MeshError("SNAPSHOT_FILE", "reading stored snapshot", { cause });
   }
-}
-
-function checkShape({ pod, route, lock }: FileContent): void {
-  const { closed, longestLeaseMs = 0 } = lock;
-  const texts = [pod.namespace, pod.name, pod.uid, lock.lockName, lock.subset];
-  const numbers = [longestLeaseMs];
-  // Half a gate would open at once.
-  if (closed !== null) {
-    texts.push(closed.lock);
-    numbers.push(closed.leaseMs);
-  }
-  if (route !== null) {
-    texts.push(route.digest, route.body);
-    numbers.push(route.version);
-  }
-  const isSound =
-    texts.every((value) => typeof value === "string") && numbers.every((value) => typeof value === "number" && value >= 0);
-  if (!isSound) throw new MeshError("SNAPSHOT_FILE", "fields are missing");
 }

@@ -198,7 +198,8 @@ class RenewingWatch implements ByteSink, SourceControl {
 
   // renewing => watching   the API server has answered
   #watch({ source, request }: Renewed): void {
-    const stream = watchStream(source, this.#encoding, request, this.#deps, (known) => void this.#goOn(known)).open(this);
+    const watch = { encoding: this.#encoding, request, takeOver: (known: Known) => void this.#goOn(known) };
+    const stream = watchStream(source, watch, this.#deps).open(this);
     if (!this.#become({ kind: "watching", stream })) stream.cancel(GIVEN_UP);
   }
 

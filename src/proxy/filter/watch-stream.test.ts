@@ -50,7 +50,7 @@ async function setup(
   const metrics = createStreamMetrics(registry);
   const deps = { session, moves, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
   const request = { collection, serverFilter, told: moves.of(collection).position, ...(continues ? { version: 1n } : {}) };
-  const control = watchStream(source, "json", request, deps).open(sink);
+  const control = watchStream(source, { encoding: "json", request }, deps).open(sink);
   return { clock, session, moves, collection, enforce, source, sink, control, registry };
 }
 
@@ -134,7 +134,7 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
     told: moves.of(collection).position,
     serverFilter: { only: undefined, excluded: [] },
   };
-  watchStream(source, "protobuf", request, deps).open(sink);
+  watchStream(source, { encoding: "protobuf", request }, deps).open(sink);
   const pod = (namespace: string, name: string) => {
     const metadata: Field[] = [
       [1, name],
@@ -357,7 +357,7 @@ describe("a route change", () => {
       told: moves.of(collection).position,
       serverFilter: { only: undefined, excluded: [] },
     };
-    const watch = watchStream(source, "json", request, deps);
+    const watch = watchStream(source, { encoding: "json", request }, deps);
     session.enforce(routes(2, { blue: ["a", "b"] }));
     const sink = recordingSink();
     watch.open(sink);
@@ -383,7 +383,7 @@ it.each([
     const [source, sink] = [scriptedSource(), recordingSink()];
     const collection = { group: "", resource: "pods", namespace: "" };
     const request = { collection, version: 1n, told: 0, serverFilter: { only: undefined, excluded: [] } };
-    watchStream(source, "json", request, deps).open(sink);
+    watchStream(source, { encoding: "json", request }, deps).open(sink);
     await clock.advance(age);
     const changed = (name: string, tier: string) =>
       `${JSON.stringify({ type: "MODIFIED", object: { kind: "Pod", metadata: { name, namespace: "a", labels: { tier } } } })}\n`;

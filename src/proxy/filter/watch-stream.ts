@@ -35,29 +35,26 @@ export const RELIST_JITTER_MS = 1_000;
 const DOUBTED_AFTER_MS = 30_000;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
-/** Takes over from a watch when its collection has gained or lost namespaces. The watch is over then. */
-export type TakeOver = (known: Known) => void;
+export interface Watch {
+  readonly encoding: Encoding;
+  readonly request: SentRequest;
+  /**
+   * Takes over when the collection has gained or lost namespaces. The stream is over then. Default: the watch ends, and its client lists
+   * again.
+   */
+  readonly takeOver?: (known: Known) => void;
+}
 
-/**
- * The source as this subset may see it.
- * @param takeOver default: the watch ends, and its client lists again
- */
-export function watchStream(
-  source: ByteSource,
-  encoding: Encoding,
-  request: SentRequest,
-  deps: WatchDeps,
-  takeOver?: TakeOver,
-): ByteSource {
+/** The source as this subset may see it. */
+export function watchStream(source: ByteSource, watch: Watch, deps: WatchDeps): ByteSource {
   return {
-    open: (sink) => new WatchStream(source, sink, encoding, request, deps, takeOver),
+    open: (sink) => new WatchStream(source, sink, watch, deps),
     cancel: (error) => source.cancel(error),
   };
 }
 
 class WatchStream implements ByteSink, SourceControl {
-  readonly #encoding: Encoding;
-  readonly #request: SentRequest;
+  readonly #watch: Watch;
   readonly #deps: WatchDeps;
   readonly #filter: WatchFilter;
   readonly #sink: ByteSink;
@@ -66,7 +63,6 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #held: HoldQueue;
   readonly #upstream: SourceControl;
   readonly #unwatch: () => void;
-  readonly #takeOver: TakeOver | undefined;
   readonly #openedMs: number;
   /** `expiring`: no event leaves any more, and the client has to list again when a timer fires. */
   #state: "open" | "expiring" | "over" = "open";
@@ -82,18 +78,10 @@ class WatchStream implements ByteSink, SourceControl {
   /** The client was told of all moves up to this position of the move log. */
   #told: number;
 
-  constructor(
-    source: ByteSource,
-    sink: ByteSink,
-    encoding: Encoding,
-    request: SentRequest,
-    deps: WatchDeps,
-    takeOver: TakeOver | undefined,
-  ) {
+  constructor(source: ByteSource, sink: ByteSink, watch: Watch, deps: WatchDeps) {
     const { clock, session, maxHeldBytes = 4 * 1024 * 1024 } = deps;
-    this.#encoding = encoding;
-    this.#takeOver = takeOver;
-    this.#request = request;
+    const { encoding, request } = watch;
+    this.#watch = watch;
     this.#told = request.told;
     this.#deps = deps;
     this.#filter = new WatchFilter(encoding, request, deps);
@@ -194,7 +182,7 @@ class WatchStream implements ByteSink, SourceControl {
 
   #changed(): void {
     if (this.#isOver) return;
-    const { collection, departed } = this.#request;
+    const { collection, departed } = this.#watch.request;
     const known: Known = { version: this.#filter.version ?? NEVER, told: this.#told, departed };
     const due = this.#log.since(collection, known);
     // The last events of a departed namespace still come.
@@ -207,7 +195,7 @@ class WatchStream implements ByteSink, SourceControl {
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;
-    const { collection, version, told, serverFilter } = this.#request;
+    const { collection, version, told, serverFilter } = this.#watch.request;
     if (this.#log.position === told) return;
     if (version !== undefined) {
       this.#changed();
@@ -221,10 +209,10 @@ class WatchStream implements ByteSink, SourceControl {
 
   // Frames that wait here come again to whoever takes over: they are later than the version.
   #isTakenOver(known: Known): boolean {
-    if (this.#takeOver === undefined || this.#filter.version === undefined || this.#isEnding) return false;
+    if (this.#watch.takeOver === undefined || this.#filter.version === undefined || this.#isEnding) return false;
     this.#finish();
     this.#upstream.cancel(new Error("watching: it goes on with other namespaces"));
-    this.#takeOver(known);
+    this.#watch.takeOver(known);
     return true;
   }
 
@@ -256,7 +244,7 @@ class WatchStream implements ByteSink, SourceControl {
 
   #expire(): void {
     if (!this.#finish()) return;
-    this.#sink.write(expiredFrame(this.#encoding));
+    this.#sink.write(expiredFrame(this.#watch.encoding));
     this.#sink.end();
     this.#upstream.cancel(new Error("watching: the routes have changed"));
   }
@@ -264,7 +252,7 @@ class WatchStream implements ByteSink, SourceControl {
   // Flow and ends.
 
   get #log(): ResourceLog {
-    return this.#deps.moves.of(this.#request.collection);
+    return this.#deps.moves.of(this.#watch.request.collection);
   }
 
   #wantsMore(): boolean {

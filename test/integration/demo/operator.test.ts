@@ -46,7 +46,7 @@ async function startOperator(podName: string, args: readonly string[] = []): Pro
     name: podName,
     command: process.execPath,
     args: [MAIN, "--lease-duration-ms", "3000", "--renew-deadline-ms", "2000", "--retry-period-ms", "200", ...args],
-    env: { KUBECONFIG: kubeconfig, GREETING_POD_NAME: podName, GREETING_NAMESPACE: "a" },
+    env: { KUBECONFIG: kubeconfig, POD_NAME: podName, POD_NAMESPACE: "a" },
     readyLine: false,
   });
   closing.push(() => child.stop());

@@ -47,10 +47,7 @@ const AGAIN = `try again in ${RETRY_SECONDS} s`;
 export async function admit<T>(
   call: ResourceCall,
   scope: ResourceScope,
-  deps: HoldDeps & {
-    readonly planner: Planner;
-    readonly recentLoss: RecentLoss;
-  },
+  deps: HoldDeps & { readonly planner: Planner; readonly recentLoss: RecentLoss },
   proceed: (admission: Admission) => Promise<T>,
 ): Promise<T> {
   const { info } = call;
@@ -67,17 +64,12 @@ export async function admit<T>(
         return proceed({ kind: "check-labels", view, done: countWrite(session, info, scope) });
       if (decision.kind === "narrow") return proceed({ kind: "narrow", queryPlan: decision.queryPlan, unknown: undefined });
       if (decision.kind === "refuse") {
-        const error = refusal(decision, enforced, call);
-        if (
-          !hasWaited &&
-          hold === undefined &&
-          isAct(info) &&
-          decision.why === "other-subset" &&
-          (await deps.recentLoss.outlast())
-        ) {
+        const mayBeLoss = !hasWaited && hold === undefined && isAct(info) && decision.why === "other-subset";
+        if (mayBeLoss && (await deps.recentLoss.outlast())) {
           hasWaited = true;
           continue;
         }
+        const error = refusal(decision, enforced, call);
         if (decision.why === "moving" && continuesFromList(call)) return proceed(EXPIRED);
         throw error;
       }

@@ -113,7 +113,7 @@ type State =
 
 /** The states that may follow. */
 const NEXT: Readonly<Record<State["kind"], readonly State["kind"][]>> = {
-  watching: ["renewing", "expiring", "over"],
+  watching: ["renewing", "over"],
   // Itself: something has moved before the first frame left.
   renewing: ["renewing", "watching", "expiring", "over"],
   expiring: ["over"],

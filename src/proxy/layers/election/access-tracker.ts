@@ -1,6 +1,7 @@
 // Whether RBAC lets the operator use its lock under the name that it has upstream, as the API server's own answers show. A
 // Role pinned by resourceNames knows the operator's name for the lock only, so that a subset would never lead. Invariant: no
 // request waits for this or is refused by it. The election layer makes one for each name that the lock has upstream.
+import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
@@ -51,7 +52,7 @@ export function createAccessTracker({ lockName, sink, log }: AccessTrackerOption
   let isOver = false;
 
   const report = (access: LockAccess | null) => {
-    if (isSame(reported, access)) return;
+    if (isDeepStrictEqual(reported, access)) return;
     logChange(log, reported, access);
     reported = access;
     sink.setLockAccess(access);
@@ -112,11 +113,6 @@ function worstOf(accesses: readonly (LockAccess | null)[]): LockAccess | null {
 
 function isDenied(access: LockAccess): boolean {
   return access.deniedVerbs.length > 0;
-}
-
-function isSame(a: LockAccess | null, b: LockAccess | null): boolean {
-  if (a === null || b === null) return a === b;
-  return a.resource === b.resource && a.reason === b.reason && a.deniedVerbs.join() === b.deniedVerbs.join();
 }
 
 function logChange(log: Logger, before: LockAccess | null, now: LockAccess | null): void {

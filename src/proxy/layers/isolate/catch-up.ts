@@ -92,13 +92,14 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
       const isOwed = due.kind === "moved" && due.departed.some((name) => !names.includes(name));
       const departed = isOwed ? (known.departed ?? known) : { version: NEVER, told };
       const view = readViewOf(enforcedNow(session).view(group, resource));
-      const [gained, lost] = [true, false].map((isOwn) => names.filter((name) => (view.ownershipOf(name) === "own") === isOwn));
-      if (asked.record.tellsListsApart && gained?.length !== 0) throw refused("its client has to list new objects");
+      const isGained = (name: string) => view.ownershipOf(name) === "own";
+      if (asked.record.tellsListsApart && names.some(isGained)) throw refused("its client has to list new objects");
       const events: ListEvent[] = [];
       let bookmark: Uint8Array | undefined;
       let room = MAX_LISTED_BYTES;
       let encoding: Encoding | undefined;
-      const tell = async (type: "ADDED" | "DELETED", namespace: string) => {
+      const tell = async (namespace: string) => {
+        const type = isGained(namespace) ? "ADDED" : "DELETED";
         const reply = checked(await listAt(version, namespace, call, deps.list), encoding);
         encoding = reply.encoding;
         const body = await readBody(reply.body, Math.max(0, room));
@@ -109,12 +110,8 @@ export function createCatchUp(asked: Call, { collection }: CollectionRequest, sc
         events.push(...listEvents(encoding, type, body, version, keep));
         if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, body, version);
       };
-      const tasks = [
-        ...(lost ?? []).map((name) => () => tell("DELETED", name)),
-        ...(gained ?? []).map((name) => () => tell("ADDED", name)),
-      ];
-      for (let at = 0; at < tasks.length; at += LISTS_AT_A_TIME)
-        await Promise.all(tasks.slice(at, at + LISTS_AT_A_TIME).map((task) => task()));
+      for (let at = 0; at < names.length; at += LISTS_AT_A_TIME)
+        await Promise.all(names.slice(at, at + LISTS_AT_A_TIME).map(tell));
       // A client that remembers the last version remembers the highest.
       events.sort((a, b) => (a.version < b.version ? -1 : 1));
       const passedMs = clock.monotonicMs() - startedMs;

@@ -16,28 +16,12 @@ export interface HoldDeps {
   readonly ask: Handler;
   readonly session: Session;
   readonly clock: Clock;
-  readonly places: HoldPlaces;
+  /** How many more calls may wait. */
+  readonly places: { free: number };
 }
 
 /** How long a call waits. */
 const HOLD_MS = 2_000;
-
-/** Bounds how many calls wait at a time. */
-export interface HoldPlaces {
-  /** Takes a place. Returns the function that gives it back, to be called once; undefined if there is none. */
-  take(): (() => void) | undefined;
-}
-
-export function createHoldPlaces(max: number): HoldPlaces {
-  let taken = 0;
-  return {
-    take() {
-      if (taken >= max) return undefined;
-      taken++;
-      return () => taken--;
-    },
-  };
-}
 
 export interface Hold {
   readonly deadlineMs: number;
@@ -45,6 +29,7 @@ export interface Hold {
   takeMissing(): Reply | undefined;
   /** Resolves with the next snapshot, the API server's 404, or the end of the wait. Rejects when the client goes. */
   next(): Promise<void>;
+  /** To be called once. */
   end(): void;
 }
 
@@ -53,9 +38,9 @@ export interface Hold {
  * @returns undefined if too many calls wait already
  */
 export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps): Hold | undefined {
-  const { session, clock, ask } = deps;
-  const leave = deps.places.take();
-  if (leave === undefined) return undefined;
+  const { session, clock, ask, places } = deps;
+  if (places.free <= 0) return undefined;
+  places.free--;
   const release = session.beginHold(namespace);
   const asking = new AbortController();
   const deadlineMs = clock.monotonicMs() + HOLD_MS;
@@ -87,7 +72,7 @@ export function beginHold(call: ResourceCall, namespace: string, deps: HoldDeps)
     },
     end() {
       release();
-      leave();
+      places.free++;
       if (over) return; // the answer is the caller's now
       over = true;
       discardBody(missing?.body ?? null);

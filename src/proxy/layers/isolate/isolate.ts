@@ -24,7 +24,6 @@ import { type Enforced, enforcedNow, type Session } from "../../session/session.
 import { admit } from "./admission.ts";
 import { learnVersion, WHOLE } from "./catch-up.ts";
 import { requestOf } from "./collection.ts";
-import { createHoldPlaces } from "./hold.ts";
 import { createNarrow } from "./narrow.ts";
 import { guardObject } from "./object-guard.ts";
 import { createPages } from "./pages.ts";
@@ -61,7 +60,7 @@ export function isolate(deps: IsolateDeps): Layer {
   const releases = createReleaseOrder(clock);
   const narrow = createNarrow({ ...deps, pages, heldBudget, planner, releases });
   const recentLoss = createRecentLoss(session, clock);
-  const places = createHoldPlaces(deps.maxHeld ?? MAX_HELD);
+  const places = { free: deps.maxHeld ?? MAX_HELD };
 
   const sendAllowed = (call: ResourceCall, scope: ResourceScope, next: Handler): Promise<Reply> =>
     isListOrWatch(call.info) ? narrow(call, requestOf(call, scope), WHOLE, scope, next) : next(call);

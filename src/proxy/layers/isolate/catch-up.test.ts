@@ -14,7 +14,6 @@ import {
 } from "../../../../test/support/renewing.ts";
 import type { recordingSink } from "../../../../test/support/scripted-body.ts";
 import type { Call } from "../../call/call.ts";
-import type { Reply } from "../../http/handler.ts";
 
 describe("a watch whose subset gains a namespace", () => {
   it("puts the newest object last, compared as numbers, over all lists", async () => {
@@ -258,29 +257,6 @@ it("a client that watched from a version that the proxy never gave out, as of a 
     event("n", "x", 5) + toldUpTo(50),
     ["list n at 50 Exact", "watch from 50"],
   ]);
-});
-
-it("a client that lists while a namespace moves is told of it, also if the list waits until the API server's version is known", async () => {
-  const { open, enforce, list, settle, toldFrom, gate } = await setup(ONE);
-  const { control } = await open("resourceVersion=50"); // never given out, so versions of moves are not known
-  control.cancel(new Error("the client goes"));
-  enforce(MORE);
-  const [first, second] = [Promise.withResolvers<Reply>(), Promise.withResolvers<Reply>()];
-  const lists: Promise<unknown>[] = [];
-  for (const { promise } of [first, second]) {
-    gate.list = promise;
-    lists.push(list());
-    await settle();
-  }
-  const listAt = (version: number) => jsonReply({ ...LIST, metadata: { resourceVersion: String(version) } });
-  gate.list = Promise.resolve(listAt(60));
-  first.resolve(listAt(55));
-  await settle();
-  enforce({ blue: ["a", "b", "n", "m"] });
-  gate.list = Promise.resolve(listAt(70)); // without m: it was not asked for
-  second.resolve(listAt(65));
-  await Promise.all(lists);
-  expect(await toldFrom(70)).toBe(event("m", "x", 5) + toldUpTo(70));
 });
 
 it("a client that takes no bookmarks is told without one", async () => {

@@ -150,6 +150,9 @@ export const appStatusSchema = z.object({
         "Namespaces whose requests wait in a proxy until the owner is known; the maximum of all proxies.",
       ),
       kept: countSchema.optional().describe("Namespaces that a pause keeps with another owner than the rules demand."),
+      gaps: countSchema
+        .optional()
+        .describe("Namespaces in no shard of the family: nobody may write the sharded resources in them."),
       conflicting: countSchema
         .optional()
         .describe("Namespaces that pods of two subsets may write to, because one of the pods is not under control of this app."),

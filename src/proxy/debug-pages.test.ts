@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { silentLogger } from "../base/log.ts";
 import { requestsPage, snapshotPage } from "./debug-pages.ts";
 import { createAccessLog } from "./observe/access-log.ts";
@@ -30,6 +30,14 @@ describe("/debug/snapshot", () => {
       },
       fenced: { total: 1, first: ["a"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
+    });
+  });
+
+  it("names the cluster scope of a sharded family, and does not count it as a namespace", () => {
+    const of = snapshot(table([sharded(group("", "pods")), subset("s1")], { "": [1], prod: [1] }, { fenced: [""] }));
+    expect(snapshotPage(of)).toMatchObject({
+      namespaces: { total: 1, classes: { first: [{ rules: [1], namespaces: { first: ["(cluster scope)", "prod"] } }] } },
+      fenced: { first: ["(cluster scope)"] },
     });
   });
 

@@ -7,6 +7,7 @@ import type { Page } from "../base/health-server.ts";
 import { lockNameFor } from "../route/lock.ts";
 import type { Snapshot } from "../route/snapshot.ts";
 import { subsetDisplayName } from "../route/subset-name.ts";
+import { CLUSTER_SCOPE, namespacesOf } from "../route/table.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Session } from "./session/session.ts";
 
@@ -90,7 +91,7 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
   const { version, digest, app, subset, podNamespace, lockName, table, callers } = snapshot;
   const names: string[][] = table.classes.map(() => []);
-  for (const [namespace, index] of table.classOf) names[index]?.push(namespace);
+  for (const [place, index] of table.classOf) names[index]?.push(placeText(place));
   const classes = table.classes.map((rules, index) => ({ rules, namespaces: bounded(names[index]?.sort() ?? [], MAX_NAMES) }));
   return {
     version,
@@ -101,10 +102,14 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     lock: lockName === "" ? null : { name: lockName, upstream: lockNameFor(lockName, subset) },
     rules: bounded(table.rules, MAX_RULES),
     sharedResources: bounded(table.sharedResources, MAX_RULES),
-    namespaces: { total: table.classOf.size, classes: bounded(classes, MAX_CLASSES) },
-    fenced: bounded([...table.fenced].sort(), MAX_NAMES),
+    namespaces: { total: namespacesOf(table).length, classes: bounded(classes, MAX_CLASSES) },
+    fenced: bounded([...table.fenced].map(placeText).sort(), MAX_NAMES),
     callers,
   };
+}
+
+function placeText(place: string): string {
+  return place === CLUSTER_SCOPE ? "(cluster scope)" : place;
 }
 
 function bounded<T>(all: readonly T[], max: number): Bounded<T> {

@@ -85,7 +85,7 @@ describe("a resource without any rule", () => {
 
 describe("a table with a sharded rule", () => {
   const maps = group("", "configmaps");
-  const family = table([sharded(maps), subset("s1", maps), subset("s2"), objectLimit("a", maps)], {
+  const family = table([sharded(maps), subset("s1", group("")), subset("s2"), objectLimit("a", maps)], {
     "": [0, 2],
     one: [0, 1],
     both: [1, 2],

@@ -23,8 +23,8 @@ interface RuleBase {
 
 export type RouteRule =
   /**
-   * Other resources belong to everyone. These belong to nobody where no subset rule gives them to a subset: the default subset has no share.
-   * The first rule of a table, or absent. It always has resources.
+   * Other resources belong to everyone, whatever subset rules say. These belong to nobody where no subset rule gives them to a subset: the
+   * default subset has no share. The first rule of a table, or absent. It always has resources.
    */
   | (RuleBase & { readonly kind: "sharded" })
   /** Namespaces outside belong to nobody in the app. */
@@ -55,7 +55,7 @@ export interface RouteTable {
    * otherwise no rule on namespaces applies to cluster-scoped objects.
    */
   readonly classOf: ReadonlyMap<string, number>;
-  /** Resources that every subset sees whole. */
+  /** Resources that every subset sees whole. Without effect beside a `sharded` rule, which shares every resource that it does not name. */
   readonly sharedResources: readonly ResourceMatch[];
   /** Namespaces, and perhaps CLUSTER_SCOPE, that move between subsets: no subset may write or newly see them yet. */
   readonly fenced: ReadonlySet<string>;
@@ -135,11 +135,19 @@ export function namespacesOf({ classOf }: RouteTable): string[] {
   return [...classOf.keys()].filter((name) => name !== CLUSTER_SCOPE);
 }
 
+/** The rules that contain a namespace, or CLUSTER_SCOPE; undefined if the table does not know the namespace. */
+export function membersIn(table: RouteTable, namespace: string): readonly number[] | undefined {
+  const index = table.classOf.get(namespace);
+  if (index !== undefined) return table.classes[index];
+  // No limit excludes cluster-scoped objects without a class, so every limit counts as containing them.
+  if (namespace === CLUSTER_SCOPE) return table.rules.flatMap(({ kind }, at) => (kind === "limit" ? [at] : []));
+  return undefined;
+}
+
 /** The owner of what no rule on namespaces or labels gives to a subset. */
 export function fallbackOf(table: RouteTable, group: string, resource: string): Owner {
-  if (matchesResource(table.sharedResources, group, resource)) return EVERYONE;
   const sharded = shardedRuleOf(table);
-  if (sharded === undefined) return DEFAULT_OWNER;
+  if (sharded === undefined) return matchesResource(table.sharedResources, group, resource) ? EVERYONE : DEFAULT_OWNER;
   if (!matchesResource(sharded.resources, group, resource)) return EVERYONE;
   return { kind: "nobody", origin: sharded.origin, isGap: true };
 }
@@ -157,9 +165,11 @@ export function ownersOf(table: RouteTable, group: string, resource: string): Re
   const fallback = division.owner ?? fallbackOf(table, group, resource);
   const isPublic = fallback.kind === "everyone";
   const applies = (rule: RouteRule) => (rule.resources.length === 0 ? !isPublic : names(rule));
+  // Shards divide the named resources and nothing else.
+  const isUndivided = division.owner !== undefined || (isPublic && isSharded(table));
   // The rules on namespaces that apply, at their places; the other places stay empty.
   const inForce = table.rules.map((rule) => {
-    if (rule.kind !== "limit" && (rule.kind !== "subset" || division.owner !== undefined)) return undefined;
+    if (rule.kind !== "limit" && (rule.kind !== "subset" || isUndivided)) return undefined;
     return applies(rule) ? rule : undefined;
   });
   const owners = table.classes.map((members) => ownerInClass(inForce, members, fallback));

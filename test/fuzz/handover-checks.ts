@@ -4,7 +4,7 @@ import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Claim } from "../../src/manager/plan/claims.ts";
 import { decide } from "../../src/route/decide.ts";
 import { readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import { matchesResource, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";
+import { isSharded, matchesResource, namespacesOf, type Owner, ownersOf, type RouteTable } from "../../src/route/table.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
 export const SUBSETS = ["", "canary", "beta"];
@@ -31,14 +31,16 @@ export interface Pod {
   older: boolean;
 }
 
-// What is in force keeps its owner, and what is new has the one that the spec says.
+// What is in force keeps its owner, and what is new has the one that the spec says: if it is as much a sharded family as what is in force.
 export function expectKept(bySpec: RouteTable, inForce: RouteTable | undefined, desired: RouteTable): void {
   for (const resource of RESOURCES) {
     const owners = [inForce ?? bySpec, bySpec, desired].map((table) => ownersOf(table, "", resource));
     if (owners.some(({ isByNamespace }) => !isByNamespace)) continue;
     const [before, spec, now] = owners;
-    for (const namespace of bySpec.classOf.keys()) {
-      const owner = inForce?.classOf.has(namespace) ? before?.nextOwnerOf(namespace) : spec?.nextOwnerOf(namespace);
+    for (const namespace of ["", ...namespacesOf(bySpec)]) {
+      const isInForce = inForce !== undefined && (namespace === "" || inForce.classOf.has(namespace));
+      if (!isInForce && inForce !== undefined && isSharded(inForce) !== isSharded(bySpec)) continue;
+      const owner = isInForce ? before?.nextOwnerOf(namespace) : spec?.nextOwnerOf(namespace);
       expect(now?.nextOwnerOf(namespace)).toEqual(owner);
     }
   }
@@ -66,6 +68,20 @@ export function expectNothingLost(pod: Pod, next: Snapshot): void {
   }
 }
 
+// While the app is being deleted, what a pod sees goes on, or is refused: a list without it would look as if it were deleted.
+export function expectNothingVanishes(pod: Pod, next: Snapshot): void {
+  const last = pod.outstanding ?? pod.enforced;
+  if (last === undefined) return;
+  for (const resource of RESOURCES) {
+    const [was, is] = [last, next].map((snapshot) => readViewOf(viewOf(snapshot, "", resource)));
+    if (is?.isMoving) continue;
+    for (const namespace of ["", ...NAMESPACES.filter((name) => next.table.classOf.has(name))]) {
+      if (was?.ownershipOf(namespace) === "own" && is?.ownershipOf(namespace) !== "own")
+        throw new Error(`${resource} in "${namespace}" vanish for ${pod.name}`);
+    }
+  }
+}
+
 export function expectShownIsNotWritten({ name, enforced }: Pod): void {
   if (enforced?.table.retained === undefined) return;
   for (const resource of RESOURCES) {
@@ -80,7 +96,7 @@ export function expectShownIsNotWritten({ name, enforced }: Pod): void {
   }
 }
 
-// What no rule on labels names and what is not public has fences of namespaces alone; and who has something already is told that
+// What no rule on labels names and what is not public, or is named by equal rules of sharded families, has fences of namespaces alone; and who has something already is told that
 // it moves, and is not shown nothing.
 export function expectNoNeedlessStop(desired: RouteTable, next: RouteTable, subset: string, claims: readonly Claim[]): void {
   const tables = [desired, ...claims.flatMap((claim) => (claim.kind === "table" ? [claim.table] : []))];
@@ -90,6 +106,8 @@ export function expectNoNeedlessStop(desired: RouteTable, next: RouteTable, subs
   if (own.length === 0) return;
   const sent = claims.flatMap((claim) => (claim.kind === "table" && claim.subset === subset ? [claim.table] : []));
   if (hasUnreportedFence(next)) throw new Error(`"${subset}" has something, and is to be shown nothing`);
+  const sharding = ({ rules }: RouteTable) => JSON.stringify(rules.filter(({ kind }) => kind === "sharded"));
+  if (new Set([...tables, ...sent].map(sharding)).size > 1) return;
   for (const resource of RESOURCES) {
     const isNamed = ({ rules, sharedResources }: RouteTable) =>
       matchesResource(sharedResources, "", resource) ||

@@ -1,4 +1,5 @@
-// Golden tests of the translation VirtualApp + namespaces -> route table and owners: name.in.yaml -> name.out.yaml.
+// Golden tests of the translation VirtualApp + namespaces -> route table and owners: name.in.yaml -> name.out.yaml. A file may have a route
+// in place of the VirtualApp.
 // After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -7,12 +8,15 @@ import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
 import type { NamespaceFacts } from "../../src/manager/sources/app.ts";
 import { compileRoute } from "../../src/manager/sources/virtual-app/compile-route.ts";
-import { ownersOf, ownerText } from "../../src/route/table.ts";
-import { tableToWire } from "../../src/wire/table-codec.ts";
+import { namespacesOf, ownersOf, ownerText, type RouteRule, type RouteTable } from "../../src/route/table.ts";
+import { tableFromBytes, tableToBytes, tableToWire } from "../../src/wire/table-codec.ts";
+import { table as tableOf } from "../support/route-table.ts";
 
 interface Input {
   readonly virtualApp: unknown;
   readonly namespaces: readonly NamespaceFacts[];
+  /** In place of a VirtualApp and namespaces. */
+  readonly route?: { readonly rules: readonly RouteRule[]; readonly members: Readonly<Record<string, readonly number[]>> };
   /** group/resource, "" for the core group */
   readonly resources: readonly string[];
   /** Labels of objects, for rules on labels. */
@@ -24,19 +28,17 @@ const names = readdirSync(folder).flatMap((file) => /^(.*)\.in\.yaml$/.exec(file
 
 it.each(names)("translates %s", async (name) => {
   const input = parse(readFileSync(new URL(`${name}.in.yaml`, folder), "utf8")) as Input;
-  const checked = validateVirtualApp(input.virtualApp);
-  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  const namespaces = input.namespaces.map((row) => ({ name: row.name, labels: row.labels ?? {} }));
-  const table = compileRoute(checked.value.spec, namespaces);
+  const { table, subsets } = input.route === undefined ? compiled(input) : given(input.route);
+  // As a proxy reads it.
+  expect(tableToWire(tableFromBytes(tableToBytes(table)))).toEqual(tableToWire(table));
   const owners = Object.fromEntries(
     input.resources.map((resource) => {
       const [group = "", plural = ""] = resource.split("/");
       const { ownerOf, termsOf } = ownersOf(table, group, plural);
-      const rows = ["", ...namespaces.map((row) => row.name)].map((row) => {
-        const objects = (input.objects ?? []).map((labels) => [JSON.stringify(labels), ownerText(ownerOf(row, labels))]);
-        return [row || "(cluster)", objects.length === 0 ? ownerText(ownerOf(row)) : Object.fromEntries(objects)];
+      const rows = ["", ...namespacesOf(table)].map((row) => {
+        const objects = (input.objects ?? []).map((labels) => [JSON.stringify(labels), ownerText(ownerOf(row, labels), row)]);
+        return [row || "(cluster)", objects.length === 0 ? ownerText(ownerOf(row), row) : Object.fromEntries(objects)];
       });
-      const subsets = ["", ...(checked.value.spec.subsets ?? []).map(({ name: subset }) => subset)];
       const selectors = subsets.map((subset) => [subset || "(default)", formatTerms(termsOf(subset))]);
       return [
         resource,
@@ -46,3 +48,21 @@ it.each(names)("translates %s", async (name) => {
   );
   await expect(stringify({ table: tableToWire(table), owners })).toMatchFileSnapshot(`./route/${name}.out.yaml`);
 });
+
+interface Compiled {
+  readonly table: RouteTable;
+  readonly subsets: readonly string[];
+}
+
+function compiled(input: Input): Compiled {
+  const checked = validateVirtualApp(input.virtualApp);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  const namespaces = input.namespaces.map((row) => ({ name: row.name, labels: row.labels ?? {} }));
+  const { spec } = checked.value;
+  return { table: compileRoute(spec, namespaces), subsets: ["", ...(spec.subsets ?? []).map(({ name }) => name)] };
+}
+
+function given({ rules, members }: NonNullable<Input["route"]>): Compiled {
+  const shards = rules.flatMap((rule) => (rule.kind === "subset" ? [rule.subset] : []));
+  return { table: tableOf(rules, members), subsets: ["", ...shards] };
+}

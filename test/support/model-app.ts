@@ -8,9 +8,9 @@ import { type Issue, nextIssue } from "../../src/manager/plan/issue.ts";
 import { type AppPlan, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import type { RouteTable } from "../../src/route/table.ts";
+import { CLUSTER_SCOPE, type ResourceMatch, type RouteTable } from "../../src/route/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
-import { subset as subsetRule, table } from "./route-table.ts";
+import { sharded as shardedRule, subset as subsetRule, table } from "./route-table.ts";
 
 const APP = { namespace: "shop", name: "app" };
 
@@ -29,12 +29,20 @@ interface ModelPod {
 /** The namespaces that each subset should own; all others belong to the default subset. */
 type Wish = Readonly<Record<string, readonly string[]>>;
 
+interface ModelAppOptions {
+  readonly onLoss?: "Restart" | "InPlace";
+  readonly subsets?: readonly string[];
+  /** The resources that a sharded family names; default: the app is none. The cluster scope is one of its namespaces, as "". */
+  readonly sharded?: readonly ResourceMatch[];
+}
+
 /** @param namespaces the existing namespaces; `wish` may name no others */
 export function modelApp(
   namespaces: readonly string[],
   wish: Wish,
-  { onLoss = "Restart", subsets = ["", "canary", "beta"] }: { onLoss?: "Restart" | "InPlace"; subsets?: readonly string[] } = {},
+  { onLoss = "Restart", subsets = ["", "canary", "beta"], sharded = [] }: ModelAppOptions = {},
 ) {
+  const tableOf = (of: Wish) => tableFor(known, of, sharded);
   const pods = new Map<string, ModelPod>();
   let known = [...namespaces];
   let asked = wish;
@@ -63,10 +71,10 @@ export function modelApp(
     const facts = { app: APP, pods: appPods(), factsOf };
     if (deletion !== undefined) {
       const lockName = deletion.specIsBad ? undefined : "lock";
-      return planDissolution({ ...facts, lockName, namespaces: known });
+      return planDissolution({ ...facts, lockName, namespaces: known.filter((name) => name !== CLUSTER_SCOPE) });
     }
     const common = { subsets, lockName: "lock", callers: NO_CALLER_POLICY, isPaused, retainsLosses: onLoss === "Restart" };
-    return planApp({ ...facts, ...common, ownersHashes, isYoung: (name) => young.has(name), bySpec: tableOf(known, asked) });
+    return planApp({ ...facts, ...common, ownersHashes, isYoung: (name) => young.has(name), bySpec: tableOf(asked) });
   };
   const send = (model: ModelPod) => {
     if (model.outstanding === undefined && model.wanted?.digest !== model.enforced?.digest) model.outstanding = model.wanted;
@@ -149,7 +157,7 @@ export function modelApp(
     forge(name: string, wanted: Wish, more: Partial<RouteTable> = {}) {
       const model = modelOf(name);
       const { version } = app.enforced(name);
-      const forged = { ...tableOf(known, wanted), ...more };
+      const forged = { ...tableOf(wanted), ...more };
       const snapshot = { ...app.enforced(name), table: forged, version: version + 1, digest: "forged" };
       Object.assign(model, { enforced: snapshot, outstanding: undefined });
       return app;
@@ -205,20 +213,20 @@ export function modelApp(
       return [...new Set(found)].sort();
     },
     /** True if the pod's operator sees the namespace. */
-    reads: (name: string, namespace: string) =>
-      readViewOf(viewOf(app.enforced(name), "", "pods")).ownershipOf(namespace) === "own",
+    reads: (name: string, namespace: string, resource = "pods") =>
+      readViewOf(viewOf(app.enforced(name), "", resource)).ownershipOf(namespace) === "own",
+    /** True if the pod's operator is refused all of the resource: it sees nothing, and does not take it for deleted. */
+    isRefused: (name: string, resource: string) => viewOf(app.enforced(name), "", resource).isMoving === true,
   };
   return app;
 }
 
-function tableOf(namespaces: readonly string[], wish: Wish): RouteTable {
+function tableFor(namespaces: readonly string[], wish: Wish, named: readonly ResourceMatch[]): RouteTable {
   const subsets = Object.keys(wish);
+  const first = named.length === 0 ? [] : [shardedRule(...named)];
   const members = namespaces.map((name) => {
     const at = subsets.findIndex((each) => wish[each]?.includes(name));
-    return [name, at < 0 ? [] : [at]] as const;
+    return [name, at < 0 ? [] : [first.length + at]] as const;
   });
-  return table(
-    subsets.map((name) => subsetRule(name)),
-    Object.fromEntries(members),
-  );
+  return table([...first, ...subsets.map((name) => subsetRule(name))], Object.fromEntries(members));
 }

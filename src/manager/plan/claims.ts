@@ -1,6 +1,6 @@
 // Claims: what each pod may be enforcing, and so may write to, as far as the manager knows. Pure. A claim lasts while the pod lives or the API
 // server may accept its token. The manager has no other memory of a handover. plan-fences.ts and resource-fences.ts compare the claims.
-import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { CLUSTER_SCOPE, DEFAULT_SUBSET, isSharded, membersIn, type RouteTable } from "../../route/table.ts";
 
 /** What one pod may be enforcing. */
 export type Claim = ClaimOfPod & {
@@ -27,17 +27,31 @@ type ClaimOfPod =
   | { readonly kind: "everything"; readonly podName: string; readonly subset: string | undefined };
 
 /**
- * The subsets that may own, and so write, something in a namespace under this table. What a pod retains read-only does not count.
+ * The subsets that may own, and so write, something in a namespace, or in CLUSTER_SCOPE, under this table. What a pod retains read-only does not count.
  * Resources that are shared or partitioned by label do not count either: they have their own fences (resource-fences.ts). Computed once for
  * each class, so that the cost does not grow with the number of namespaces.
  */
 export function createHolders(table: RouteTable): (namespace: string) => ReadonlySet<string> {
-  const ofClass = table.classes.map((members) => holdersInClass(table, members));
-  const unknown = holdersOfUnknown(table);
+  const holders = byClass(table, (members) => (members === undefined ? holdersOfUnknown(table) : holdersInClass(table, members)));
+  return (namespace) => (table.fenced.has(namespace) ? NOBODY : holders(namespace));
+}
+
+/**
+ * A number that is equal for namespaces that the table treats equally, apart from fences. At least 0: unknown namespaces and the cluster
+ * scope without a class have numbers too.
+ */
+export function classNumber({ classOf }: RouteTable, namespace: string): number {
+  return (classOf.get(namespace) ?? (namespace === CLUSTER_SCOPE ? -2 : -1)) + 2;
+}
+
+/** Computes once for each class. `members` is undefined for unknown namespaces. */
+function byClass<T>(table: RouteTable, compute: (members: readonly number[] | undefined) => T): (namespace: string) => T {
+  const known: (T | undefined)[] = [];
   return (namespace) => {
-    if (table.fenced.has(namespace)) return NOBODY;
-    const index = table.classOf.get(namespace);
-    return index === undefined ? unknown : (ofClass[index] ?? unknown);
+    const number = classNumber(table, namespace);
+    const value = known[number] ?? compute(membersIn(table, namespace));
+    known[number] = value;
+    return value;
   };
 }
 
@@ -52,7 +66,7 @@ function holdersInClass(table: RouteTable, members: readonly number[]): Readonly
     holders.add(rule.subset);
     if (rule.resources.length === 0) return holders;
   }
-  return holders.add(DEFAULT_SUBSET);
+  return isSharded(table) ? holders : holders.add(DEFAULT_SUBSET);
 }
 
 function missesLimit({ rules }: RouteTable, members: readonly number[]): boolean {
@@ -61,14 +75,15 @@ function missesLimit({ rules }: RouteTable, members: readonly number[]): boolean
 
 // A resource to which no rule applies belongs to the default subset in every namespace, also in an unknown one.
 function holdersOfUnknown(table: RouteTable): ReadonlySet<string> {
-  const everyResourceHasRule = table.rules.some((rule) => rule.resources.length === 0);
+  const everyResourceHasRule = isSharded(table) || table.rules.some((rule) => rule.resources.length === 0);
   return new Set(everyResourceHasRule ? [] : [DEFAULT_SUBSET]);
 }
 
 /**
  * The ownership in a namespace under a table, as text. Equal texts mean that every resource has the same owner there, except resources that
  * one of the tables partitions by label or shares. The text comes from the content of the rules, so tables of different specs can be compared.
- * It omits limits that contain the namespace, and all rules after a rule for all resources.
+ * It omits limits that contain the namespace, and all rules after a rule for all resources. It says whether the default subset has a share;
+ * a resource that only one of two `sharded` rules names is shared in the other table.
  */
 export function createSignatures(table: RouteTable): (namespace: string) => string {
   const describe = (members: readonly number[] | undefined) => {
@@ -80,12 +95,12 @@ export function createSignatures(table: RouteTable): (namespace: string) => stri
     );
     const forAll = owners.findIndex(({ resources }) => resources.length === 0);
     const heard = members === undefined || forAll < 0 ? owners : owners.slice(0, forAll + 1);
-    return JSON.stringify([...limits, ...heard.map(({ subset, resources }) => [subset, resources, members !== undefined])]);
+    const share = isSharded(table) ? ["sharded"] : [];
+    return JSON.stringify([
+      ...share,
+      ...limits,
+      ...heard.map(({ subset, resources }) => [subset, resources, members !== undefined]),
+    ]);
   };
-  const ofClass = table.classes.map(describe);
-  const unknown = describe(undefined);
-  return (namespace) => {
-    const index = table.classOf.get(namespace);
-    return index === undefined ? unknown : (ofClass[index] ?? unknown);
-  };
+  return byClass(table, describe);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objects, subset, table } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objects, sharded, subset, table } from "../../../test/support/route-table.ts";
 import { ownersOf, ownerText, type RouteTable } from "../../route/table.ts";
 import { pauseAt } from "./paused.ts";
 
@@ -58,6 +58,26 @@ describe("pauseAt", () => {
     const { desired } = pauseAt(table([objects("beta", "x", maps)], { prod: [], fresh: [] }), divided, SUBSETS);
     expect(desired.rules).toEqual([gold]);
     expect(desired.sharedResources).toEqual(divided.sharedResources);
+  });
+  it("keeps a sharded family one, with the sharded rule in force as the first and the cluster scope at home", () => {
+    const family = (named: string, home: number, more: Record<string, number[]>) =>
+      table([sharded(group("", named)), subset("canary"), subset("beta")], { "": [home], prod: [1], ...more });
+    const old = family("configmaps", 1, {});
+    const { desired, kept } = pauseAt(family("secrets", 2, { prod: [2], fresh: [2] }), old, SUBSETS);
+    expect(desired.rules).toEqual(old.rules);
+    expect(owners(desired, "configmaps")).toEqual({ prod: canary, fresh: 'subset "beta"', "": canary });
+    expect(kept).toBe(1);
+    const added = table([sharded(maps), subset("canary"), subset("gamma")], { "": [1], prod: [], fresh: [2] });
+    expect(pauseAt(added, old, [...SUBSETS, "gamma"]).desired.rules.map(({ kind }) => kind)).toEqual([
+      "sharded",
+      ...Array(4).fill("subset"),
+    ]);
+  });
+  it("keeps an app without shards, or a family, as it is when the spec wants the other", () => {
+    const family = table([sharded(maps), subset("beta")], { "": [1], prod: [1], pilot: [1] });
+    expect(owners(pauseAt(family, inForce, SUBSETS).desired, "configmaps")).toEqual({ prod: rest, pilot: canary });
+    const back = pauseAt(table([], { prod: [], pilot: [] }), family, SUBSETS).desired;
+    expect(owners(back, "configmaps")).toEqual({ "": 'subset "beta"', prod: 'subset "beta"', pilot: 'subset "beta"' });
   });
   it("applies the spec to the namespaces of a removed subset", () => {
     expect(owners(pauseAt(table([], { prod: [], pilot: [] }), inForce, [""]).desired)).toEqual({ prod: rest, pilot: rest });

@@ -3,9 +3,9 @@
 // The spec's rules apply only to namespaces that this table does not contain. Invariant: applied to its own result, the function
 // changes nothing.
 //
-// Resources that move as a whole (partitioned by label or shared) keep the rules in force. A subset that the spec no longer has
+// Resources that move as a whole (partitioned by label or shared, also by a `sharded` rule) keep the rules in force. A subset that the spec no longer has
 // cannot be kept: it has no pods, so the spec's rules apply to its namespaces.
-import type { RouteRule, RouteTable } from "../../route/table.ts";
+import { CLUSTER_SCOPE, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
 import { createSignatures } from "./claims.ts";
 
 export interface PausedRoute {
@@ -34,7 +34,8 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
     const index = inForce.classOf.get(namespace);
     return index !== undefined && isKept[index] === true ? index : undefined;
   };
-  const namespaces = [...bySpec.classOf.keys()];
+  // The cluster scope keeps its class, or stays without one.
+  const namespaces = [...namespacesOf(bySpec), ...(inForce.classOf.has(CLUSTER_SCOPE) ? [CLUSTER_SCOPE] : [])];
   const needsSpec = namespaces.some((namespace) => keptClass(namespace) === undefined);
   const joined = needsSpec ? joinRules(rules, bySpec.rules) : { rules, places: [] };
   const desired: RouteTable = {
@@ -49,12 +50,12 @@ export function pauseAt(bySpec: RouteTable, inForce: RouteTable | undefined, sub
     fenced: new Set(),
   };
   const [now, asked] = [createSignatures(desired), createSignatures(bySpec)];
-  return { desired, kept: namespaces.filter((namespace) => now(namespace) !== asked(namespace)).length };
+  return { desired, kept: namespacesOf(bySpec).filter((namespace) => now(namespace) !== asked(namespace)).length };
 }
 
 interface JoinedRules {
   readonly rules: readonly RouteRule[];
-  /** The index of each of the spec's rules in `rules`; undefined for a rule on labels, which a pause does not change. */
+  /** The index of each of the spec's rules in `rules`; undefined for a rule that is not about namespaces, since a pause keeps those in force. */
   readonly places: readonly (number | undefined)[];
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
-import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
@@ -46,6 +46,47 @@ describe("an app that is deleted", () => {
     }
     expect(app.isDissolved()).toBe(true);
     expect(app.enforced("c").table.retained).toBeUndefined();
+  });
+
+  it("shares what a sharded family shares until the shards are drained, and then refuses it until all own it", () => {
+    const family = { canary: ["", "pilot"], beta: ["prod"] };
+    const app = modelApp(["", "prod", "pilot"], family, { sharded: [group("", "pods")] });
+    app.pod("c", "canary").pod("b", "beta").settle();
+    expect([app.writers("pilot"), app.writers("prod"), app.writers("")]).toEqual([["canary"], ["beta"], ["canary"]]);
+    app.delete();
+    const seen: string[] = [];
+    for (let step = 0; step < 12; step++) {
+      app.reconcile();
+      app.deliver(step % 3 === 0 ? "b" : "c");
+      expect([app.writers("pilot").length, app.writers("prod").length, app.writers("").length]).toEqual(
+        Array(3).fill(expect.toSatisfy((count) => count <= 1)),
+      );
+      for (const [name, place] of [
+        ["c", "pilot"],
+        ["c", ""],
+        ["b", "prod"],
+      ] as const)
+        expect([app.reads(name, place), app.isRefused(name, "pods")]).toContain(true);
+      for (const name of ["b", "c"]) {
+        expect([app.reads(name, "prod", "secrets"), app.isRefused(name, "secrets")]).toContain(true);
+        seen.push(`${name} ${app.enforced(name).subset} ${app.isRefused(name, "secrets") ? "refused" : "reads"}`);
+      }
+    }
+    expect(app.isDissolved()).toBe(true);
+    expect([...new Set(seen)]).toEqual(["b beta reads", "c canary reads", "c  refused", "b  refused", "c  reads", "b  reads"]);
+  });
+
+  it("lets no shared resource vanish for the only pod of a subset", () => {
+    const app = modelApp(["", "pilot"], { canary: ["", "pilot"] }, { sharded: [group("", "pods")] });
+    app.pod("c", "canary").settle();
+    app.delete();
+    for (let step = 0; step < 6; step++) {
+      app.reconcile();
+      app.deliver("c");
+      for (const resource of ["pods", "secrets"])
+        expect([app.reads("c", "pilot", resource), app.isRefused("c", resource)]).toContain(true);
+    }
+    expect(app.isDissolved()).toBe(true);
   });
 
   it("waits for a disconnected pod until the pod is gone", () => {

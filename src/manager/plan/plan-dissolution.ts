@@ -2,22 +2,23 @@
 // Pure; called by the reconciler, also if the spec is invalid. The plan follows from what the pods enforce, not from their
 // labels.
 //
-//   Divided => Drained     the desired table has no rules, so an ordinary handover gives everything to the default subset
-//   Drained => Whole       no other subset has a claim, so all pods join the default subset and its lock: the proxy refuses
-//                          their writes until they have acquired this lock
+//   Divided => Drained     the desired table has no rules on namespaces, so an ordinary handover takes all namespaces from the other subsets.
+//                          Resources that move as a whole stay as they are: a list without them would look as if they were deleted
+//   Drained => Whole       no other subset has a claim to a namespace, so all pods join the default subset and its lock: the proxy refuses
+//                          their writes until they have acquired this lock. Resources that move as a whole are fenced until all have joined
 //   Whole => (deleted)     every live injected pod enforces that, or is gone, so the finalizer is removed
 //
 // Pods retain the namespaces that they lose meanwhile, also with `onLoss: InPlace`. At the end they own these namespaces again,
 // so no operator sees deletions and no pod needs a restart. The plan does not wait for a pod without a proxy, because it already
 // may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
-import { type GoneAppPod, goneClaims, isOver, lastSnapshot, podClaims } from "./pod-claims.ts";
+import { type GoneAppPod, goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./pod-claims.ts";
 import { createPodRules, rulesOf, rulesOfSubsets } from "./pod-rules.ts";
 
 export interface DissolutionFacts {
@@ -36,7 +37,7 @@ export interface DissolutionFacts {
 
 export function planDissolution(facts: DissolutionFacts): AppPlan {
   const { app, namespaces, pods, factsOf, gone = [] } = facts;
-  const desired: RouteTable = {
+  const whole: RouteTable = {
     rules: [],
     classes: [[]],
     classOf: new Map(namespaces.map((name) => [name, 0])),
@@ -47,14 +48,19 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const claims = [...podClaims(app, ours, factsOf), ...goneClaims(app, gone)];
   const held = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
   const subsets = [...new Set([DEFAULT_SUBSET, ...held])];
-  const fences = planFences(desired, subsets, claims);
+  const { waits, ...ofWhole } = planFences(whole, subsets, claims);
   // The subset of a pod that has not reported is not known.
-  const isDrained = fences.waits.every(({ subset, cause }) => subset === DEFAULT_SUBSET || cause === "no-proxy");
+  const isDrained = waits.every(({ subset, cause, namespaces: held }) => {
+    const isOfResources = subset !== undefined && held.length === 0;
+    return subset === DEFAULT_SUBSET || cause === "no-proxy" || isOfResources;
+  });
+  const desired = isDrained ? whole : drainingTable(whole, facts);
+  const fences = isDrained ? { ...ofWhole, waits } : planFences(desired, subsets, claims);
   const common = { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY };
   const rules = rulesOfSubsets(subsets, (subset) => rulesOf({ ...common, subset, table: withFences(desired, fences, subset) }));
   const ofPods = createPodRules(rules.of, ({ subset }, table) => rulesOf({ ...common, subset, table }));
   return {
-    desired,
+    desired: whole,
     subsets,
     rules: rules.all,
     rulesFor(pod) {
@@ -62,10 +68,22 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
       return ofPods.of(isDrained || from === undefined ? DEFAULT_SUBSET : from.subset, from);
     },
     digest: rules.digest,
-    waits: fences.waits,
+    waits,
     kept: 0,
     isDissolving: true,
   };
+}
+
+/** The whole view, with the rules in force on resources that move as a whole. */
+function drainingTable(whole: RouteTable, { app, pods, factsOf }: DissolutionFacts): RouteTable {
+  const isStaying = ({ kind }: RouteRule) => kind === "sharded" || kind === "objects" || kind === "object-limit";
+  const newest = pods
+    .flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod))))
+    .filter((snapshot) => isOfApp(app, snapshot))
+    .filter(({ table }) => table.rules.some(isStaying) || table.sharedResources.length > 0)
+    .sort((a, b) => b.version - a.version)[0];
+  if (newest === undefined) return whole;
+  return { ...whole, rules: newest.table.rules.filter(isStaying), sharedResources: newest.table.sharedResources };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import { ownersOf, type ResourceMatch, type RouteTable } from "../../route/table.ts";
 import { type Claim, createHolders } from "./claims.ts";
 import { planFences, withFences } from "./plan-fences.ts";
@@ -259,7 +259,77 @@ describe("shared resources", () => {
   });
 });
 
+describe("a sharded family", () => {
+  const maps = group("", "configmaps");
+  const secrets = group("", "secrets");
+  const every = group("*");
+  /** The shards canary and beta, with the home of the cluster scope and of one namespace. */
+  const family = (home: "canary" | "beta", mover: "canary" | "beta", ...named: ResourceMatch[]) => {
+    const at = { canary: [1], beta: [2] };
+    return table([sharded(...named), subset("canary"), subset("beta")], { "": at[home], mover: at[mover], gap: [] });
+  };
+  const planned = (desired: RouteTable, ...claims: Claim[]) => {
+    const plan = planFences(desired, ["", "canary", "beta"], claims);
+    const of = (name: string) => [
+      ...(plan.fenced.get(name) ?? []),
+      ...(plan.resourceFences.get(name) ?? []).map(({ because, resources }) => [because, ...resources]),
+    ];
+    return { default: of(""), canary: of("canary"), beta: of("beta"), waits: plan.waits.map(({ namespaces }) => namespaces) };
+  };
+  const before = family("canary", "canary", maps);
+
+  it("moves namespaces and the cluster scope by fences, and no wait counts the cluster scope as a namespace", () => {
+    const own = [claim("c", "canary", before), claim("b", "beta", before), claim("a", "", before)];
+    expect(planned(family("canary", "beta", maps), ...own)).toEqual({
+      ...{ default: [], canary: [], beta: ["mover"], waits: [["mover"]] },
+    });
+    expect(planned(family("beta", "canary", maps), ...own)).toEqual({ default: [], canary: [], beta: [""], waits: [[]] });
+    expect(planned(before, ...own)).toEqual({ default: [], canary: [], beta: [], waits: [] });
+  });
+  it("moves a resource as a whole, and nothing else, when the named resources change", () => {
+    const own = (of: RouteTable) => [claim("c", "canary", of), claim("b", "beta", of)];
+    const wider = family("canary", "canary", maps, secrets);
+    const moves = { default: [["moves", secrets]], canary: [["moves", secrets]], beta: [["moves", secrets]], waits: [[], []] };
+    expect(planned(wider, ...own(before))).toEqual(moves);
+    expect(planned(before, ...own(wider))).toEqual(moves);
+    expect(planned(family("canary", "canary", group("", "secrets", "configmaps")), ...own(wider)).waits).toEqual([]);
+  });
+  it("begins and ends safely: everything moves between it and a table without shards", () => {
+    for (const open of [table([], { mover: [], gap: [] }), table([limit()], { mover: [0], gap: [0] })]) {
+      const first = planned(before, claim("a", "", open));
+      expect([first.canary, first.beta]).toEqual([["", "mover", ["moves", every]], [["moves", every]]]);
+      expect(planned(open, claim("c", "canary", before)).default).toEqual(["mover", "", ["moves", every]]);
+    }
+  });
+  it("lets a new shard wait for pods that have not reported, and takes nothing from the others", () => {
+    const late: Claim = { kind: "everything", podName: "late", subset: undefined };
+    const plan = planned(before, late, claim("c", "canary", before));
+    expect([plan.canary, plan.beta]).toEqual([
+      [],
+      [
+        ["moves", every],
+        ["unreported", every],
+      ],
+    ]);
+    const told = { ...before, rules: [...before.rules, unreportedFence()] };
+    expect(planned(before, late, claim("c", "canary", before), claim("b", "beta", told)).beta).toEqual([["unreported", every]]);
+  });
+  it("shares what it shares with a pod without a proxy, and has nothing else beside it", () => {
+    const bare: Claim = { kind: "everything", podName: "bare", subset: "" };
+    const plan = planned(before, bare);
+    expect([plan.canary, plan.beta]).toEqual([["", "mover", ["unreported", every]], [["unreported", every]]]);
+  });
+});
+
 describe("createHolders", () => {
+  it("finds in a sharded family the shards alone, and in the cluster scope its home", () => {
+    const holders = createHolders(table([sharded(group("", "pods")), subset("s1")], { "": [1], own: [1], gap: [] }));
+    expect(["", "own", "gap", "new"].map((name) => [...holders(name)])).toEqual([["s1"], ["s1"], [], []]);
+  });
+  it("finds the default subset in the cluster scope of any other table", () => {
+    for (const rules of [[], [subset("canary")], [limit()]])
+      expect([...createHolders(table(rules, { x: [0] }))("")]).toEqual([""]);
+  });
   it("stops at the first rule for all resources", () => {
     const routes = table([subset("db", group("", "configmaps")), subset("canary"), subset("late")], { x: [0, 1, 2], y: [0] });
     expect([...createHolders(routes)("x")]).toEqual(["db", "canary"]);

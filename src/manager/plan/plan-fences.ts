@@ -6,8 +6,8 @@
 //
 // Resources that are partitioned by label or shared move separately, each with all its objects at once: resource-fences.ts.
 import { isDeepStrictEqual } from "node:util";
-import type { FenceRule, RouteTable } from "../../route/table.ts";
-import { type Claim, createHolders, createSignatures } from "./claims.ts";
+import { CLUSTER_SCOPE, type FenceRule, type RouteTable } from "../../route/table.ts";
+import { type Claim, classNumber, createHolders, createSignatures } from "./claims.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */
@@ -32,14 +32,14 @@ export interface Wait {
   /** The pod's subset in the claim; undefined if not known. */
   readonly subset: string | undefined;
   readonly cause: WaitCause;
-  /** The namespaces that wait, in the order of the table; empty for resources that move as a whole. Pods with equal claims share one array. */
+  /** The namespaces that wait, in the order of the table; none if only resources that move as a whole or cluster-scoped objects wait. Pods with equal claims share one array. */
   readonly namespaces: readonly string[];
   /** The subsets that wait for the pod. */
   readonly to: readonly string[];
 }
 
 export interface FencePlan {
-  /** For each subset the namespaces that it would own but must not have yet. */
+  /** For each subset the namespaces, and perhaps CLUSTER_SCOPE, that it would own but must not have yet. */
   readonly fenced: ReadonlyMap<string, ReadonlySet<string>>;
   /** For each subset the fences of resources that it must not have yet. */
   readonly resourceFences: ReadonlyMap<string, readonly FenceRule[]>;
@@ -64,7 +64,7 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
         kept.add(subset);
         isKept = true;
       }
-      if (isKept) namespaces.push(namespace);
+      if (isKept && namespace !== CLUSTER_SCOPE) namespaces.push(namespace);
     }
     if (kept.size > 0) waits.push(...waitsOf(claim, pods, namespaces, [...kept]));
   }
@@ -186,10 +186,10 @@ function createHoldings(desired: RouteTable) {
     const holders = createHolders(table);
     const signature = createSignatures(table);
     const known = new Map<number, Holding>();
-    const width = desired.classes.length + 1;
+    const width = desired.classes.length + 2;
     return (namespace) => {
       if (table.fenced.has(namespace)) return "not-held";
-      const pair = ((table.classOf.get(namespace) ?? -1) + 1) * width + (desired.classOf.get(namespace) ?? -1) + 1;
+      const pair = classNumber(table, namespace) * width + classNumber(desired, namespace);
       let holding = known.get(pair);
       if (holding === undefined) {
         const isSame = signature(namespace) === desiredSignature(namespace);

@@ -3,7 +3,7 @@
 // resource only when no live pod of another subset may still enforce other rules. resource-reading.ts describes how a table divides a resource.
 //
 // Limits are left out: a limit takes objects away from all subsets, and never gives objects of one subset to another.
-import type { FenceRule, ResourceMatch, RouteTable } from "../../route/table.ts";
+import { type FenceRule, isSharded, type ResourceMatch, type RouteTable } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
 import { keysOf, type ResourceKey, readingOf, textOf } from "./resource-reading.ts";
 
@@ -44,7 +44,7 @@ export function planResourceFences(desired: RouteTable, subsets: readonly string
 function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Claim, subset: string) => Doubt {
   const compare = createKeyComparison(desired);
   const tables = claims.filter((claim) => claim.kind === "table");
-  const movable = distinct([desired, ...new Set(tables.map(({ table }) => table))].flatMap(partitionedOrShared));
+  const movable = movableUnder([desired, ...new Set(tables.map(({ table }) => table))]);
   const bySubset = Map.groupBy(tables, ({ subset }) => subset);
   const ownTables = (subset: string) => [...new Set((bySubset.get(subset) ?? []).map(({ table }) => table))];
   // True if a pod of the subset has the resource as desired, or will have it: a sent update cannot be withdrawn. The resource was granted
@@ -53,15 +53,13 @@ function createDoubts(desired: RouteTable, claims: readonly Claim[]): (claim: Cl
     ownTables(subset).some((table) => compare(table, key).isSame && compare(table, key).stopped === "none");
 
   const ofTable = remember((table: RouteTable) =>
-    distinct([...partitionedOrShared(desired), ...partitionedOrShared(table)]).filter(
-      (key) => !compare(table, key).isSame && compare(table, key).stopped !== "all",
-    ),
+    movableUnder([desired, table]).filter((key) => !compare(table, key).isSame && compare(table, key).stopped !== "all"),
   );
   // For a claim with unknown rules. A subset was granted everything in its own table, so only resources that it has under other rules, or
   // that are fenced from it, are in doubt. If the subset has no table but the fence of everything, everything is in doubt.
   const ofUnreported = remember((subset: string): Doubt => {
     const full = ownTables(subset).filter((table) => !hasUnreportedFence(table));
-    const keys = full.length === 0 ? keysOf(desired.sharedResources) : [...movable, ...full.flatMap(fencesOf)];
+    const keys = full.length === 0 ? sharedUnder(desired) : [...movable, ...full.flatMap(fencesOf)];
     return { keys: distinct(keys).filter((key) => !isOwnAlready(subset, key)), everything: full.length === 0 };
   });
   // For a pod without a proxy, which acts as a pod of the default subset. Shared resources are not in doubt.
@@ -95,8 +93,24 @@ function createKeyComparison(desired: RouteTable) {
   return (table: RouteTable, key: ResourceKey) => ofTable(table)(key);
 }
 
-function partitionedOrShared({ rules, sharedResources }: RouteTable): ResourceKey[] {
-  return [...rules.flatMap((rule) => (rule.kind === "objects" ? keysOf(rule.resources) : [])), ...keysOf(sharedResources)];
+const EVERY_RESOURCE: ResourceKey = { group: "*", resource: "*" };
+
+/**
+ * The resources that the tables may divide or share differently. Two `sharded` rules treat alike what neither names. Beside a table without
+ * such a rule, every resource may differ.
+ */
+function movableUnder(tables: readonly RouteTable[]): ResourceKey[] {
+  const isMixed = new Set(tables.map(isSharded)).size > 1;
+  const named = tables.flatMap(({ rules }) =>
+    rules.flatMap((rule) => (rule.kind === "objects" || rule.kind === "sharded" ? keysOf(rule.resources) : [])),
+  );
+  const shared = tables.flatMap(({ sharedResources }) => keysOf(sharedResources));
+  return distinct([...named, ...shared, ...(isMixed ? [EVERY_RESOURCE] : [])]);
+}
+
+// No key is narrow enough for what a `sharded` rule does not name.
+function sharedUnder(table: RouteTable): ResourceKey[] {
+  return [...keysOf(table.sharedResources), ...(isSharded(table) ? [EVERY_RESOURCE] : [])];
 }
 
 function fencesOf({ rules }: RouteTable): ResourceKey[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { covers, meets, type ResourceKey, readingOf } from "./resource-reading.ts";
 
@@ -41,6 +41,16 @@ describe("readingOf", () => {
       division(objects("b", "y", MAPS), objects("a", "x", MAPS)),
     );
     expect(division(limit(MAPS), subset("a", MAPS))).toBe(division());
+  });
+  it("takes what a sharded rule does not name for shared", () => {
+    const family = table([sharded(MAPS), subset("a"), subset("b", MAPS)], { x: [1, 2] });
+    const open = table([], {}, { sharedResources: [group("*")] });
+    expect(["/pods", "/*", "/configmaps"].map((text) => read(family, text).isShared)).toEqual([true, true, false]);
+    expect(read(family, "/pods").division).toBe(read(open, "/pods").division);
+    expect(read(family, "/*").division).not.toBe(read(open, "/*").division);
+    expect(read(family, "/configmaps").division).toBe(read(table([], {}), "/configmaps").division);
+    const little = table([sharded(MAPS), unreportedFence()], {});
+    expect(["/pods", "/*", "/configmaps"].map((text) => read(little, text).stopped)).toEqual(["none", "none", "all"]);
   });
   it("reads rules on namespaces that name a shared resource, in the relevant namespaces", () => {
     const taken = table([subset("a", MAPS)], { prod: [], pilot: [0] }, { sharedResources: [MAPS] });

@@ -1,4 +1,5 @@
-// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or shared. Pure;
+// Reads from a table how it treats resources that move as a whole: resources that are partitioned by label or shared. Under a `sharded` rule
+// a resource that the rule does not name is shared. Pure;
 // called by resource-fences.ts. A `ResourceKey` is one group and one name, and each may be the wildcard. So a key is also a set,
 // which may overlap other keys. Only this file compares keys:
 //
@@ -14,9 +15,10 @@
 //   stopped  all:  the table permits nobody to act on any of the key: a fence with the reason `moves` covers it, or a fence
 //                  with the reason `unreported` does and none of the key is shared: that fence does not cover shared resources
 //            none: no fence covers any of the key
-//   isShared       all resources of the key are shared, and no rule names any of them
+//   isShared       all resources of the key are shared, and no rule names any of them. Resources that a `sharded` rule names do not count: they
+//                  have fences of namespaces
 //   division       if two tables have equal divisions, every object of the key has the same owners under both
-import type { ResourceMatch, RouteRule, RouteTable } from "../../route/table.ts";
+import { isSharded, type ResourceMatch, type RouteRule, type RouteTable } from "../../route/table.ts";
 
 /** One group and one name of resources; "*" is the wildcard in both. */
 export interface ResourceKey {
@@ -61,44 +63,62 @@ export function textOf({ group, resource }: ResourceKey): string {
  * Reads a table for one key.
  * @param isKnown true for relevant namespaces; a namespace that only one of two tables contains has no owner under the other
  */
-export function readingOf(
-  { rules, sharedResources, classOf, classes }: RouteTable,
-  key: ResourceKey,
-  isKnown: (namespace: string) => boolean,
-): ResourceReading {
-  const sharedHere = meeting(sharedResources, key);
+export function readingOf(table: RouteTable, key: ResourceKey, isKnown: (namespace: string) => boolean): ResourceReading {
+  const { rules, classOf, classes } = table;
+  const sharing = sharingOf(table, key);
   const objects = rules.flatMap((rule) => {
-    const named = rule.kind === "objects" ? meeting(rule.resources, key) : [];
+    const named = rule.kind === "objects" ? meeting(keysOf(rule.resources), key) : [];
     return rule.kind === "objects" && named.length > 0 ? [{ rule, named }] : [];
   });
   // A resource that is partitioned by label is not shared.
   const isDivided = objects.some(({ named }) => named.includes(ALL));
   const shared = {
-    inPart: sharedHere.length > 0 && !isDivided,
-    whole: sharedHere.includes(ALL) && objects.length === 0,
+    inPart: sharing.parts.length > 0 && !isDivided,
+    whole: sharing.isWhole && objects.length === 0,
   };
-  // Rules on namespaces that name a shared resource exclude namespaces from sharing. Other resources have fences of namespaces.
-  const taken = !shared.inPart
-    ? []
-    : rules.flatMap((rule, index) => {
-        const named = rule.kind === "subset" ? meeting(rule.resources, key) : [];
-        if (rule.kind !== "subset" || named.length === 0) return [];
-        const namespaces = [...classOf].flatMap(([name, at]) => (classes[at]?.includes(index) && isKnown(name) ? [name] : []));
-        return [[rule.subset, named, namespaces.sort()]];
-      });
+  // Rules on namespaces that name a shared resource exclude namespaces from sharing, but not in a sharded family. Other resources have fences of
+  // namespaces.
+  const taken =
+    !shared.inPart || isSharded(table)
+      ? []
+      : rules.flatMap((rule, index) => {
+          const named = rule.kind === "subset" ? meeting(keysOf(rule.resources), key) : [];
+          if (rule.kind !== "subset" || named.length === 0) return [];
+          const namespaces = [...classOf].flatMap(([name, at]) => (classes[at]?.includes(index) && isKnown(name) ? [name] : []));
+          return [[rule.subset, named, namespaces.sort()]];
+        });
   const labels = objects.map(({ rule: { subset, term }, named }) => [subset, term.key, term.operator, term.values, named]);
   return {
     stopped: stoppedOf(rules, key, shared),
     isShared: shared.whole && taken.length === 0,
-    division: JSON.stringify([labels, shared.inPart ? sharedHere : [], taken]),
+    division: JSON.stringify([labels, shared.inPart ? sharing.parts : [], taken]),
   };
 }
 
 const ALL = "all";
 
-// Which parts of the key the matches name, in an order that does not depend on how they were written.
-function meeting(matches: readonly ResourceMatch[], key: ResourceKey): string[] {
-  const found = keysOf(matches).filter((each) => meets(each, key));
+/** The shared part of a key: what is listed as shared, and what a `sharded` rule does not name. */
+interface Sharing {
+  /** As text; empty if nothing is shared. */
+  readonly parts: readonly string[];
+  /** Everything is shared, but for what a `sharded` rule names. */
+  readonly isWhole: boolean;
+}
+
+function sharingOf({ rules, sharedResources }: RouteTable, key: ResourceKey): Sharing {
+  const sharded = rules.find(({ kind }) => kind === "sharded");
+  if (sharded === undefined) {
+    const parts = meeting(keysOf(sharedResources), key);
+    return { parts, isWhole: parts.includes(ALL) };
+  }
+  const named = meeting(keysOf(sharded.resources), key);
+  if (named.includes(ALL)) return { parts: [], isWhole: false };
+  return { parts: named.length === 0 ? [ALL] : ["without", ...named], isWhole: true };
+}
+
+// Which parts of the first key the others name, in an order that does not depend on how they were written.
+function meeting(keys: readonly ResourceKey[], key: ResourceKey): string[] {
+  const found = keys.filter((each) => meets(each, key));
   return found.some((each) => covers(each, key)) ? [ALL] : [...new Set(found.map(textOf))].sort();
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fence, group, limit, objects, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import type { ResourceMatch, RetainedClass, RetainedRule, RouteTable } from "../../route/table.ts";
 import { canonicalRules, isVisibleBy, retainedBetween } from "./retained.ts";
 
@@ -36,6 +36,18 @@ describe("retainedBetween", () => {
   it("retains no namespace that was fenced, because the pod never saw its objects", () => {
     const fenced = { ...before, fenced: new Set(["mover"]) };
     expect(show(fenced, after)).toEqual([]);
+  });
+  it("retains of a sharded family the named resources, also cluster-scoped ones, and nothing of a shared one", () => {
+    const family = (home: number, mover: number) =>
+      table([sharded(maps), subset("s1"), subset("s2")], { "": [home], own: [1], mover: [mover] });
+    const named = [{ resources: [{ apiGroups: [""], resources: ["configmaps"] }], visible: true }];
+    expect(text(show(family(1, 1), family(2, 2), "s1"))).toEqual({ "": named, mover: named });
+    expect(text(show(shownTable(family(1, 1), family(2, 2), "s1"), family(2, 2), "s1"))).toEqual({ "": named, mover: named });
+    expect(text(show(family(1, 1), { ...family(1, 1), fenced: new Set([""]) }, "s1"))).toEqual({ "": named });
+    expect(show(family(1, 1), family(2, 2), "")).toEqual([]);
+    expect(show(family(2, 2), family(1, 1), "s1")).toEqual([]);
+    // An app that becomes a family: what the default subset owned.
+    expect(text(show(table([], { own: [], mover: [] }), family(1, 2)))).toEqual({ "": named, own: named, mover: named });
   });
   it("retains no deleted namespace", () => {
     expect(show(before, table([subset("canary")], { prod: [], pilot: [0] }))).toEqual([]);

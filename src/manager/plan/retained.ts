@@ -10,8 +10,13 @@
 //
 // Partitioned and shared resources are not retained: they move as a whole, and clients list them again without a restart.
 import {
+  CLUSTER_SCOPE,
   DEFAULT_SUBSET,
+  fallbackOf,
+  isSharded,
   matchesResource,
+  membersIn,
+  namespacesOf,
   type ResourceMatch,
   type RetainedClass,
   type RetainedRule,
@@ -24,15 +29,12 @@ export interface SubsetTable {
   readonly table: RouteTable;
 }
 
-/** Cluster-scoped objects. The default subset owns them unless they are shared, so a pod that changes to another subset loses them. */
-const CLUSTER_SCOPE = "";
-
 /**
- * What a pod that enforces `from` retains under `to`. Namespaces that `to` does not contain are not retained.
+ * What a pod that enforces `from` retains under `to`, also in CLUSTER_SCOPE. Namespaces that `to` does not contain are not retained.
  * @param to with its fences: the subset does not own fenced namespaces
  */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
-  const movable = [...movingAsWhole(from.table), ...movingAsWhole(to.table)];
+  const [movesBefore, movesNext] = [movingAsWhole(from.table), movingAsWhole(to.table)];
   const shownBefore = classOfShown(from.table);
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
   // Namespaces with equal states in both tables are compared once.
@@ -41,11 +43,12 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     const [owned, shown] = [ownedIn(from, namespace), shownBefore.get(namespace)?.rules ?? []];
     const next = ownedIn(to, namespace);
     const rules = canonicalRules(
-      [[{ resources: movable, visible: false }], owned, shown, next],
+      [movesBefore.lists, movesNext.lists, owned, shown, next],
       (group, resource) =>
         (isVisibleBy(owned, group, resource) || isVisibleBy(shown, group, resource)) &&
         !isVisibleBy(next, group, resource) &&
-        !matchesResource(movable, group, resource),
+        !movesBefore.has(group, resource) &&
+        !movesNext.has(group, resource),
     );
     if (rules.length === 0) return undefined;
     const text = JSON.stringify(rules);
@@ -53,7 +56,7 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     classes.set(text, found);
     return found.namespaces;
   };
-  for (const namespace of [CLUSTER_SCOPE, ...to.table.classOf.keys()]) {
+  for (const namespace of [CLUSTER_SCOPE, ...namespacesOf(to.table)]) {
     const state = `${stateIn(from.table, namespace)} ${shownBefore.get(namespace)?.index} ${stateIn(to.table, namespace)}`;
     if (!known.has(state)) known.set(state, retainedClassOf(namespace));
     known.get(state)?.add(namespace);
@@ -69,19 +72,17 @@ function classOfShown({
 
 // Equal for namespaces that the table treats equally.
 function stateIn({ classOf, fenced }: RouteTable, namespace: string): string {
-  if (namespace === CLUSTER_SCOPE) return "cluster";
-  return fenced.has(namespace) ? "fenced" : String(classOf.get(namespace));
+  if (fenced.has(namespace)) return "fenced";
+  return String(classOf.get(namespace) ?? (namespace === CLUSTER_SCOPE ? "cluster" : "unknown"));
 }
 
 /** What a subset owns in a namespace, as a list in which the first match decides. Resources that move as a whole are left out. */
 function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRule[] {
-  const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET };
+  const fallback: RetainedRule = { resources: [], visible: subset === DEFAULT_SUBSET && !isSharded(table) };
   const hide = ({ resources }: { readonly resources: readonly ResourceMatch[] }): RetainedRule => ({ resources, visible: false });
   const fences = table.rules.filter(({ kind }) => kind === "fence").map(hide);
-  if (namespace === CLUSTER_SCOPE) return [...fences, fallback];
   if (table.fenced.has(namespace)) return [];
-  const index = table.classOf.get(namespace);
-  const members = index === undefined ? undefined : table.classes[index];
+  const members = membersIn(table, namespace);
   // In a namespace that the table does not know, no resource with a rule is visible.
   if (members === undefined) {
     const rules = table.rules.filter(({ kind }) => kind === "limit" || kind === "subset");
@@ -95,11 +96,25 @@ function ownedIn({ subset, table }: SubsetTable, namespace: string): RetainedRul
   return [...fences, ...limits, ...owners, fallback];
 }
 
+/** Resources that move as a whole. */
+interface MovingAsWhole {
+  has(group: string, resource: string): boolean;
+  /** The lists that `has` reads. */
+  readonly lists: readonly RetainedRule[];
+}
+
 // A fence because of unreported pods does not count: it hides everything from a subset that has nothing yet.
-function movingAsWhole({ rules, sharedResources }: RouteTable): ResourceMatch[] {
-  const isMovable = (rule: RouteTable["rules"][number]) =>
-    rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves");
-  return [...rules.filter(isMovable).flatMap(({ resources }) => resources), ...sharedResources];
+function movingAsWhole(table: RouteTable): MovingAsWhole {
+  const { rules, sharedResources } = table;
+  const named = rules
+    .filter((rule) => rule.kind === "objects" || (rule.kind === "fence" && rule.because === "moves"))
+    .flatMap(({ resources }) => resources);
+  const isShared = (group: string, resource: string) => fallbackOf(table, group, resource).kind === "everyone";
+  const sharded = rules.flatMap(({ kind, resources }) => (kind === "sharded" ? resources : []));
+  return {
+    has: (group, resource) => matchesResource(named, group, resource) || isShared(group, resource),
+    lists: [{ resources: [...named, ...sharedResources, ...sharded], visible: false }],
+  };
 }
 
 /** No resource and no group has this name, so only the wildcard matches it. */

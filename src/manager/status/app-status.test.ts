@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
-import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { group, limit, objects, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { appStatusSchema } from "../../api/app-status.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
@@ -60,6 +60,26 @@ describe("appStatus", () => {
       { name: "", namespaces: 1, readyPods: 1, pods: 1, lock: "lock", leader: "a" },
       { name: "canary", namespaces: 1, readyPods: 1, pods: 1, lock: "lock---canary" },
     ]);
+  });
+  it("counts the gaps of a sharded family, and its cluster scope as no namespace", () => {
+    const members = { "": [1], pilot: [1], prod: [], late: [] };
+    const family = table([sharded(group("", "pods")), subset("canary")], members);
+    const fenced = { ...family, fenced: new Set(["", "pilot"]) };
+    const of = (more: Partial<AppPlan>) => status({ plan: { ...plan, desired: family, ...more } });
+    const result = of({});
+    expect(result.namespaces).toEqual({ total: 1, moving: 0, held: 0, gaps: 2 });
+    expect(result.subsets?.map(({ namespaces }) => namespaces)).toEqual([0, 1]);
+    const open = table([limit()], { pilot: [0], prod: [] });
+    expect(of({ desired: open }).namespaces).toEqual({ total: 1, moving: 0, held: 0 });
+    // A grant that no pod of the shard enforces yet.
+    const granted = { ...snapshot(family, { subset: "canary" }), digest: "new" };
+    const behind = proxyFacts({ acknowledged: { ...snapshot(fenced, { subset: "canary" }), digest: "old" } });
+    const rulesFor = ({ subset: of }: { subset: string }) => (of === "canary" ? granted : rules("", "d-default"));
+    const moving = status(
+      { plan: { ...plan, desired: family, rules: new Map([["canary", granted]]), subsets: ["canary"], rulesFor } },
+      { "shop/c": behind },
+    );
+    expect(moving.namespaces?.moving).toBe(1);
   });
   it("names a subset that owns namespaces and has no ready pod", () => {
     expect(ofType(status({ pods: [pod("a", "")] }), "Converged")).toMatchObject({ status: "True" });

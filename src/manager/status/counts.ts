@@ -1,7 +1,7 @@
 // The numbers of the status: proxies, namespaces, subsets. Pure. Invariant: bounded by the number of subsets.
 import type { AppStatus } from "../../api/app-status.ts";
 import { lockNameFor } from "../../route/lock.ts";
-import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { DEFAULT_SUBSET, isSharded, namespacesOf, type RouteTable } from "../../route/table.ts";
 import { createHolders } from "../plan/claims.ts";
 import { isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 import type { Gain } from "./no-writer.ts";
@@ -22,10 +22,11 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
   return {
     proxies: countProxies(facts),
     namespaces: {
-      total: desired.classOf.size - unowned,
+      total: namespacesOf(desired).length - unowned,
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       ...(facts.plan.kept === 0 ? {} : { kept: facts.plan.kept }),
+      ...nonZero("gaps", isSharded(desired) ? unowned : 0),
       ...nonZero("conflicting", conflictingOf(facts)),
     },
     subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),
@@ -68,7 +69,7 @@ function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): numb
 function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
   const holdersIn = createHolders(desired);
-  for (const namespace of desired.classOf.keys()) {
+  for (const namespace of namespacesOf(desired)) {
     const holders = holdersIn(namespace);
     for (const holder of holders.size === 0 ? [undefined] : holders) counts.set(holder, (counts.get(holder) ?? 0) + 1);
   }
@@ -89,7 +90,7 @@ function conflictingOf(facts: StatusFacts): number {
     if (enforced === undefined || enforced.subset === DEFAULT_SUBSET || seen.has(enforced.digest)) continue;
     seen.add(enforced.digest);
     const holders = createHolders(enforced.table);
-    for (const name of plan.desired.classOf.keys()) if (holders(name).has(enforced.subset)) held.add(name);
+    for (const name of namespacesOf(plan.desired)) if (holders(name).has(enforced.subset)) held.add(name);
   }
   return held.size;
 }

@@ -7,6 +7,7 @@ import {
   objectLimit,
   objects,
   retained,
+  sharded,
   snapshot,
   subset,
   table,
@@ -90,6 +91,18 @@ describe("everything counts as moved", () => {
     const moves = between(under(own, before), under(own, now));
     expect(moves.of({ group: "demo.io", resource: "foos" }).isEverything).toBe(isEverything);
     expect(moves.of({ group: "demo.io", resource: "bars" }).isEverything).toBe(false);
+  });
+
+  it("the cluster scope of a sharded family moves: for named resources only, and it is never named as a namespace", () => {
+    const family = (home: number[], mover: number) =>
+      snapshot(table([sharded(FOOS), subset("s1"), subset("s2")], { "": home, own: [1], mover: [mover] }), { subset: "s1" });
+    const foos = { group: "demo.io", resource: "foos" };
+    const change = between(family([1], 1), family([2], 2));
+    expect([change.of(foos).isEverything, change.of({ ...foos, resource: "bars" }).isEverything]).toEqual([true, false]);
+    const { moved, isEverything } = between(family([2], 1), family([2], 2)).of(foos);
+    expect([isEverything, moved]).toEqual([false, ["mover"]]);
+    const open = snapshot(table([], { own: [], mover: [] }));
+    expect(between(family([1], 1), open).removed).toEqual([]);
   });
 
   it("other callers are served", () => {

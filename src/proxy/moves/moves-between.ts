@@ -6,6 +6,7 @@ import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../../route/callers.ts";
 import { ownsUnknown } from "../../route/plan-query.ts";
 import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import { CLUSTER_SCOPE } from "../../route/table.ts";
 import type { Enforced } from "../session/session.ts";
 
 /** The moves of one resource. */
@@ -30,9 +31,6 @@ export interface SnapshotChange {
 export const MAX_MOVED = 16;
 /** The most moved namespaces that are remembered by name. */
 export const MAX_NAMED = 1_000;
-
-/** In the place of a namespace. */
-const CLUSTER_SCOPE = "";
 
 /** Compares two snapshots. */
 export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
@@ -83,7 +81,7 @@ function isOwn(ownership: Ownership): boolean {
 function missingIn({ snapshot: { table } }: Enforced, of: Enforced): string[] {
   const { classOf, fenced } = of.snapshot.table;
   const names = new Set([...classOf.keys(), ...fenced]);
-  return [...names].filter((name) => !table.classOf.has(name) && !table.fenced.has(name));
+  return [...names].filter((name) => name !== CLUSTER_SCOPE && !table.classOf.has(name) && !table.fenced.has(name));
 }
 
 /** The namespaces with the same state for every resource, before and now. */
@@ -97,7 +95,7 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
   const pairs = new Map<string, ClassPair>();
   const seen = new Set<string>();
   const take = (namespace: string) => {
-    if (seen.has(namespace)) return;
+    if (namespace === CLUSTER_SCOPE || seen.has(namespace)) return;
     seen.add(namespace);
     const key = `${classKey(before, namespace)}>${classKey(now, namespace)}`;
     const pair = pairs.get(key);

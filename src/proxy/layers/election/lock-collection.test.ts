@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CONFIGMAPS, LEASES, lease, setupElection } from "../../../../test/support/election-setup.ts";
 import { jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
+import { group, sharded, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 
@@ -24,6 +25,11 @@ async function seen(target: string, more: Partial<Snapshot> = {}) {
 }
 
 describe("over all namespaces", () => {
+  it("the locks of a sharded family's shards are hidden from a pod that no shard has", async () => {
+    const family = table([sharded(group("", "pods"))], { shop: [] });
+    const { names } = await seen(EVERYWHERE, { subset: "", table: family });
+    expect(names.filter((name) => name.startsWith("shop/"))).toEqual(["shop/shop-lock"]);
+  });
   it("the own lock has the operator's name, other subsets' locks are hidden, and other namespaces' objects keep their names", async () => {
     const others = ["other/shop-lock", "other/shop-lock---blue", "kube-node-lease/node"];
     expect((await seen(EVERYWHERE)).names).toEqual(["shop/shop-lock", ...others]);

@@ -23,7 +23,6 @@ import { type Access, openProxy, registrationOf } from "../support/scripted-prox
 const LEAF_MS = 20_000;
 const MANAGER_USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const MANAGERS = "app.kubernetes.io/name=ctrlmesh";
-const env = (name: string, value: string) => ({ name, value });
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
@@ -33,7 +32,11 @@ describeWithTestNode("the installed mesh under failures", () => {
   let mesh: InstalledMesh;
   beforeAll(async () => {
     mesh = await startInstalledMesh({
-      values: { identity: { certificateLifetimeMs: LEAF_MS }, extraEnv: [env("CTRLMESH_CA_SETTLE_MS", "4000")] },
+      values: {
+        identity: { certificateLifetimeMs: LEAF_MS },
+        leaseDurationMs: 5_000,
+        extraEnv: [{ name: "CTRLMESH_CA_SETTLE_MS", value: "4000" }],
+      },
     });
     await mesh.cluster.addImages(CALLER_IMAGE);
     await mesh.apply(...operatorHome(), operatorApp());

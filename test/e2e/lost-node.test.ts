@@ -21,7 +21,7 @@ describeWithKube("a pod that is removed by force while its processes still run",
   const probes: Probe[] = [];
 
   beforeAll(async () => {
-    kube = await startKube({ controllerManager: true, tokenCacheMs: 10_000 });
+    kube = await startKube({ controllerManager: true, tokenCacheMs: 6_000 });
     mesh = await startMesh({ kube, managers: 2 });
     await mesh.apply(demoVirtualApp());
     next = await mesh.addPod({ name: "canary-0", labels: { version: "v2" } });

@@ -7,6 +7,8 @@ export interface Context {
   readonly token: string;
   /** A new namespace. */
   namespace(): Promise<string>;
+  /** The last test of the contract waits until this path answers 404, since a real namespace takes seconds to go. */
+  goneInTheEnd(path: string): void;
 }
 
 export const GROUP = "contract.ctrlmesh.test";

@@ -1,9 +1,9 @@
 // The part of the Kubernetes API's contract that localkube implements. One suite runs against localkube and against the real
 // control plane with its controllers. Each assertion must hold for the real control plane.
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeAuth } from "./auth.ts";
-import { type Client, createClient, type Target } from "./client.ts";
+import { type Client, createClient, eventually, type Target } from "./client.ts";
 import { type Context, definition, install } from "./context.ts";
 import { describeCustomResources } from "./custom-resources.ts";
 import { describeDeletion } from "./deletion.ts";
@@ -23,6 +23,7 @@ export function describeKubeContract(name: string, getTarget: () => Promise<Targ
     let target: Target | undefined;
     let client: Client | undefined;
     let count = 0;
+    const goneInTheEnd: string[] = [];
     const run = randomBytes(3).toString("hex");
 
     beforeAll(async () => {
@@ -53,6 +54,7 @@ export function describeKubeContract(name: string, getTarget: () => Promise<Targ
         if (code !== 201) throw new Error(`creating a namespace: ${JSON.stringify(body)}`);
         return own;
       },
+      goneInTheEnd: (path) => void goneInTheEnd.push(path),
     };
     describeDiscovery(context);
     describeObjects(context);
@@ -64,5 +66,9 @@ export function describeKubeContract(name: string, getTarget: () => Promise<Targ
     describeTables(context);
     describeCustomResources(context);
     describeAuth(context);
+    it("in the end a deleted namespace is gone", async () => {
+      expect(goneInTheEnd).toHaveLength(1);
+      for (const path of goneInTheEnd) await eventually(async () => expect((await context.client.get(path)).code).toBe(404));
+    });
   });
 }

@@ -118,7 +118,7 @@ export function describeDeletion(context: Context): void {
         expect((await context.client.get(`${path}/one`)).body.metadata.deletionTimestamp).toBeTruthy();
       });
       await context.client.patch(`${path}/one`, JSON_PATCH, [{ op: "remove", path: "/metadata/finalizers" }]);
-      await expectGone(`/api/v1/namespaces/${namespace}`);
+      context.goneInTheEnd(`/api/v1/namespaces/${namespace}`);
     });
 
     it("deletes a collection by selector", async () => {

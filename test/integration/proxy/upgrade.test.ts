@@ -125,9 +125,8 @@ describe("upgrades", () => {
     expect(api.seen.map(({ method: asked, url, headers }) => [asked, url, headers.upgrade])).toEqual([
       [method, target, protocol],
     ]);
-    const closed = socket === undefined ? undefined : once(socket, "close");
-    await proxy.drain();
-    await closed;
+    socket?.destroy();
+    await eventually(() => api.open === 0);
   });
 
   it("of a subresource in a namespace of another subset are refused like any request", async () => {

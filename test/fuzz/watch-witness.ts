@@ -6,20 +6,6 @@ import type { Place, Resource } from "./watch-script.ts";
 export interface WatchedClient {
   readonly client: ModelClient;
   readonly resource: Resource;
-  /**
-   * Objects that the client may believe in for ever, each with the number of its lists. Its watch was behind the deletion of a namespace, showed
-   * something else after the namespace had left the route table, and broke before the last events of the namespace.
-   */
-  readonly excused: Map<string, number>;
-}
-
-/** The last event of an object that was deleted with its namespace. */
-interface LastEvent {
-  readonly resource: Resource;
-  readonly key: string;
-  readonly version: number;
-  /** The highest version that clients had read before. */
-  readonly read: number;
 }
 
 export class Witness {
@@ -27,7 +13,6 @@ export class Witness {
   readonly shown: (SeenEvent & { readonly client: ModelClient; readonly resource: Resource })[] = [];
   /** What was shown although it must not be. */
   readonly problems: string[] = [];
-  readonly lastEvents: LastEvent[] = [];
   readonly #places: ReadonlyMap<string, Place>;
   readonly #wereMine = new Set<string>();
   readonly #mayExpire: () => boolean;
@@ -53,12 +38,6 @@ export class Witness {
       onList: (namespaces) => this.checkList(namespaces),
       onExpired: () => {
         if (!this.#mayExpire()) this.problems.push("a client has to list again, but nothing has moved");
-      },
-      onWatch: (position) => {
-        const { client, resource, excused } = watched();
-        for (const last of this.lastEvents)
-          if (last.resource === resource && last.read < position && position < last.version)
-            excused.set(last.key, client.memory.lists);
       },
     };
   }

@@ -38,7 +38,6 @@ export class World {
   readonly #places: Map<string, Place>;
   readonly #metrics: StreamMetrics;
   readonly #moved = new Set<string>();
-  readonly #read = { pods: 0, widgets: 0 };
   #hasLostMoves = false;
   #version = 0;
   #proxy;
@@ -63,15 +62,7 @@ export class World {
 
   /** A namespace that is deleted is empty before. */
   empty(namespace: string): void {
-    for (const { client, resource } of this.clients)
-      this.#read[resource] = Math.max(this.#read[resource], client.memory.reached ?? 0);
-    for (const resource of Object.keys(PATHS) as Resource[]) {
-      for (const name of ["x", "y", "z"]) {
-        const version = this.histories[resource].remove(namespace, name);
-        if (version !== undefined)
-          this.witness.lastEvents.push({ resource, key: `${namespace}/${name}`, version, read: this.#read[resource] });
-      }
-    }
+    for (const history of Object.values(this.histories)) for (const name of ["x", "y", "z"]) history.remove(namespace, name);
   }
 
   move(moves: readonly (readonly [string, Place])[]): void {
@@ -93,7 +84,7 @@ export class World {
     const target = { path: PATHS[resource], kind: history.kind };
     const observer = this.witness.observerOf(() => watched);
     const client = new ModelClient(this.#send, this.clock, target, kind, observer, created);
-    const watched: WatchedClient = { client, resource, excused: new Map() };
+    const watched: WatchedClient = { client, resource };
     this.clients.push(watched);
   }
 

@@ -104,7 +104,7 @@ export class ResourceLog {
     this.#blindTo = { version: this.#gaveMore ? WITHOUT_END : NEVER, sequence: 0 };
     this.#horizon = { version: before?.horizon ?? NEVER, sequence: position };
     this.#namespacesHorizon = { version: before?.namespacesHorizon ?? NEVER, sequence: 0 };
-    for (const name of before?.departed ?? []) this.#moves.set(name, { version: NEVER, sequence: 0, isDeparted: true });
+    for (const name of before?.departed ?? []) this.#moves.set(name, { version: WITHOUT_END, sequence: 0, isDeparted: true });
   }
 
   /** The number of changes so far. A client that is told now is told of all changes up to this number. */
@@ -202,7 +202,8 @@ export class ResourceLog {
       this.#put(name, { version, sequence, isDeparted: false });
     }
     for (const [name, isOwn] of born) this.#takeBorn(name, isOwn, sequence);
-    for (const name of departed) this.#put(name, { version, sequence, isDeparted: true });
+    // Its last events may be of later versions than what was given so far. All are earlier than a version that is learned from now on.
+    for (const name of departed) this.#put(name, { version: WITHOUT_END, sequence, isDeparted: true });
   }
 
   #takeBorn(name: string, isOwn: boolean, sequence: number): void {
@@ -211,7 +212,8 @@ export class ResourceLog {
     const isLeftOut = this.#leftOut.delete(name) || this.#hidesUnknown || (this.#left.has(name) && !wasOwn);
     const version = isLeftOut || (wasOwn && !isOwn) ? this.#bound : laterOf(this.#blindTo.version, before?.version ?? NEVER);
     // What was the subset's and is again, with nothing left out between, has not moved.
-    if (wasOwn && isOwn && !isLeftOut && this.#blindTo.version === NEVER) this.#put(name, { ...before, isDeparted: false });
+    if (wasOwn && isOwn && !isLeftOut && this.#blindTo.version === NEVER)
+      this.#put(name, { ...before, version: this.#bound, isDeparted: false });
     else if (wasOwn || (isOwn && (isLeftOut || version > NEVER)))
       this.#put(name, { version, sequence, isDeparted: false, isBirth: !isLeftOut && isOwn });
   }
@@ -272,11 +274,13 @@ export class ResourceLog {
   get stored(): StoredResource {
     const inDoubt = Math.min(...[...this.#lists].map(({ told }) => told));
     const versionOf = (mark: Mark) => (mark.sequence > inDoubt ? WITHOUT_END : mark.version);
-    const moves = [...this.#moves];
+    // Nobody was told of a departure of which the version is not known yet. The others are over for later versions than the horizon.
+    const isUntold = (move: Move) => move.isDeparted && move.version === WITHOUT_END;
+    const told = [...this.#moves.values()].filter((move) => !isUntold(move));
     return {
       horizon: versionOf(this.#horizon),
-      namespacesHorizon: [this.#namespacesHorizon, ...this.#moves.values()].map(versionOf).reduce(laterOf),
-      departed: moves.flatMap(([name, { isDeparted }]) => (isDeparted ? [name] : [])).slice(-MAX_STORED),
+      namespacesHorizon: [this.#namespacesHorizon, ...told].map(versionOf).reduce(laterOf),
+      departed: [...this.#moves].flatMap(([name, move]) => (isUntold(move) ? [name] : [])).slice(-MAX_STORED),
     };
   }
 }

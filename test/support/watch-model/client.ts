@@ -29,8 +29,6 @@ export interface Observer {
   onEvent(event: SeenEvent): void;
   onList(namespaces: ReadonlySet<string>): void;
   onExpired(): void;
-  /** It continues from the version. */
-  onWatch(position: number): void;
 }
 
 export class ModelClient {
@@ -130,7 +128,6 @@ export class ModelClient {
     const from = initial ? "sendInitialEvents=true&resourceVersionMatch=NotOlderThan" : `resourceVersion=${position}`;
     this.#left = this.#leftOfNext;
     this.#leftOfNext = Number.POSITIVE_INFINITY;
-    if (position !== undefined) this.#observer.onWatch(position);
     const target = `${this.#target.path}?watch=1&allowWatchBookmarks=${this.kind.takesBookmarks}&${from}`;
     const reply = await this.#connection.get(this.#send, target, this.#accept(""));
     if (reply !== undefined) await this.#connection.read(reply, (event) => this.#read(event, initial));

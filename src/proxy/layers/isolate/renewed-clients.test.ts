@@ -256,3 +256,17 @@ it("a list after a restart asks by the routes that hold once the API server's ve
   await textOf(await list);
   expect(upstream.calls.map((call) => call.info.query.get("fieldSelector"))).toEqual([null, "metadata.namespace=b"]);
 });
+
+it("a client that comes back without the last events of a deleted namespace is told of them, if its new watch would hide them", async () => {
+  const defaultSubset = Array.from({ length: 20 }, (_, index) => `m${index}`);
+  const { open, sources, enforce, settle, asked } = await setup({ blue: ["a", "n"], defaultSubset });
+  await open();
+  sources[0]?.write(event("n", "x", 12));
+  enforce({ blue: ["a"], defaultSubset });
+  sources[0]?.write(event("a", "two", 13));
+  sources[0]?.end();
+  const { sink } = await open("resourceVersion=13&allowWatchBookmarks=true");
+  await settle();
+  expect(asked.slice(1)).toEqual(["list n at 13 Exact", "watch from 13"]);
+  expect(sink.text).toBe(event("n", "x", 5, "DELETED") + toldUpTo(13));
+});

@@ -1,0 +1,66 @@
+// Golden tests of the translation ShardingConfigs + StatefulSet + namespaces -> families, children, route table and owners:
+// name.in.yaml -> name.out.yaml. After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { parse, stringify } from "yaml";
+import { validateShardingConfig } from "../../src/api/sharding-config.ts";
+import { childrenOf } from "../../src/manager/sources/sharding/children.ts";
+import { compileShards } from "../../src/manager/sources/sharding/compile-shards.ts";
+import { type Family, familiesOf } from "../../src/manager/sources/sharding/family.ts";
+import { objectLimitProblems } from "../../src/manager/sources/sharding/object-limits.ts";
+import { placementOf, type StatefulSetFacts } from "../../src/manager/sources/sharding/placement.ts";
+import { formatPlacement } from "../../src/manager/sources/sharding/placement-annotation.ts";
+import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sources/sharding/shards.ts";
+import { countGaps, countOverlaps } from "../../src/manager/sources/sharding/table-counts.ts";
+import { ownersOf, ownerText } from "../../src/route/table.ts";
+import { tableToWire } from "../../src/wire/table-codec.ts";
+
+interface Input {
+  readonly configs: readonly unknown[];
+  readonly statefulSet?: StatefulSetFacts;
+  /** The numbers of the normal shards with a ready pod. */
+  readonly ready?: readonly number[];
+  readonly namespaces: readonly string[];
+  /** group/resource, "" for the core group */
+  readonly resources: readonly string[];
+}
+
+const folder = new URL("./sharding/", import.meta.url);
+const names = readdirSync(folder).flatMap((file) => /^(.*)\.in\.yaml$/.exec(file)?.[1] ?? []);
+
+it.each(names)("translates %s", async (name) => {
+  const input = parse(readFileSync(new URL(`${name}.in.yaml`, folder), "utf8")) as Input;
+  const configs = input.configs.map((config) => {
+    const checked = validateShardingConfig(config);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+    return checked.value;
+  });
+  const families = familiesOf(configs).map((family) => [family.name, translated(family, input)]);
+  const text = stringify(Object.fromEntries(families), { aliasDuplicateObjects: false, lineWidth: 0 });
+  await expect(text).toMatchFileSnapshot(`./sharding/${name}.out.yaml`);
+});
+
+function translated({ root, configs, problems }: Family, { statefulSet, ready, namespaces, resources }: Input) {
+  const facts = { previous: undefined, statefulSet, readyShards: new Set(ready), namespaces, nowMs: 0 };
+  const placement = root?.spec.root && placementOf({ ...facts, root: root.spec.root })?.placement;
+  const ofRoot = root !== undefined && placement !== undefined;
+  const family = ofRoot ? shardsOfRoot(root, placement) : shardsOfConfigs(configs);
+  const refused = [...problems, ...objectLimitProblems(family.shards)];
+  if (refused.length > 0) return { problems: refused };
+  const table = compileShards(
+    family,
+    namespaces.map((each) => ({ name: each })),
+  );
+  const ownersIn = (resource: string) => {
+    const [group = "", plural = ""] = resource.split("/");
+    const { ownerOf } = ownersOf(table, group, plural);
+    return Object.fromEntries(["", ...namespaces].map((each) => [each || "(cluster)", ownerText(ownerOf(each), each)]));
+  };
+  return {
+    ...(ofRoot ? { placement: formatPlacement(placement), children: childrenOf(root, placement) } : {}),
+    table: tableToWire(table),
+    owners: Object.fromEntries(resources.map((resource) => [resource, ownersIn(resource)])),
+    gaps: countGaps(table),
+    overlaps: countOverlaps(table),
+  };
+}

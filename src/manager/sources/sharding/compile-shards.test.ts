@@ -89,6 +89,23 @@ describe("the family of a root", () => {
     expect(countGaps(table)).toBe(2);
   });
 
+  it("has one rule for each shard, with the resources of all entries that test namespaces alike", () => {
+    const entry = (resource: string, selector?: object) => ({
+      relateResources: [{ apiGroups: [""], resources: [resource] }],
+      ...(selector === undefined ? {} : { selector }),
+    });
+    const apart = { matchExpressions: [{ key: KEY, operator: "NotIn", values: ["team-1"] }] };
+    const resourceSelector = [entry("pods"), entry("services", { matchLabels: { app: "shop" } }), entry("secrets", apart)];
+    const table = compileShards(
+      shardsOfRoot(sampleShardingRoot({ resourceSelector }) as unknown as ShardingConfig, placement),
+      namespaces,
+    );
+    const own = table.rules.flatMap((rule) => (rule.kind === "subset" && rule.subset === "shop-2-normal" ? [rule] : []));
+    expect(own.map(({ resources }) => resources.flatMap((each) => each.resources))).toEqual([["pods", "services"], ["secrets"]]);
+    const owners = ["pods", "services", "secrets"].map((resource) => ownerIn(table, resource, "team-1"));
+    expect(owners).toEqual(["shop-2-normal", "shop-2-normal", "nobody"]);
+  });
+
   it("has few classes, however many namespaces there are", () => {
     const table = compiled({});
     expect(table.classOf.size).toBe(201);

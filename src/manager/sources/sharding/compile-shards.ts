@@ -3,11 +3,11 @@
 import { CLUSTER_SCOPE, type RouteRule, type RouteTable } from "../../../route/table.ts";
 import { computedKeys, type NamespaceTest } from "./namespace-test.ts";
 import { objectLimits, unionOf } from "./object-limits.ts";
-import type { FamilyShards } from "./shards.ts";
+import type { FamilyShards, Shard } from "./shards.ts";
 
 interface CompiledRule {
+  readonly rule: RouteRule & { readonly kind: "subset" };
   readonly index: number;
-  readonly subset: string;
   readonly contains: NamespaceTest;
 }
 
@@ -16,34 +16,39 @@ export function compileShards(
   { shards, shardOf, home }: FamilyShards,
   namespaces: Iterable<{ readonly name: string }>,
 ): RouteTable {
-  const all = shards.flatMap(({ name, rules }) => rules.map((rule) => ({ ...rule, subset: name })));
-  const rules: RouteRule[] = [
-    { kind: "sharded", resources: unionOf(all), origin: home === undefined ? "spec.limits" : "spec.root.resourceSelector" },
-    ...objectLimits(shards),
-  ];
-  const own = all.map(({ subset, resources, origin, contains }): CompiledRule => {
-    return { index: rules.push({ kind: "subset", subset, resources, origin }) - 1, subset, contains };
-  });
-  const bySubset = Map.groupBy(own, ({ subset }) => subset);
+  const resources = unionOf(shards.flatMap(({ rules }) => rules));
+  const origin = home === undefined ? "spec.limits" : "spec.root.resourceSelector";
+  const common: RouteRule[] = [{ kind: "sharded", resources, origin }, ...objectLimits(shards)];
+  const own = shards.flatMap(subsetRules).map((row, at): CompiledRule => ({ ...row, index: common.length + at }));
+  const bySubset = Map.groupBy(own, ({ rule }) => rule.subset);
   const classes: number[][] = [];
   const indexOfClass = new Map<string, number>();
   const classOf = new Map<string, number>();
   const put = (name: string, members: readonly CompiledRule[]) => {
     const indices = members.map(({ index }) => index);
-    const index = indexOfClass.get(indices.join(",")) ?? classes.push(indices) - 1;
-    indexOfClass.set(indices.join(","), index);
+    const key = indices.join(",");
+    const index = indexOfClass.get(key) ?? classes.push(indices) - 1;
+    indexOfClass.set(key, index);
     classOf.set(name, index);
   };
   put(CLUSTER_SCOPE, home === undefined ? own : (bySubset.get(home) ?? []));
   for (const { name } of namespaces) {
     const shard = shardOf?.(name);
+    const keys = computedKeys(name, shard);
     // The rules of the other shards of a root do not contain the namespace.
     const candidates = shard === undefined ? own : (bySubset.get(shard) ?? []);
-    const keys = computedKeys(name, shard);
-    put(
-      name,
-      candidates.filter(({ contains }) => contains(keys)),
-    );
+    const members = candidates.filter(({ contains }) => contains(keys));
+    put(name, members);
   }
-  return { rules, classes, classOf, sharedResources: [], fenced: new Set() };
+  return { rules: [...common, ...own.map(({ rule }) => rule)], classes, classOf, sharedResources: [], fenced: new Set() };
+}
+
+/** One rule for all entries with the same test, as nearly all entries of a root have. */
+function subsetRules({ name: subset, rules }: Shard): Omit<CompiledRule, "index">[] {
+  return [...Map.groupBy(rules, ({ testText }) => testText).values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) return [];
+    const { origin, contains } = first;
+    return [{ rule: { kind: "subset", subset, resources: unionOf(same), origin }, contains }];
+  });
 }

@@ -2,7 +2,7 @@
 // Invariant: the test uses the namespace's name and what the manager computes from it, and never a label that somebody has set.
 import type { LabelSelector } from "../../../api/label-selector.ts";
 import { NAMESPACE, SHARD, SHARD_HASH, shardHashOf } from "../../../api/sharding-keys.ts";
-import { isSetTerm, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
+import { formatTerms, isSetTerm, type SetTerm, termsOfSelector } from "../../../kube/label-selector.ts";
 
 /** The values of the computed keys for one namespace. */
 export interface ComputedKeys {
@@ -20,15 +20,19 @@ export function computedKeys(name: string, shard = ""): ComputedKeys {
 
 export interface SplitSelector {
   readonly contains: NamespaceTest;
+  /** Equal texts mean equal tests. */
+  readonly testText: string;
   readonly terms: readonly SetTerm[];
 }
 
 /** Without a selector, the test contains every namespace and there are no terms. */
 export function splitSelector(selector: LabelSelector = {}): SplitSelector {
   const terms = termsOfSelector(selector).filter(isSetTerm);
-  const tests = terms.flatMap((term) => testOf(term) ?? []);
+  const computed = terms.filter(({ key }) => readerOf(key) !== undefined);
+  const tests = computed.flatMap((term) => testOf(term) ?? []);
   return {
     contains: (keys) => tests.every((test) => test(keys)),
+    testText: formatTerms(computed),
     terms: terms.filter(({ key }) => readerOf(key) === undefined),
   };
 }

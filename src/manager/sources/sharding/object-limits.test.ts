@@ -11,7 +11,7 @@ function shard(
   ...entries: readonly (readonly [selector: string, ...resources: ReturnType<typeof group>[]])[]
 ): Shard {
   const rules = entries.map(([selector, ...resources], index) => {
-    return { resources, contains: () => true, terms: terms(selector), origin: `${name}: spec.limits[${index}]` };
+    return { resources, contains: () => true, testText: "", terms: terms(selector), origin: `${name}: spec.limits[${index}]` };
   });
   return { name, pods: {}, rules };
 }

@@ -2,10 +2,9 @@
 // children describe, so the children that users see are what is compiled.
 import type { LabelSelector } from "../../../api/label-selector.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
-import type { SetTerm } from "../../../kube/label-selector.ts";
 import type { ResourceMatch } from "../../../route/table.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
-import { type NamespaceTest, splitSelector } from "./namespace-test.ts";
+import { type SplitSelector, splitSelector } from "./namespace-test.ts";
 import type { Placement } from "./placement.ts";
 
 export interface Shard {
@@ -17,11 +16,8 @@ export interface Shard {
 }
 
 /** One entry of a config's limits. */
-export interface ShardRule {
+export interface ShardRule extends SplitSelector {
   readonly resources: readonly ResourceMatch[];
-  readonly contains: NamespaceTest;
-  /** Objects whose labels do not match belong to nobody. */
-  readonly terms: readonly SetTerm[];
   /** The entry's place, for messages. */
   readonly origin: string;
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { listMap } from "./extensions.ts";
 import type { Immutable } from "./immutable.ts";
 
-/** The conditions of an app, in their order in the status. */
+/** The conditions of an app, in their order in the status. Only a family of shards has Balanced. */
 export const CONDITION_TYPES = [
   "Ready",
   "Accepted",
@@ -11,6 +11,7 @@ export const CONDITION_TYPES = [
   "LockPermitted",
   "InjectionReady",
   "TrafficIntercepted",
+  "Balanced",
 ] as const;
 
 export type ConditionType = (typeof CONDITION_TYPES)[number];

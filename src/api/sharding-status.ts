@@ -39,6 +39,9 @@ export const shardingStatusSchema = appStatusSchema.extend({
     .describe("The children of a root; absent in other objects."),
   balance: balanceSchema.optional().describe("How evenly the normal shards divide the namespaces."),
   gaps: countSchema.optional().describe("Namespaces in which a named resource belongs to no shard."),
+  overlaps: countSchema
+    .optional()
+    .describe("Namespaces of which two shards select a common resource. The shard whose name comes first owns it."),
   standby: countSchema
     .optional()
     .describe("Pods of the family that belong to no shard. They own nothing of the named resources."),

@@ -18,6 +18,8 @@ import { addWebhooks } from "./admission/add.ts";
 import type { ManagerConfig } from "./config.ts";
 import { addAppController } from "./controllers/app/add.ts";
 import { addManagerStateController } from "./controllers/manager-state/add.ts";
+import { addPlacementController } from "./controllers/placement/add.ts";
+import { addShardsController } from "./controllers/shards/add.ts";
 import { addTrustController } from "./controllers/trust/add.ts";
 import { addWebhookConfigurationController } from "./controllers/webhook-configuration/add.ts";
 import { createPodHistory, recordPods } from "./facts/pod-history.ts";
@@ -29,7 +31,8 @@ import { createManagerMetrics, measureAcks } from "./metrics/metrics.ts";
 import { createAdmission } from "./proxies/admit-proxy.ts";
 import { createMeshServer } from "./proxies/mesh-server.ts";
 import { createProxyRegistry } from "./proxies/proxy-registry.ts";
-import { createApps } from "./sources/app.ts";
+import { createApps, type Source } from "./sources/app.ts";
+import { createShardingSource } from "./sources/sharding/sharding-source.ts";
 import { createVirtualAppSource } from "./sources/virtual-app/virtual-app-source.ts";
 
 /** What a supervisor wants to know. */
@@ -88,7 +91,7 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
 }
 
 /** The kinds of objects that describe apps. */
-const createSources = () => [createVirtualAppSource()];
+const createSources = (): Source[] => [createVirtualAppSource(), createShardingSource()];
 
 type Base = Awaited<ReturnType<typeof createBase>>;
 type PodWatches = ReturnType<typeof createPodWatches>;
@@ -184,7 +187,8 @@ function createControllers(
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
-  return { states, all: [...apps, states, ...trust, ...configurations] };
+  const sharding = [addPlacementController({ ...base, pods }), addShardsController(base)];
+  return { states, all: [...apps, ...sharding, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {

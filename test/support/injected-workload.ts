@@ -1,9 +1,13 @@
-// The demo's operator as a user deploys it: one Deployment for each subset. Its pods have the label and the annotations of injected pods.
+// The demo's operator as a user deploys it: one Deployment for each subset, or one StatefulSet for all shards. Its pods have the label and the annotations of injected pods.
 import { stringify } from "yaml";
 
 export interface InjectedWorkloadOptions {
+  /** Default "Deployment". */
+  readonly kind?: "Deployment" | "StatefulSet";
   readonly name: string;
   readonly replicas: number;
+  /** Ordinal of a StatefulSet's first pod. */
+  readonly start?: number;
   /** The value of the label `version`, which assigns pods to subsets. */
   readonly version: string;
   /** Default "foo-system". */
@@ -14,18 +18,29 @@ export interface InjectedWorkloadOptions {
   readonly isInjected?: boolean;
 }
 
-/** YAML of the Deployment. */
+/** YAML of the workload. */
 export function injectedWorkload(options: InjectedWorkloadOptions): string {
-  const { name, replicas, version, namespace = "foo-system", app = "foo-operator", isInjected = true } = options;
+  const {
+    kind = "Deployment",
+    name,
+    replicas,
+    version,
+    start,
+    namespace = "foo-system",
+    app = "foo-operator",
+    isInjected = true,
+  } = options;
   const labels = { component: app, version };
   const injected = isInjected ? { "ctrlmesh.kruise.io/virtual-app-injected": app } : {};
   const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy", restartPolicy: "Always" };
   return stringify({
     apiVersion: "apps/v1",
-    kind: "Deployment",
+    kind,
     metadata: { name, namespace },
     spec: {
       replicas,
+      ...(kind === "StatefulSet" ? { serviceName: name, podManagementPolicy: "Parallel" } : {}),
+      ...(start === undefined ? {} : { ordinals: { start } }),
       selector: { matchLabels: labels },
       template: {
         metadata: { labels: { ...labels, ...injected } },

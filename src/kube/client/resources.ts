@@ -71,6 +71,14 @@ export interface Pod extends KubeObject {
   };
 }
 
+export interface StatefulSet extends KubeObject {
+  readonly spec?: {
+    /** Default 1. */
+    readonly replicas?: number;
+    readonly ordinals?: { readonly start?: number };
+  };
+}
+
 export interface LeaseSpec {
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
@@ -191,6 +199,13 @@ export const NAMESPACES: Resource<Namespace> = {
   namespaced: false,
 };
 export const PODS: Resource<Pod> = { group: "", version: "v1", resource: "pods", kind: "Pod", namespaced: true };
+export const STATEFUL_SETS: Resource<StatefulSet> = {
+  group: "apps",
+  version: "v1",
+  resource: "statefulsets",
+  kind: "StatefulSet",
+  namespaced: true,
+};
 export const CONFIG_MAPS: Resource<ConfigMap> = {
   group: "",
   version: "v1",

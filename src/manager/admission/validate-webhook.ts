@@ -27,14 +27,19 @@ export function createValidateWebhook({ sources, apps, namespaces }: ValidateOpt
     if (!isObject(request.object)) return { allowed: false, reason: "BadRequest", message: "the review carries no object" };
     const { kind } = source.resource;
     const appName = source.appNameOf(request.object as KubeObject);
-    const others = apps.list(request.namespace).filter(({ ref }) => ref.name !== appName || ref.kind !== kind);
+    const [own, others] = split(apps.list(request.namespace), ({ ref }) => ref.name === appName && ref.kind === kind);
     const { problems, warnings } = source.judgeEdit(request.oldObject ?? undefined, request.object, {
+      own: own[0],
       others,
       namespaces: namespaces.hasSynced ? namespaces.list().map(namespaceFacts) : undefined,
     });
     const all = request.operation === "CREATE" ? [...namesakes(others, appName), ...problems] : problems;
     return all.length === 0 ? { allowed: true, warnings } : refusal(source, request.name, all);
   };
+}
+
+function split<T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
 /** The label of injected pods and the snapshots contain an app's name without its kind. */

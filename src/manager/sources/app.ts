@@ -59,6 +59,25 @@ export interface AppSpec {
   readonly notSupported: readonly string[];
   /** The desired route table of these namespaces, without fences. */
   compile(namespaces: Iterable<NamespaceFacts>): RouteTable;
+  /** What the status of this kind says beside that of every app. */
+  describe?(counts: AppCounts): Description;
+}
+
+/** The numbers of a status that a kind describes in its own words. */
+export interface AppCounts {
+  readonly subsets: NonNullable<AppStatus["subsets"]>;
+  /** The desired route table. */
+  readonly desired: RouteTable;
+}
+
+export interface Description {
+  /** Further fields of the status. */
+  readonly fields: object;
+  readonly balanced?: {
+    readonly status: "True" | "False";
+    readonly reason: "Even" | "Skewed" | "OneShard";
+    readonly message: string;
+  };
 }
 
 export interface App {
@@ -96,6 +115,8 @@ export interface Source<O extends SourceObject = SourceObject> {
 
 /** Facts that the check of a created or changed object needs. */
 export interface Surroundings {
+  /** The app of which the object is or becomes a part, as this replica knows it; undefined if there is none. */
+  readonly own: App | undefined;
   /** The other apps of the namespace. */
   readonly others: readonly App[];
   /** Undefined until the namespaces are known. */

@@ -23,6 +23,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
   const lock = lockVerdict({ ...facts, before: lockBefore(facts) });
+  const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
   const verdicts: Verdicts = {
     Ready: readyVerdict(facts, { counts, handover, converged, lock }),
     Accepted: acceptedVerdict(facts),
@@ -30,8 +31,10 @@ export function appStatus(facts: StatusFacts): AppStatus {
     LockPermitted: lock,
     InjectionReady: facts.injection,
     TrafficIntercepted: interceptedVerdict(facts),
+    Balanced: described?.balanced,
   };
   return withBoundedTexts({
+    ...described?.fields,
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,

@@ -9,6 +9,7 @@ import { podKey } from "../facts/pod-key.ts";
 import type { FactsOf, ProxyFacts } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";
 import type { Wait } from "../plan/plan-fences.ts";
+import type { AppSpec } from "../sources/app.ts";
 import type { ReasonOf } from "./reasons.ts";
 
 export interface StatusFacts {
@@ -22,6 +23,8 @@ export interface StatusFacts {
   readonly lockName: string;
   /** Paths of the spec that have no effect in this version. */
   readonly idle: readonly string[];
+  /** See AppSpec. */
+  readonly describe?: AppSpec["describe"] | undefined;
   /** The running restart of pods. */
   readonly restart?: RestartStatus | undefined;
   /** The new InjectionReady; absent: the condition stays as it is. */

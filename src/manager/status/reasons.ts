@@ -63,6 +63,7 @@ export const CONDITION_REASONS = {
   LockPermitted: ["NoLock", "LockDenied", "LockNotNamed", "NotReviewed", "NotRenamed", "Permitted", "NotKnown"],
   InjectionReady: ["InForce", "WebhookPending", "WebhookTooLarge", "ManagerNamespace", "Invalid", "Dissolving"],
   TrafficIntercepted: ["AllInjected", "PodsWithoutProxy", "NotKnown"],
+  Balanced: ["Even", "Skewed", "OneShard"],
 } as const satisfies Record<ConditionType, readonly string[]>;
 
 export type ReasonOf<T extends ConditionType> = (typeof CONDITION_REASONS)[T][number];

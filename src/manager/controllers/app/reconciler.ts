@@ -183,7 +183,15 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     }
     const lockName = app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? ""; // a dissolution has the default subset
     const generation = app.object.metadata.generation ?? 0;
-    const facts = { ...known, ...said, generation, version, lockName, idle: app.spec?.notSupported ?? [] };
+    const facts = {
+      ...known,
+      ...said,
+      generation,
+      version,
+      lockName,
+      idle: app.spec?.notSupported ?? [],
+      describe: app.spec?.describe,
+    };
     return writeAndRestart(
       {
         ...{ app, restarter, statuses },

@@ -1,15 +1,12 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appOf } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { formatProblem } from "../../../api/problems.ts";
 import type { VirtualAppSpec } from "../../../api/virtual-app.ts";
-import { matchesSelector } from "../../../kube/label-selector.ts";
-import type { LabelSelector, LabelSelectorRequirement } from "../../../kube/types.ts";
 import type { Surroundings } from "../app.ts";
-import { judgeEdit, mayOverlap, notSupported } from "./virtual-app-edit.ts";
+import { judgeEdit, notSupported } from "./virtual-app-edit.ts";
 
-const NOTHING: Surroundings = { others: [], namespaces: undefined };
+const NOTHING: Surroundings = { own: undefined, others: [], namespaces: undefined };
 const judge = (before: unknown, after: unknown, around: Partial<Surroundings> = {}) => {
   const { problems, warnings } = judgeEdit(before, after, { ...NOTHING, ...around });
   return { problems: problems.map(formatProblem), warnings };
@@ -128,63 +125,6 @@ describe("judgeEdit at an edit of the rules", () => {
     const resources = [{ apiGroups: ["apps"], resources: ["*"] }];
     const limited = sampleVirtualApp({ route: { globalLimits: [{ namespaceRegex: "^x$", resources }] }, subsets: [] });
     expect(judge(sampleVirtualApp({ route: {}, subsets: [] }), limited, around).warnings[0]).toMatch(/^moves 4 of 4 /);
-  });
-});
-
-const expressions = (...matchExpressions: LabelSelectorRequirement[]): LabelSelector => ({ matchExpressions });
-
-describe("mayOverlap", () => {
-  it.each<[string, LabelSelector, LabelSelector, boolean]>([
-    ["other values of one key", { matchLabels: { a: "1" } }, { matchLabels: { a: "2" } }, false],
-    ["other keys", { matchLabels: { a: "1" } }, { matchLabels: { b: "2" } }, true],
-    [
-      "a value and its exclusion",
-      { matchLabels: { a: "1" } },
-      expressions({ key: "a", operator: "NotIn", values: ["1"] }),
-      false,
-    ],
-    ["a value and absence", { matchLabels: { a: "1" } }, expressions({ key: "a", operator: "DoesNotExist" }), false],
-    [
-      "presence and absence",
-      expressions({ key: "a", operator: "Exists" }),
-      expressions({ key: "a", operator: "DoesNotExist" }),
-      false,
-    ],
-    [
-      "lists that share a value",
-      expressions({ key: "a", operator: "In", values: ["1", "2"] }),
-      expressions({ key: "a", operator: "In", values: ["2", "3"] }),
-      true,
-    ],
-    [
-      "exclusions, which leave other values",
-      expressions({ key: "a", operator: "NotIn", values: ["1"] }),
-      expressions({ key: "a", operator: "Exists" }),
-      true,
-    ],
-  ])("knows of %s", (_, a, b, expected) => {
-    expect(mayOverlap(a, b)).toBe(expected);
-    expect(mayOverlap(b, a)).toBe(expected);
-  });
-
-  it("is true exactly if some labels match both selectors", () => {
-    const values = ["1", "2", "other"];
-    const choices = [undefined, ...values];
-    const allLabels = choices.flatMap((a) => choices.map((b) => ({ ...(a && { a }), ...(b && { b }) })));
-    const requirement = fc
-      .record({
-        key: fc.constantFrom("a", "b"),
-        operator: fc.constantFrom("In" as const, "NotIn" as const, "Exists" as const, "DoesNotExist" as const),
-        values: fc.uniqueArray(fc.constantFrom("1", "2"), { minLength: 1 }),
-      })
-      .map(({ values: list, ...term }) => (term.operator.endsWith("In") ? { ...term, values: list } : term));
-    const selector = fc.array(requirement, { maxLength: 4 }).map((matchExpressions) => ({ matchExpressions }));
-    fc.assert(
-      fc.property(selector, selector, (a, b) => {
-        const exists = allLabels.some((labels) => matchesSelector(a, labels) && matchesSelector(b, labels));
-        expect(mayOverlap(a, b)).toBe(exists);
-      }),
-    );
   });
 });
 

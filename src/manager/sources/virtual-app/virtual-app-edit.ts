@@ -4,13 +4,13 @@
 import { oldSpellings } from "../../../api/old-spellings.ts";
 import { formatProblem, type Problem } from "../../../api/problems.ts";
 import { fieldAt } from "../../../api/rule.ts";
-import { type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
+import { type VirtualAppSpec, validateVirtualApp } from "../../../api/virtual-app.ts";
 import { RECREATE_ADVICE } from "../../../api/virtual-app-rules.ts";
-import { type LabelTerm, termsOfSelector } from "../../../kube/label-selector.ts";
-import type { LabelSelector } from "../../../kube/types.ts";
 import { type Owner, ownersOf, type ResourceOwners, type RouteTable } from "../../../route/table.ts";
 import { isDeepEqual } from "../../../runtime/deep-equal.ts";
-import { type App, type EditVerdict, isLive, type NamespaceFacts, type Surroundings } from "../app.ts";
+import type { EditVerdict, NamespaceFacts, Surroundings } from "../app.ts";
+import { addedProblems } from "../edit-problems.ts";
+import { overlapWarnings } from "../pod-overlap.ts";
 import { compileRoute } from "./compile-route.ts";
 
 /** @param before undefined at creation */
@@ -27,7 +27,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   if (previous !== undefined && isDeepEqual(previous.spec, app.spec)) return { problems: [], warnings: [] };
   const warnings = [
     ...oldSpellings(after),
-    ...overlapWarnings(app, surroundings.others),
+    ...overlapWarnings("VirtualApp", app.spec.selector, surroundings.others),
     ...notSupported(app.spec).map((path) => `${path} has no effect in this version`),
     ...moveWarnings(previous?.spec, app.spec, surroundings.namespaces),
   ];
@@ -58,29 +58,6 @@ function lockIn(object: unknown): unknown {
   return fieldAt(controller, "leaderElectionName") ?? fieldAt(controller, "leaderElection", "lockName");
 }
 
-/** The problems that the object did not have before. Indexes of list items are ignored, because they shift. */
-function addedProblems(before: readonly Problem[], after: readonly Problem[]): readonly Problem[] {
-  const left = new Map<string, number>();
-  for (const problem of before) left.set(keyOf(problem), (left.get(keyOf(problem)) ?? 0) + 1);
-  return after.filter((problem) => {
-    const count = left.get(keyOf(problem)) ?? 0;
-    left.set(keyOf(problem), count - 1);
-    return count <= 0;
-  });
-}
-
-function keyOf(problem: Problem): string {
-  return formatProblem(problem).replaceAll(/\[\d+\]/g, "[]");
-}
-
-// Only a warning: the injecting webhook refuses a pod that both apps select.
-function overlapWarnings(app: VirtualApp, others: readonly App[]): string[] {
-  const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, app.spec.selector));
-  if (rivals.length === 0) return [];
-  const names = rivals.map(({ ref }) => ref.name).join(", ");
-  return [`spec.selector: VirtualApp ${names} may select the same pods; a pod that two VirtualApps select is refused`];
-}
-
 /** An edit that moves this share of all namespaces, or this many, gets a warning. */
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
@@ -104,24 +81,6 @@ function moveWarnings(
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarts = after.route?.onLoss === "InPlace" ? "" : "; pods that lose namespaces are restarted one after the other";
   return [`moves ${moved} of ${total} namespaces to other owners${restarts}; spec.route.paused: true stops it`];
-}
-
-/** True if some labels match both selectors. The result is exact, because each term of a selector has one key. */
-export function mayOverlap(a: LabelSelector, b: LabelSelector): boolean {
-  const byKey = Map.groupBy([...termsOfSelector(a), ...termsOfSelector(b)], ({ key }) => key);
-  return [...byKey.values()].every(canAllHold);
-}
-
-/** True if one value of the key, or its absence, meets all these terms. */
-function canAllHold(terms: readonly LabelTerm[]): boolean {
-  const valuesOf = (operator: LabelTerm["operator"]) => terms.filter((term) => term.operator === operator);
-  const isAbsent = valuesOf("!").length > 0;
-  const isPresent = valuesOf("in").length > 0 || valuesOf("exists").length > 0;
-  if (isAbsent) return !isPresent;
-  const [first, ...others] = valuesOf("in").map(({ values }) => values);
-  if (first === undefined) return true; // some value is in no list
-  const forbidden = new Set(valuesOf("notin").flatMap(({ values }) => values));
-  return first.some((value) => !forbidden.has(value) && others.every((values) => values.includes(value)));
 }
 
 /**

@@ -1,0 +1,106 @@
+// The source kind ShardingConfig: turns the configs of a namespace into families, and each family into one App. Invariant: a root's app follows
+// from its spec and its stored placement alone; children are not read.
+import { STRIP_MANAGED_FIELDS, stripsManagedFields } from "../../../api/annotations.ts";
+import { formatProblem } from "../../../api/problems.ts";
+import { SHARDING_CONFIGS } from "../../../api/resources.ts";
+import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
+import { PLACEMENT } from "../../../api/sharding-keys.ts";
+import { NO_CALLER_POLICY } from "../../../route/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../../route/table.ts";
+import type { App, AppSpec, Source } from "../app.ts";
+import { childrenOf } from "./children.ts";
+import { compileShards } from "./compile-shards.ts";
+import { coveringSelector } from "./covering-selector.ts";
+import { describeFamily } from "./describe-family.ts";
+import { type Family, familiesOf } from "./family.ts";
+import { familyNameOf } from "./family-name.ts";
+import { familyPods } from "./family-pods.ts";
+import { objectLimitProblems } from "./object-limits.ts";
+import { judgeEdit } from "./sharding-edit.ts";
+import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
+import { storedPlacement } from "./stored-placement.ts";
+
+export function createShardingSource(): Source<ShardingConfig> {
+  return {
+    resource: SHARDING_CONFIGS,
+    controllerName: "sharding-config",
+    inputsOf: ({ metadata: { annotations } }) => [annotations?.[PLACEMENT], annotations?.[STRIP_MANAGED_FIELDS]],
+    appNameOf: familyNameOf,
+    appsOf: (configs) => familiesOf(configs).map(appOf),
+    judgeEdit,
+  };
+}
+
+function appOf(family: Family): App {
+  const live = family.configs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const configs = live.length === 0 ? family.configs : live;
+  const [head] = configs;
+  if (head === undefined) throw new TypeError("a family without a config");
+  const current = { ...family, configs };
+  const problems = problemsOf(current);
+  const shards = problems.length === 0 ? shardsOf(current) : undefined;
+  return {
+    ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name: family.name },
+    object: head,
+    objects: configs,
+    isEnding: live.length === 0 || family.root?.spec?.root?.disable === true,
+    leaving: live.length === 0 ? [] : family.configs.filter((config) => !live.includes(config)),
+    pods: familyPods(current, shards?.shards ?? []),
+    spec: problems.length === 0 ? specOf(current, shards) : undefined,
+    problems,
+  };
+}
+
+/** Undefined while the shards of a root are not placed. The configs must be valid. */
+function shardsOf({ root, configs }: Family): FamilyShards | undefined {
+  if (root === undefined) return shardsOfConfigs(configs);
+  const placement = storedPlacement(root);
+  return placement && shardsOfRoot(root, placement);
+}
+
+function problemsOf({ root, configs, problems }: Family): string[] {
+  const found = configs.flatMap((config) => {
+    const checked = validateShardingConfig(config);
+    const prefix = configs.length === 1 ? "" : `${config.metadata.name}: `;
+    return checked.ok ? [] : checked.problems.map((problem) => prefix + formatProblem(problem));
+  });
+  if (found.length > 0) return [...problems, ...found];
+  if (root !== undefined) return [...problems];
+  return [...problems, ...coverProblems(configs), ...objectLimitProblems(shardsOfConfigs(configs).shards)];
+}
+
+function coverProblems(configs: readonly ShardingConfig[]): string[] {
+  if (coveringSelector(configs.flatMap(({ spec }) => spec.selector ?? [])) !== undefined) return [];
+  const names = configs.map(({ metadata }) => metadata.name).join(", ");
+  return [
+    `spec.selector: ${names} must all restrict one key of the pods' labels to listed values, for example app or statefulset.kubernetes.io/pod-name: otherwise the webhook would be called for every pod of the namespace`,
+  ];
+}
+
+function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
+  const { name, root, configs } = family;
+  const [head] = configs;
+  const names = shards?.shards.map((shard) => shard.name) ?? [];
+  const placement = root && storedPlacement(root);
+  const described = {
+    name,
+    shard: root === undefined ? head?.metadata.name : undefined,
+    children: root && placement && childrenOf(root, placement).map(({ metadata }) => metadata.name ?? ""),
+    normal: root === undefined ? names : names.slice(root.spec.root?.canary === undefined ? 0 : 1),
+  };
+  return {
+    subsets: [DEFAULT_SUBSET, ...names],
+    lockName: head?.spec.controller?.leaderElectionName ?? "",
+    callers: { ...NO_CALLER_POLICY, stripManagedFields: configs.some(({ metadata }) => stripsManagedFields(metadata)) },
+    ...(shards === undefined && root !== undefined ? { waitsFor: waitText(root) } : {}),
+    isPaused: configs.some(({ spec }) => spec.paused === true),
+    retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
+    notSupported: configs.some(({ spec }) => spec.webhook !== undefined) ? ["spec.webhook"] : [],
+    compile: (namespaces) => compileShards(shards ?? { shards: [] }, namespaces),
+    describe: (counts) => describeFamily(described, counts),
+  };
+}
+
+function waitText({ spec: { root } }: ShardingConfig): string {
+  return `the namespaces are not placed yet: StatefulSet ${root?.targetStatefulSet} has to exist`;
+}

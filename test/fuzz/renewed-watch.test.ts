@@ -17,7 +17,7 @@ it("shows nothing foreign, and all of the slice in the end, whatever happens mea
   const run = async ({ commands, ...start }: Script) => {
     const world = new World(start, metrics);
     for (const command of commands) await runStep(command, world);
-    await rest(world, 12);
+    await rest(world, 8);
     expectQuiet(world);
     const known = NAMESPACES.find((name) => world.places.get(name) !== "unknown");
     if (known !== undefined && (await expectOrder(world, known))) ordered++;

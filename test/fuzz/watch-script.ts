@@ -24,14 +24,14 @@ const client = fc.nat({ max: 3 });
 const events = fc.integer({ min: 1, max: 4 });
 const awayMs = fc.constantFrom(0, 0, 500, 3_000);
 const watch = fc.nat({ max: 5 });
-const kind = fc.constantFrom("lists", "lists, no bookmarks", "lists metadata", "initial events", "creates");
+const kind = fc.constantFrom("lists", "lists, no bookmarks", "lists metadata", "initial events", "initial events", "creates");
 const start = { resource, kind, namespace: near };
 
 const command = fc.oneof(
   of(6, "write", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(2, "remove", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(5, "move", { namespace: near, place }),
-  of(1, "move far", {}),
+  of(2, "move far", {}),
   of(6, "deliver", { watch, count: fc.integer({ min: 1, max: 6 }) }),
   of(1, "bookmark", { watch }),
   of(2, "slow", { slow: fc.boolean() }),
@@ -39,10 +39,12 @@ const command = fc.oneof(
   of(2, "break now", { client, awayMs }),
   of(2, "break after", { client, events, awayMs }),
   of(1, "break next", { client, events }),
-  of(2, "kill proxy", { leaves: fc.constantFrom("all", "all", "all", "lost"), awayMs }),
+  of(3, "kill proxy", { leaves: fc.constantFrom("all", "all", "all", "lost"), awayMs: fc.constantFrom(0, 3_000) }),
   of(2, "start", start),
   of(2, "forget", { client }),
-  of(2, "move during a list", { client, namespace: near, place, killsProxy: fc.boolean() }),
+  of(2, "break during a move", { client, events: fc.integer({ min: 1, max: 2 }), namespace: near, place }),
+  of(2, "break after a move", { client, namespace: near, place, isFar: fc.boolean() }),
+  of(3, "move during a list", { client, namespace: near, place, killsProxy: fc.boolean() }),
   of(1, "list", { resource }),
   of(1, "server breaks", { watch }),
   of(1, "compact", { resource }),

@@ -31,10 +31,25 @@ function stepsOf(world: World): Steps {
     if (place === "unknown") world.empty(namespace);
     world.move([[namespace, place]]);
   };
+  const moveFar = () => {
+    const far = [...world.places].filter(([name]) => FAR.includes(name));
+    world.move(far.map(([name, place]) => [name, place === "own" ? "theirs" : "own"]));
+  };
   return {
     write: ({ resource, namespace, name }) => histories[resource].write(namespace, name),
     remove: ({ resource, namespace, name }) => histories[resource].remove(namespace, name),
     move: ({ namespace, place }) => move(namespace, place),
+    "break during a move"({ client, events, namespace, place }) {
+      clientOf(client)?.breakAfter(events, 0);
+      move(namespace, place);
+    },
+    async "break after a move"({ client, namespace, place, isFar }) {
+      if (isFar) moveFar();
+      else move(namespace, place);
+      await clock.flush();
+      for (let watch = 0; watch < apiServer.openWatches; watch++) apiServer.deliver(watch, 3);
+      clientOf(client)?.breakAfter(0, 0);
+    },
     async "move during a list"({ client, namespace, place, killsProxy }) {
       apiServer.setSlow(true);
       clientOf(client)?.forget();
@@ -45,10 +60,7 @@ function stepsOf(world: World): Steps {
       if (killsProxy) world.killProxy("all", 0);
       apiServer.setSlow(false);
     },
-    "move far"() {
-      const far = [...world.places].filter(([name]) => FAR.includes(name));
-      world.move(far.map(([name, place]) => [name, place === "own" ? "theirs" : "own"]));
-    },
+    "move far": () => moveFar(),
     deliver: ({ watch, count }) => apiServer.deliver(watch, count),
     bookmark: ({ watch }) => apiServer.bookmark(watch),
     slow: ({ slow }) => apiServer.setSlow(slow),

@@ -76,7 +76,7 @@ export function createApiServer(histories: Readonly<Record<string, History>>): A
     },
     deliver(index, changes) {
       const live = watchAt(index);
-      for (let left = changes; left > 0 && isOpen(live); left--) {
+      for (let left = changes; left > 0 && isOpen(live) && hasMore(live); left--) {
         const event = live.initial.shift() ?? nextEvent(live);
         if (event !== undefined) send(live, event);
       }
@@ -96,6 +96,10 @@ export function createApiServer(histories: Readonly<Record<string, History>>): A
       return watches.length;
     },
   };
+}
+
+function hasMore({ history, initial, at }: LiveWatch): boolean {
+  return initial.length > 0 || history.after(at) !== undefined;
 }
 
 /** The next change; undefined if there is none or the watch does not see it. */

@@ -26,7 +26,7 @@ function ownerIn(table: RouteTable, resource: string, namespace: string): string
   return owner.kind === "subset" ? owner.subset : owner.kind;
 }
 
-describe("a family without a root", () => {
+describe("a hand-written family", () => {
   const table = family(
     {
       "shard-10": [limit(["pods"], "In", ["a", "b"])],

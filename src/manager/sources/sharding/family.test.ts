@@ -75,7 +75,7 @@ describe("the families of a namespace", () => {
 });
 
 describe("families that are in each other's way are both refused", () => {
-  it("a root and configs by hand with its lock", () => {
+  it("a root and hand-written configs with its lock", () => {
     const text = '"shop" and "a", "b" name one lock: the shards of a root cannot be extended by hand';
     expect(problems(root("shop", { lock: "lock" }), config("a", "lock"), config("b", "lock"))).toEqual({
       shop: [text],

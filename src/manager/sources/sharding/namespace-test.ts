@@ -8,7 +8,7 @@ import { formatTerms, isSetTerm, type SetTerm, termsOfSelector } from "../../../
 export interface ComputedKeys {
   readonly name: string;
   readonly hash: string;
-  /** The shard to which the placement of a root assigns the namespace; "" in families without a root. */
+  /** The shard to which the placement of a root assigns the namespace; "" in hand-written families. */
   readonly shard: string;
 }
 

@@ -6,7 +6,7 @@ import { compareNames, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 const named = (name: string) =>
   ({ ...sampleShardingConfig(), metadata: { name, namespace: "ops" } }) as unknown as ShardingConfig;
 
-describe("the shards of configs without a root", () => {
+describe("the shards of hand-written configs", () => {
   it("are in the order of their names, in which numbers count as numbers", () => {
     const { shards, home } = shardsOfConfigs(["shop-10", "shop-2", "shop", "a"].map(named));
     expect(shards.map(({ name }) => name)).toEqual(["a", "shop", "shop-2", "shop-10"]);

@@ -28,7 +28,7 @@ export interface FamilyShards {
   readonly shards: readonly Shard[];
   /** The shard to which a root's placement assigns a namespace. */
   readonly shardOf?: (namespace: string) => string;
-  /** The shard of a root that owns cluster-scoped objects. Without a root, the first shard that names a resource owns its objects. */
+  /** The shard of a root that owns cluster-scoped objects. In a hand-written family, the first shard that names a resource owns its objects. */
   readonly home?: string;
 }
 
@@ -40,7 +40,7 @@ export function shardsOfRoot(config: ShardingConfig, placement: Placement): Fami
   return { shards, shardOf: shardPlacer(root, placement), home: homeShard(root, placement) };
 }
 
-/** The shards of configs without a root. The configs must be valid. */
+/** The shards of hand-written configs, which must be valid. */
 export function shardsOfConfigs(configs: readonly ShardingConfig[]): FamilyShards {
   const shards = configs.map((config) => shardOfConfig(config, (at) => `${config.metadata.name}: spec.limits[${at}]`));
   return { shards: shards.sort((a, b) => compareNames(a.name, b.name)) };
